@@ -1,0 +1,38 @@
+# Every target sets up what it needs: `make run` and `make test` work on a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: setup run test test-all bench lint docs clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable ".[test,lint]"
+	@touch $@
+
+run: setup
+	$(BIN)/dalembert run double_pendulum --method LobattoIIIAB --stages 3 --steps 2000000 --save-every 100 --plot out/double_pendulum.png --save out/double_pendulum.npz
+
+test: setup
+	$(BIN)/python -m pytest -n auto
+
+test-all: setup
+	$(BIN)/python -m pytest -n auto -m ""
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+lint: setup
+	$(BIN)/ruff check dalembert tests benchmarks
+	$(BIN)/ruff format --check dalembert tests benchmarks
+	$(BIN)/mypy
+
+docs: setup
+	$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info

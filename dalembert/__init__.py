@@ -1,0 +1,44 @@
+"""dalembert: structure-preserving simulation of constrained mechanical systems.
+
+    import numpy as np
+    import dalembert as da
+
+    run = da.simulate(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3))
+    run.plot("double_pendulum.png")
+
+Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a method by its name in the literature
+(`LobattoIIIAB`, `Rattle`), and `simulate`. Derivatives, Newton iterations and machine code are derived from these.
+"""
+
+from dalembert import problems, tableaux, verify
+from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.methods import LobattoIIIAB, OneStepMethod, Rattle
+from dalembert.simulation import simulate
+from dalembert.systems import Hamiltonian, Lagrangian, State, consistent
+from dalembert.trajectory import Trajectory
+
+__version__ = "0.1.0"
+
+load = Trajectory.load
+
+__all__ = [
+    "DalembertError",
+    "Hamiltonian",
+    "InconsistentStart",
+    "InputError",
+    "Lagrangian",
+    "LobattoIIIAB",
+    "ModelError",
+    "OneStepMethod",
+    "Rattle",
+    "State",
+    "StepFailed",
+    "Trajectory",
+    "UnsupportedSystem",
+    "consistent",
+    "load",
+    "problems",
+    "simulate",
+    "tableaux",
+    "verify",
+]

@@ -1,0 +1,8 @@
+"""Symbolic graphs to machine code: one block of memory, straight-line kernels, elimination with a fixed pivot order."""
+
+from dalembert.compiler._elimination import SingularMatrix
+from dalembert.compiler._observe import Observer, observer
+from dalembert.compiler._program import Program, build_program, first_guess, reduced_step
+from dalembert.compiler._reduction import ReducedStep
+
+__all__ = ["Observer", "Program", "ReducedStep", "SingularMatrix", "build_program", "first_guess", "observer", "reduced_step"]

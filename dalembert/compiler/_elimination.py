@@ -1,0 +1,181 @@
+"""Sparse LU with a pivot order that is fixed in advance.
+
+The order is chosen once, by Markowitz's rule, from numeric samples of the matrix: the start of the run and random states of
+the same size, so that a pivot is taken only where it stays away from zero as the configuration turns. Small matrices are
+then eliminated symbolically, in straight-line code in which constants fold and identity blocks vanish; large ones are
+eliminated at run time by a loop over the same filled pattern (`dalembert.engine`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+THRESHOLD = 0.05
+"""A pivot must have at least this size relative to the largest entry of its column, in every sample."""
+
+
+class SingularMatrix(Exception):
+    """No acceptable pivot is left."""
+
+
+@dataclass(frozen=True)
+class PivotOrder:
+    """Rows and columns in the order of elimination, and what eliminating costs."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    products: int
+
+    @property
+    def sign(self) -> int:
+        """The sign of the two permutations together: det(A) = sign * product of the pivots."""
+        return _parity(self.rows) * _parity(self.columns)
+
+
+def _parity(permutation: tuple[int, ...]) -> int:
+    seen, sign = [False] * len(permutation), 1
+    for start in range(len(permutation)):
+        length, k = 0, start
+        while not seen[k]:
+            seen[k], k, length = True, permutation[k], length + 1
+        if length and length % 2 == 0:
+            sign = -sign
+    return sign
+
+
+def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
+    """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample."""
+    largest = np.zeros((size, samples.shape[1]))
+    np.maximum.at(largest, rows, np.abs(samples))
+    scaled = samples / np.where(largest > 0, largest, 1.0)[rows]
+    active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
+    holders: list[set[int]] = [set() for _ in range(size)]
+    for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
+        active[i][j] = value
+        holders[j].add(i)
+    row_order, column_order, products = [], [], 0
+    remaining = set(range(size))
+    for _ in range(size):
+        i, j = _next_pivot(active, holders, remaining)
+        pivot_row = active[i]
+        pivot = pivot_row.pop(j)
+        for column in pivot_row:
+            holders[column].discard(i)
+        holders[j].discard(i)
+        products += len(holders[j]) * (1 + len(pivot_row))
+        for k in holders[j]:
+            target = active[k]
+            factor = target.pop(j) / pivot
+            for column, value in pivot_row.items():
+                if column in target:
+                    target[column] = target[column] - factor * value
+                else:
+                    target[column] = -factor * value
+                    holders[column].add(k)
+        remaining.discard(j)
+        row_order.append(i)
+        column_order.append(j)
+    return PivotOrder(tuple(row_order), tuple(column_order), products)
+
+
+def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> tuple[int, int]:
+    best: tuple[float, float] | None = None
+    choice = (-1, -1)
+    for threshold in (THRESHOLD, 1e-6, 1e-13):
+        for j in sorted(remaining, key=lambda column: len(holders[column]))[:40]:
+            if best is not None and (len(holders[j]) - 1) ** 2 > best[0]:
+                break
+            if not holders[j]:
+                raise SingularMatrix
+            stacked = {i: np.abs(active[i][j]) for i in holders[j]}
+            largest = np.maximum(np.max(list(stacked.values()), axis=0), 1e-14)
+            for i, values in stacked.items():
+                ratio = float(np.min(values / largest))
+                if ratio >= threshold:
+                    score = (float((len(holders[j]) - 1) * (len(active[i]) - 1)), -ratio)
+                    if best is None or score < best:
+                        best, choice = score, (i, j)
+        if best is not None:
+            return choice
+    raise SingularMatrix
+
+
+def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], list[dict[int, ca.SX]], list[dict[int, ca.SX]]]:
+    """Symbolic LU: reciprocal pivots, rows of L (by earlier pivot) and rows of U (by later pivot), in pivot order."""
+    position = {column: k for k, column in enumerate(order.columns)}
+    entries: list[dict[int, ca.SX]] = [{} for _ in range(A.shape[0])]
+    rows, columns = A.sparsity().get_triplet()
+    for nonzero, (i, j) in enumerate(zip(rows, columns, strict=True)):
+        entries[i][position[j]] = A.nz[nonzero]
+    reciprocals: list[ca.SX] = []
+    lower: list[dict[int, ca.SX]] = []
+    upper: list[dict[int, ca.SX]] = []
+    for k, i in enumerate(order.rows):
+        row, factors = entries[i], {}
+        while any(j < k for j in row):
+            j = min(row)
+            factor = row.pop(j) * reciprocals[j]
+            factors[j] = factor
+            for column, value in upper[j].items():
+                row[column] = row[column] - factor * value if column in row else -factor * value
+        reciprocals.append(1 / row.pop(k))
+        lower.append(factors)
+        upper.append(row)
+    return reciprocals, lower, upper
+
+
+def substitute(
+    reciprocals: list[ca.SX], lower: list[dict[int, ca.SX]], upper: list[dict[int, ca.SX]], order: PivotOrder, rhs: ca.SX
+) -> ca.SX:
+    """Solve A x = rhs with the factors of `eliminate`."""
+    y: list[ca.SX] = []
+    for k, i in enumerate(order.rows):
+        value = rhs[i]
+        for j, factor in lower[k].items():
+            value = value - factor * y[j]
+        y.append(value)
+    x: list[ca.SX] = [ca.SX(0)] * len(y)
+    for k in reversed(range(len(y))):
+        value = y[k]
+        for j, entry in upper[k].items():
+            value = value - entry * x[j]
+        x[k] = value * reciprocals[k]
+    result: list[ca.SX] = [ca.SX(0)] * len(y)
+    for k, column in enumerate(order.columns):
+        result[column] = x[k]
+    return ca.vertcat(*result)
+
+
+def filled_pattern(rows: np.ndarray, columns: np.ndarray, order: PivotOrder) -> dict[str, np.ndarray]:
+    """Compressed rows of L and U together, in pivot order, for elimination at run time.
+
+    `row_start`, `diagonal` and `column` describe the pattern that elimination fills, `scatter` says where in it each entry of
+    the matrix goes, `rows` and `columns` are the pivot order.
+    """
+    size = len(order.rows)
+    row_position = np.argsort(np.array(order.rows))
+    column_position = np.argsort(np.array(order.columns))
+    i, j = row_position[rows], column_position[columns]
+    pattern: list[set[int]] = [set() for _ in range(size)]
+    for a, b in zip(i.tolist(), j.tolist(), strict=True):
+        pattern[a].add(b)
+    for k in range(size):
+        todo, done = sorted(c for c in pattern[k] if c < k), set()
+        while todo:
+            earlier = todo.pop(0)
+            done.add(earlier)
+            fill = {c for c in pattern[earlier] if c > earlier} - pattern[k]
+            pattern[k] |= fill
+            if fill:
+                todo = sorted(c for c in pattern[k] if c < k and c not in done)
+    starts = np.concatenate([[0], np.cumsum([len(p) for p in pattern])]).astype(np.int64)
+    sorted_rows = [sorted(p) for p in pattern]
+    column = np.array([c for p in sorted_rows for c in p], dtype=np.int64)
+    diagonal = np.array([starts[k] + p.index(k) for k, p in enumerate(sorted_rows)], dtype=np.int64)
+    where = {(k, c): starts[k] + n for k, p in enumerate(sorted_rows) for n, c in enumerate(p)}
+    scatter = np.array([where[a, b] for a, b in zip(i.tolist(), j.tolist(), strict=True)], dtype=np.int64)
+    return {"row_start": starts, "diagonal": diagonal, "column": column, "scatter": scatter, "rows": np.array(order.rows),
+            "columns": np.array(order.columns)}  # fmt: skip

@@ -1,0 +1,284 @@
+"""CasADi graphs as LLVM assembly.
+
+A kernel is a straight-line function `void kernel(double *memory)`: it loads its inputs from fixed slots of one memory block,
+computes, and stores its outputs into fixed slots. All loads come before all stores, so that outputs may overwrite inputs.
+Long kernels are cut into pieces that pass values through a work area of the same memory block, because the time that LLVM
+takes grows faster than linearly with the length of a basic block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import casadi as ca
+import numpy as np
+
+PIECE = 1500
+"""Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
+
+FLAGS = "nsz arcp contract"
+"""What LLVM may do to the arithmetic: fuse products and sums, share reciprocals, forget the sign of zero; never reassociate."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What a kernel computes: expressions of symbols, with a slot of memory for every scalar on both sides."""
+
+    name: str
+    inputs: Sequence[tuple[ca.SX, int]]
+    outputs: Sequence[tuple[ca.SX, int]]
+
+    def function(self) -> tuple[ca.Function, np.ndarray, np.ndarray]:
+        """One CasADi function of one column, with the slots of its inputs and outputs."""
+        arguments = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in self.inputs))
+        results = ca.vertcat(ca.SX(0, 1), *(ca.densify(expression) for expression, _ in self.outputs))
+        load_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.inputs)])
+        store_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.outputs)])
+        return ca.Function(self.name, [arguments], [results], {"cse": True}), load_slots, store_slots
+
+
+def _infix(operation: str) -> Callable[..., str]:
+    return lambda x, y: f"{operation} {FLAGS} double {x}, {y}"
+
+
+def _call(name: str, arguments: int = 1) -> Callable[..., str]:
+    def emit(*operands: str) -> str:
+        return f"call double @{name}({', '.join(f'double {x}' for x in operands)})"
+
+    _DECLARATIONS[name] = f"declare double @{name}({', '.join(['double'] * arguments)}) #0"
+    return emit
+
+
+_DECLARATIONS: dict[str, str] = {}
+_COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
+
+_SIMPLE: dict[int, Callable[..., str]] = {
+    ca.OP_ADD: _infix("fadd"),
+    ca.OP_SUB: _infix("fsub"),
+    ca.OP_MUL: _infix("fmul"),
+    ca.OP_DIV: _infix("fdiv"),
+    ca.OP_SQ: lambda x: f"fmul {FLAGS} double {x}, {x}",
+    ca.OP_TWICE: lambda x: f"fadd {FLAGS} double {x}, {x}",
+    ca.OP_NEG: lambda x: f"fneg {FLAGS} double {x}",
+    ca.OP_INV: lambda x: f"fdiv {FLAGS} double 1.0, {x}",
+    ca.OP_SQRT: _call("llvm.sqrt.f64"),
+    ca.OP_FABS: _call("llvm.fabs.f64"),
+    ca.OP_FLOOR: _call("llvm.floor.f64"),
+    ca.OP_CEIL: _call("llvm.ceil.f64"),
+    ca.OP_COPYSIGN: _call("llvm.copysign.f64", 2),
+    ca.OP_FMIN: _call("llvm.minnum.f64", 2),
+    ca.OP_FMAX: _call("llvm.maxnum.f64", 2),
+    ca.OP_SIN: _call("llvm.sin.f64"),
+    ca.OP_COS: _call("llvm.cos.f64"),
+    ca.OP_EXP: _call("llvm.exp.f64"),
+    ca.OP_LOG: _call("llvm.log.f64"),
+    ca.OP_POW: _call("llvm.pow.f64", 2),
+    ca.OP_CONSTPOW: _call("llvm.pow.f64", 2),
+    ca.OP_TAN: _call("tan"),
+    ca.OP_ASIN: _call("asin"),
+    ca.OP_ACOS: _call("acos"),
+    ca.OP_ATAN: _call("atan"),
+    ca.OP_ATAN2: _call("atan2", 2),
+    ca.OP_SINH: _call("sinh"),
+    ca.OP_COSH: _call("cosh"),
+    ca.OP_TANH: _call("tanh"),
+    ca.OP_ASINH: _call("asinh"),
+    ca.OP_ACOSH: _call("acosh"),
+    ca.OP_ATANH: _call("atanh"),
+    ca.OP_ERF: _call("erf"),
+    ca.OP_EXPM1: _call("expm1"),
+    ca.OP_LOG1P: _call("log1p"),
+    ca.OP_HYPOT: _call("hypot", 2),
+    ca.OP_FMOD: _call("fmod", 2),
+    ca.OP_REMAINDER: _call("remainder", 2),
+    ca.OP_ERFINV: lambda x: f"call double @dalembert_erfinv(double {x})",
+}
+
+_MATH = ("sin", "cos", "sincos", "exp", "log", "pow", "floor", "ceil")
+LIBM = (*(name for name in _DECLARATIONS if not name.startswith("llvm.")), *_MATH)
+"""Symbols of the C library that compiled kernels may call."""
+
+_PASS_THROUGH = (ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME)
+
+
+def _constant(value: float) -> str:
+    return f"0x{np.float64(value).view(np.uint64):016X}"
+
+
+class _Body:
+    """The lines of one straight-line function, in static single assignment form."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def assign(self, instruction: str) -> str:
+        name = f"%v{self._count}"
+        self._count += 1
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def operation(self, code: int, operands: list[str]) -> str:
+        """Append one CasADi operation; its value's name is returned."""
+        if code in _PASS_THROUGH:
+            return operands[0]
+        if code in _SIMPLE:
+            return self.assign(_SIMPLE[code](*operands))
+        if code in _COMPARISONS:
+            return self._number(self.assign(f"fcmp {_COMPARISONS[code]} double {operands[0]}, {operands[1]}"))
+        truths = [self.assign(f"fcmp une double {x}, 0.0") for x in operands]
+        if code == ca.OP_NOT:
+            return self.assign(f"select i1 {truths[0]}, double 0.0, double 1.0")
+        if code == ca.OP_AND:
+            return self._number(self.assign(f"and i1 {truths[0]}, {truths[1]}"))
+        if code == ca.OP_OR:
+            return self._number(self.assign(f"or i1 {truths[0]}, {truths[1]}"))
+        if code == ca.OP_IF_ELSE_ZERO:
+            return self.assign(f"select i1 {truths[0]}, double {operands[1]}, double 0.0")
+        if code == ca.OP_SIGN:
+            positive = self.assign(f"fcmp ogt double {operands[0]}, 0.0")
+            negative = self.assign(f"fcmp olt double {operands[0]}, 0.0")
+            rest = self.assign(f"select i1 {negative}, double -1.0, double {operands[0]}")
+            return self.assign(f"select i1 {positive}, double 1.0, double {rest}")
+        raise AssertionError(f"CasADi operation {code} is not known to the compiler")
+
+    def _number(self, truth: str) -> str:
+        return self.assign(f"select i1 {truth}, double 1.0, double 0.0")
+
+    def load(self, slot: int) -> str:
+        address = self.assign(f"getelementptr inbounds double, ptr %memory, i64 {slot}")
+        return self.assign(f"load double, ptr {address}, align 8")
+
+    def store(self, value: str, slot: int) -> None:
+        address = self.assign(f"getelementptr inbounds double, ptr %memory, i64 {slot}")
+        self.lines.append(f"  store double {value}, ptr {address}, align 8")
+
+    def function(self, signature: str, result: str = "void") -> str:
+        return "\n".join([f"define {signature} {{", *self.lines, f"  ret {result}", "}"])
+
+
+def instructions(function: ca.Function) -> list[tuple[int, tuple[int, ...], float, int]]:
+    """A CasADi function as (operation, operands as indices of earlier instructions, constant, position in or out)."""
+    registers: dict[int, int] = {}
+    result = []
+    for k in range(function.n_instructions()):
+        code = function.instruction_id(k)
+        if code == ca.OP_OUTPUT:
+            result.append((code, (registers[function.instruction_input(k)[0]],), 0.0, function.instruction_output(k)[1]))
+            continue
+        target = function.instruction_output(k)[0]
+        if code == ca.OP_CONST:
+            entry: tuple = (code, (), function.instruction_constant(k), -1)
+        elif code == ca.OP_INPUT:
+            entry = (code, (), 0.0, function.instruction_input(k)[1])
+        else:
+            entry = (code, tuple(registers[i] for i in function.instruction_input(k)), 0.0, -1)
+        result.append(entry)
+        registers[target] = len(result) - 1
+    return result
+
+
+def operation_count(function: ca.Function) -> int:
+    """How many arithmetic operations a CasADi function takes."""
+    ignored = (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)
+    return sum(function.instruction_id(k) not in ignored for k in range(function.n_instructions()))
+
+
+def emit_kernel(kernel: Kernel, work: int) -> tuple[str, int]:
+    """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, and the slots used there."""
+    function, load_slots, store_slots = kernel.function()
+    code = instructions(function)
+    computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
+    piece_of = {k: position // PIECE for position, k in enumerate(computed)}
+    n_pieces = max(1, -(-len(computed) // PIECE))
+    outputs = [(entry[1][0], int(store_slots[entry[3]])) for entry in code if entry[0] == ca.OP_OUTPUT]
+    # In a kernel of several pieces an output that overwrites an input must wait until the last piece has loaded it.
+    delayed = set(map(int, load_slots)) & {slot for _, slot in outputs} if n_pieces > 1 else set()
+
+    crossing: dict[int, int] = {}
+    for k in computed:
+        for operand in code[k][1]:
+            if operand in piece_of and piece_of[operand] != piece_of[k]:
+                crossing.setdefault(operand, work + len(crossing))
+    for value, slot in outputs:
+        if slot in delayed and piece_of.get(value, n_pieces - 1) != n_pieces - 1:
+            crossing.setdefault(value, work + len(crossing))
+
+    by_piece: list[list[int]] = [[] for _ in range(n_pieces)]
+    for k in computed:
+        by_piece[piece_of[k]].append(k)
+    texts = []
+    for piece, members in enumerate(by_piece):
+        body = _Body()
+        names: dict[int, str] = {}
+
+        def name_of(value: int, body: _Body = body, names: dict[int, str] = names) -> str:
+            if value not in names:
+                operation, _, constant, position = code[value]
+                if operation == ca.OP_CONST:
+                    names[value] = _constant(constant)
+                else:
+                    names[value] = body.load(int(load_slots[position]) if operation == ca.OP_INPUT else crossing[value])
+            return names[value]
+
+        mine = [
+            (value, slot)
+            for value, slot in outputs
+            if (n_pieces - 1 if slot in delayed else piece_of.get(value, n_pieces - 1)) == piece
+        ]
+        produced = set(members)
+        for value in [operand for k in members for operand in code[k][1]] + [value for value, _ in mine]:
+            if value not in produced:
+                name_of(value)  # loads first
+        for k in members:
+            names[k] = body.operation(code[k][0], [names[operand] for operand in code[k][1]])
+        for k in members:
+            if k in crossing:
+                body.store(names[k], crossing[k])
+        for value, slot in mine:
+            body.store(names[value], slot)
+        suffix = f"_{piece}" if n_pieces > 1 else ""
+        texts.append(body.function(f"void @{kernel.name}{suffix}(ptr noundef %memory) #1"))
+    if n_pieces > 1:
+        calls = "\n".join(f"  call void @{kernel.name}_{piece}(ptr %memory)" for piece in range(n_pieces))
+        texts.append(f"define void @{kernel.name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
+    return "\n\n".join(texts), len(crossing)
+
+
+@cache
+def _erfinv() -> str:
+    """The inverse error function: a rational start and two Newton steps, which is how CasADi evaluates it."""
+    x = ca.SX.sym("x")
+    z = ca.sqrt(-ca.log((1 - ca.fabs(x)) / 2))
+    tail = (((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454) / ((1.637067800 * z + 3.543889200) * z + 1.0)
+    s = x * x
+    centre = x * (((-0.140543331 * s + 0.914624893) * s - 1.645349621) * s + 0.886226899)
+    centre /= (((0.012229801 * s - 0.329097515) * s + 1.442710462) * s - 2.118377725) * s + 1.0
+    y = ca.if_else(ca.fabs(x) < 0.7, centre, ca.sign(x) * tail)
+    for _ in range(2):
+        y = y - (ca.erf(y) - x) / (2 / np.sqrt(np.pi) * ca.exp(-y * y))
+    y = ca.if_else(ca.fabs(x) < 1, y, ca.if_else(ca.fabs(x) == 1, ca.sign(x) * np.inf, np.nan))
+    body = _Body()
+    names: dict[int, str] = {}
+    for k, (code, operands, constant, _) in enumerate(instructions(ca.Function("erfinv", [x], [y]))):
+        if code == ca.OP_OUTPUT:
+            return body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[operands[0]]}")
+        if code == ca.OP_INPUT:
+            names[k] = "%x"
+        elif code == ca.OP_CONST:
+            names[k] = _constant(constant)
+        else:
+            names[k] = body.operation(code, [names[i] for i in operands])
+    raise AssertionError("a CasADi function without output")
+
+
+def emit_module(kernels: Sequence[Kernel], work: int) -> tuple[str, int]:
+    """LLVM assembly of several kernels that share one work area, and how many slots of it they use."""
+    emitted = [emit_kernel(kernel, work) for kernel in kernels]
+    text = "\n\n".join(body for body, _ in emitted)
+    declarations = [line for name, line in _DECLARATIONS.items() if f"@{name}(" in text or "@dalembert_erfinv(" in text]
+    helpers = [_erfinv()] if "@dalembert_erfinv(" in text else []
+    attributes = ["attributes #0 = { nounwind willreturn memory(none) }", "attributes #1 = { nounwind }"]
+    return "\n\n".join([*declarations, *helpers, text, *attributes]), max((used for _, used in emitted), default=0)

@@ -1,0 +1,300 @@
+"""The compiled form of (system, method): kernels over one block of memory, and where everything lies in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._elimination import PivotOrder, choose_pivots, eliminate, filled_pattern, substitute
+from dalembert.compiler._ir import Kernel, emit_module, operation_count
+from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._reduction import ReducedStep, extrapolation, reduce_step
+from dalembert.methods import OneStepMethod
+from dalembert.systems import MechanicalSystem, State
+
+STRAIGHT_LINE_LIMIT = 8_000
+"""Products in an elimination from which on a loop over the pattern replaces straight-line code."""
+
+OVERHEAD = 60
+"""What the driver does in an iteration besides calling the kernel, in operations."""
+
+KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slots of the memory block on which all kernels work (counted in doubles)."""
+
+    n_theta: int
+    n_state: int
+    n_x: int
+    n_weights: int
+    n_factors: int
+
+    time = 0
+    h = 1
+    increment_size = 2
+    noise = 3
+    theta = 4
+
+    @property
+    def state(self) -> int:
+        return self.theta + self.n_theta
+
+    @property
+    def compensation(self) -> int:
+        return self.state + self.n_state
+
+    @property
+    def delta(self) -> int:
+        return self.compensation + self.n_state
+
+    @property
+    def x(self) -> int:
+        return self.delta + self.n_state
+
+    @property
+    def weights(self) -> int:
+        return self.x + self.n_x
+
+    @property
+    def residual(self) -> int:
+        return self.weights + self.n_weights
+
+    @property
+    def factors(self) -> int:
+        return self.residual + self.n_x
+
+    @property
+    def work(self) -> int:
+        return self.factors + self.n_factors
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything that the engine needs to run steps of one method on one system."""
+
+    reduced: ReducedStep
+    order: PivotOrder
+    layout: Layout
+    memory_size: int
+    code: Code
+    straight_line: bool
+    n_pivots: int
+    base_sign: float
+    index: np.ndarray
+    index_start: dict[str, int]
+    cost_ratio: float
+    """What a factorisation costs, in iterations."""
+
+    @property
+    def addresses(self) -> np.ndarray:
+        """The kernels' addresses in the order of `KERNELS`."""
+        return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
+
+
+def first_guess(reduced: ReducedStep, system: MechanicalSystem, state: State, h: float) -> np.ndarray:
+    """Stages along the tangent: X_i = c_i times the rate of what they sample; impulses h lambda."""
+    t, q, p, theta = state.t, state.q, state.p, state.theta
+    f = system.evaluate("force", t, q, p, theta=theta) - system.evaluate("H_q", t, q, p, theta=theta)
+    rates = {"q": state.v, "p": f + system.evaluate("reaction", t, q, state.lam, theta=theta), "lam": state.lam}
+    parts = [np.zeros(0)]
+    for block in reduced.blocks:
+        if block.kind == "impulse":
+            parts.append(np.tile(h * rates[block.of], len(block.nodes)))
+        else:
+            parts.append(np.outer(block.nodes, rates[block.of]).ravel() * (1.0 if block.per_h else h))
+    return np.concatenate(parts)
+
+
+_by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
+_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None], Program] = {}
+
+
+def reduced_step(system: MechanicalSystem, method: OneStepMethod) -> ReducedStep:
+    """The reduced equations; built once for equal models, whatever objects they came from."""
+    key = (system.fingerprint, method)
+    if key not in _by_graph:
+        _by_graph[key] = reduce_step(method.step_equations(system))
+    return _by_graph[key]
+
+
+def build_program(
+    system: MechanicalSystem, method: OneStepMethod, state: State, h: float, guess: np.ndarray | None = None
+) -> Program:
+    """Compile the step equations, with a pivot order chosen around `state`."""
+    reduced = reduced_step(system, method)
+    guess = first_guess(reduced, system, state, h) if guess is None else guess
+    order = _pivot_order(reduced, reduced.jacobian, state, h, guess)
+    last_order = None if reduced.last is None else _pivot_order(reduced, reduced.last.matrix, state, h, guess)
+    key = (system.fingerprint, method, order, last_order)
+    if key not in _programs:
+        _programs[key] = _compile(reduced, order, last_order)
+    return _programs[key]
+
+
+def _pivot_order(reduced: ReducedStep, matrix: ca.SX, state: State, h: float, guess: np.ndarray) -> PivotOrder:
+    n = reduced.x.shape[0]
+    entries = ca.Function("entries", [reduced.x, *reduced.data], [ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())])
+    rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
+    random = np.random.default_rng(1788)
+    packed = np.concatenate([state.q, state.p])
+    size = {len(packed): np.linalg.norm(packed) / np.sqrt(len(packed)), n: np.linalg.norm(guess) / np.sqrt(max(n, 1))}
+    samples = []
+    for k in range(9):
+        spread = 0.0 if k == 0 else 1.0
+        point = guess + spread * size[n] * random.standard_normal(n)
+        around = packed + spread * size[len(packed)] * random.standard_normal(len(packed))
+        values = np.asarray(entries(point, state.t, h, state.theta, around), dtype=float).ravel()
+        if np.all(np.isfinite(values)):
+            samples.append(values)
+    if not samples:
+        samples = [np.ones(len(rows))]
+    return choose_pivots(rows, columns, np.array(samples).T, matrix.shape[0])
+
+
+def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None) -> Program:
+    measured = [block for block in reduced.blocks if block.kind == "increment"]
+    straight_line = order.products <= STRAIGHT_LINE_LIMIT
+    time, h, theta, state = reduced.data
+    n_x = reduced.x.shape[0]
+    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
+    constant_sign, n_filled = 1.0, 0
+    tables: dict[str, np.ndarray] = {}
+    if straight_line:
+        reciprocals, lower, upper = eliminate(reduced.jacobian, order)
+        reciprocals, lower, upper, stored = _name_factors(reciprocals, lower, upper)
+        constant_sign = float(np.prod([np.sign(float(r)) for r in reciprocals if r.is_constant()]))
+        n_pivots = sum(not r.is_constant() for r in reciprocals)
+    else:
+        tables = filled_pattern(rows, columns, order)
+        stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
+        n_pivots, n_filled = n_x, len(tables["column"])
+    n_factors = len(stored) + n_filled
+    layout = Layout(theta.shape[0], state.shape[0], n_x, len(measured), n_factors)
+    symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
+    names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
+    values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
+    weights = ca.SX.sym("weight", len(measured))
+    if straight_line:
+        step = substitute(reciprocals, lower, upper, order, reduced.residual)
+        size = _weighted_size(reduced, measured, weights, step)
+        iterate = Kernel(
+            "iterate",
+            [*symbols, (names, layout.factors), (weights, layout.weights)],
+            [(reduced.x - step, layout.x), (size, layout.increment_size)],
+        )
+    else:
+        iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
+    kernels = (
+        _predictor(reduced, layout),
+        Kernel(
+            "weigh",
+            symbols,
+            list(zip(_weights(reduced, measured), (layout.weights, layout.noise), strict=True)),
+        ),
+        Kernel("factor", symbols, [(values, layout.factors)]),
+        iterate,
+        Kernel("finish", symbols, [(_increment(reduced, last_order), layout.delta)]),
+    )
+    assembly, used = emit_module(kernels, layout.work)
+    code = compile_module(assembly, KERNELS)
+    measured_index = {block.name: k for k, block in enumerate(measured)}
+    tables["weight_of"] = np.concatenate(
+        [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured_index.get(b.name, -1)) for b in reduced.blocks)]
+    )
+    starts = np.cumsum([0, *(len(table) for table in tables.values())])
+    # A product of the run-time elimination costs about as much as three straight-line operations.
+    loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
+    factor_cost = operation_count(kernels[2].function()[0]) + loop_factor
+    iteration_cost = operation_count(kernels[3].function()[0]) + loop_solve + OVERHEAD
+    return Program(
+        reduced=reduced,
+        order=order,
+        layout=layout,
+        memory_size=layout.work + used,
+        code=code,
+        straight_line=straight_line,
+        n_pivots=n_pivots,
+        base_sign=order.sign * constant_sign,
+        index=np.concatenate(list(tables.values())).astype(np.int64),
+        index_start=dict(zip(tables, starts.tolist(), strict=False)),
+        cost_ratio=factor_cost / iteration_cost,
+    )
+
+
+def _increment(reduced: ReducedStep, last_order: PivotOrder | None) -> ca.SX:
+    """The increment of the state, with the last unknowns solved for."""
+    if reduced.last is None or last_order is None:
+        return reduced.increment
+    y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
+    return ca.substitute(reduced.increment, reduced.last.y, y)
+
+
+Rows = list[dict[int, ca.SX]]
+
+
+def _name_factors(
+    reciprocals: list[ca.SX], lower: Rows, upper: Rows
+) -> tuple[list[ca.SX], Rows, Rows, list[tuple[ca.SX, ca.SX]]]:
+    """Give each factor that is not a constant a symbol, pivots first; `stored` pairs the symbols with their values."""
+    stored: list[tuple[ca.SX, ca.SX]] = []
+
+    def name(value: ca.SX) -> ca.SX:
+        if value.is_constant():
+            return value
+        stored.append((ca.SX.sym("factor"), value))
+        return stored[-1][0]
+
+    named = [name(value) for value in reciprocals]
+    named_lower, named_upper = ([{j: name(value) for j, value in row.items()} for row in part] for part in (lower, upper))
+    return named, named_lower, named_upper, stored
+
+
+def _slice(reduced: ReducedStep, column: ca.SX, wanted: object) -> ca.SX:
+    start = 0
+    for block in reduced.blocks:
+        if block is wanted:
+            return column[start : start + block.symbols.shape[0]]
+        start += block.symbols.shape[0]
+    raise AssertionError("a block that is not part of the step")
+
+
+def _weights(reduced: ReducedStep, measured: list) -> tuple[ca.SX, ca.SX]:
+    """1 / |X|^2 for each block of increments X, and the squared size that rounding errors of the state give to increments.
+
+    X has a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: with s = 11
+    by a few hundred.
+    """
+    h, states = reduced.equations.step.h_symbol, reduced.equations.step.state
+    weights, noise = [], ca.SX(0)
+    for block in measured:
+        scale = ca.sumsqr(states[block.of]) / (h * h if block.per_h else 1)
+        weights.append(1 / (ca.sumsqr(block.symbols) + 1e-16 * scale + 1e-300))
+        noise += (1e4 * np.finfo(float).eps) ** 2 * scale * weights[-1]
+    return ca.vertcat(ca.SX(0, 1), *weights), noise
+
+
+def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: ca.SX) -> ca.SX:
+    total = ca.SX(0)
+    for k, block in enumerate(measured):
+        total += weights[k] * ca.sumsqr(_slice(reduced, step, block))
+    return total
+
+
+def _predictor(reduced: ReducedStep, layout: Layout) -> Kernel:
+    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in."""
+    h = reduced.equations.step.h_symbol
+    deltas = {name: ca.SX.sym(f"d{name}", symbols.shape[0]) for name, symbols in reduced.equations.step.state.items()}
+    predicted = []
+    for block in reduced.blocks:
+        stages = len(block.nodes)
+        values = ca.mtimes(ca.SX(extrapolation(block)), ca.reshape(block.symbols, block.size, stages).T)
+        if block.kind == "increment":
+            moved = deltas[block.of] / h if block.per_h else deltas[block.of]
+            values = values - ca.repmat(moved.T, stages, 1)
+        predicted.append(ca.vec(values.T))
+    symbols = [(h, layout.h), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta)]
+    return Kernel("predict", symbols, [(ca.vertcat(ca.SX(0, 1), *predicted), layout.x)])

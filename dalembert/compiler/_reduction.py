@@ -1,0 +1,115 @@
+"""From the equations as published to the equations that are solved: explicit blocks are substituted away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from dalembert.methods import StepEquations
+from dalembert.methods._step import UnknownBlock
+
+
+@dataclass(frozen=True, eq=False)
+class LastBlock:
+    """Unknowns y with matrix(x) y = rhs(x), in terms of all other unknowns x."""
+
+    y: ca.SX
+    matrix: ca.SX
+    rhs: ca.SX
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedStep:
+    """F(x; t0, h, state, theta) = 0 in the unknowns that remain, and the step's results in terms of them."""
+
+    equations: StepEquations
+    blocks: tuple[UnknownBlock, ...]
+    x: ca.SX
+    residual: ca.SX
+    increment: ca.SX
+    jacobian: ca.SX
+    last: LastBlock | None
+    """Unknowns that only the end constraints determine: found after the others, without iteration."""
+
+    @property
+    def data(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """Everything besides x: t0, h, theta, state."""
+        step = self.equations.step
+        return step.time_symbol, step.h_symbol, step.theta, self.equations.state
+
+
+def reduce_step(equations: StepEquations) -> ReducedStep:
+    """Substitute every block whose own equation states it explicitly.
+
+    W = (expression without W) needs no Newton iteration: for a separable Hamiltonian the stage momenta disappear. The first
+    block stays: the size of its increments decides when Newton's iteration has converged.
+    """
+    step = equations.step
+    remaining = list(step.unknowns)
+    left: list[ca.SX] = []
+    right: list[ca.SX] = []
+    open_equations = list(step.equations)
+    for equation in step.equations:
+        block = next(
+            (b for b in remaining[1:] if b.symbols.shape == equation.left.shape and _same(b.symbols, equation.left)), None
+        )
+        if block is None or block.symbols.shape[0] == 0:
+            continue
+        value = _substitute(equation.right, left, right)
+        if ca.depends_on(value, block.symbols):
+            continue
+        right = [_substitute(r, [block.symbols], [value]) for r in right]
+        left, right = [*left, block.symbols], [*right, value]
+        remaining.remove(block)
+        open_equations.remove(equation)
+    blocks = tuple(b for b in remaining if b.symbols.shape[0])
+    x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
+    parts = [*(e.residual for e in open_equations), *step.end_constraints]
+    residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
+    increment = _substitute(equations.increment, left, right)
+    n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
+    blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
+    return ReducedStep(equations, blocks, x, residual, increment, ca.jacobian(residual, x), last)
+
+
+def _split_off_last(
+    blocks: tuple[UnknownBlock, ...], x: ca.SX, residual: ca.SX, n_end: int
+) -> tuple[tuple[UnknownBlock, ...], ca.SX, ca.SX, LastBlock | None]:
+    """Split off the unknowns that occur in the end constraints alone, such as Lambda_s of (3.3d), if linearly."""
+    n_rest = residual.shape[0] - n_end
+    if n_end == 0:
+        return blocks, x, residual, None
+    rest, end = residual[:n_rest], residual[n_rest:]
+    free = np.setdiff1d(np.arange(x.shape[0]), ca.jacobian_sparsity(rest, x).get_triplet()[1])
+    owner = np.repeat(np.arange(len(blocks)), [b.symbols.shape[0] for b in blocks])
+    if len(free) != n_end or owner[free[0]] != len(blocks) - 1 or free[0] != x.shape[0] - n_end:
+        return blocks, x, residual, None
+    kept, y = x[:-n_end], x[-n_end:]
+    matrix = ca.jacobian(end, y)
+    if ca.depends_on(matrix, y):
+        return blocks, x, residual, None
+    shortened = blocks[-1].without_last_stages(n_end // blocks[-1].size)
+    rhs = -ca.substitute(end, y, ca.SX.zeros(n_end, 1))
+    return tuple(b for b in (*blocks[:-1], shortened) if b.symbols.shape[0]), kept, rest, LastBlock(y, matrix, rhs)
+
+
+def _same(a: ca.SX, b: ca.SX) -> bool:
+    return bool(ca.is_equal(a, b, 1))
+
+
+def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:
+    return ca.substitute(expression, ca.vertcat(*symbols), ca.vertcat(*values)) if symbols else expression
+
+
+def extrapolation(block: UnknownBlock) -> np.ndarray:
+    """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve)."""
+    nodes = np.concatenate([[0.0], block.nodes]) if block.anchored else np.asarray(block.nodes, dtype=float)
+    targets = 1.0 + np.asarray(block.nodes, dtype=float)
+    matrix = np.ones((len(targets), len(nodes)))
+    for j in range(len(nodes)):
+        for m in range(len(nodes)):
+            if m != j:
+                matrix[:, j] *= (targets - nodes[m]) / (nodes[j] - nodes[m])
+    return matrix[:, 1:] if block.anchored else matrix

@@ -1,0 +1,260 @@
+"""Newton's iteration and the step loop, for every method and model.
+
+Nothing here depends on a model: kernels come as addresses, memory as one array, its layout as integers. So Numba compiles
+this file once a machine and keeps it on disk.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dalembert.engine._kernel_call import call_kernel
+from dalembert.engine._layout import (
+    AGE,
+    BASE_SIGN,
+    COLUMN,
+    COLUMNS,
+    COST_RATIO,
+    DELTA,
+    DIAGONAL,
+    FACTORIZATIONS,
+    FACTORS,
+    FILLED,
+    ITERATIONS,
+    KNOWN_AGES,
+    MODE,
+    N_ENTRIES,
+    N_PIVOTS,
+    N_STATE,
+    N_X,
+    PERIOD_COST,
+    PERIODS,
+    RATE,
+    RESIDUAL,
+    ROW_START,
+    ROWS,
+    SAVED,
+    SCATTER,
+    SIGN,
+    STATE,
+    STEPS_DONE,
+    STRAIGHT_LINE,
+    TOLERANCE,
+    WEIGHT_OF,
+    WEIGHTS,
+    X,
+)
+
+DONE, UNSOLVED = 0, 1
+GUESS_READY, PREDICT, SOLVED = 0, 1, 2
+MAX_ITERATIONS = 40
+NOISE_SLOT = 3
+STAGNATION = 1e-10**2
+SLOW = 0.3**2
+NOISE = 1e-13**2  # below this size a ratio of increments says nothing about convergence
+FASTEST, FASTEST_GUESS = 1e-8**2, 1e-5**2  # a lucky cancellation must not pass for fast convergence
+
+# Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
+compiled = njit(cache=True, nogil=True, _nrt=False)
+at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
+
+
+@compiled
+def eliminate(memory, layout, index, work):
+    """LU of the matrix entries in memory, in the fixed order, row by row; reciprocal pivots on the diagonal."""
+    size, entries, filled = layout[N_X], layout[FACTORS], layout[FILLED]
+    row_start, diagonal, column, scatter = layout[ROW_START], layout[DIAGONAL], layout[COLUMN], layout[SCATTER]
+    for k in range(index[row_start + size]):
+        memory[at(filled + k)] = 0.0
+    for k in range(layout[N_ENTRIES]):
+        memory[at(filled + index[at(scatter + k)])] = memory[at(entries + k)]
+    for i in range(size):
+        start, middle, end = index[row_start + i], index[diagonal + i], index[row_start + i + 1]
+        for k in range(start, end):
+            work[at(index[at(column + k)])] = memory[at(filled + k)]
+        for k in range(start, middle):
+            j = index[at(column + k)]
+            first = index[at(diagonal + j)]
+            factor = work[at(j)] * memory[at(filled + first)]
+            memory[at(filled + k)] = factor
+            for m in range(first + 1, index[at(row_start + j + 1)]):
+                work[at(index[at(column + m)])] -= factor * memory[at(filled + m)]
+        memory[at(filled + middle)] = 1.0 / work[at(i)]
+        for k in range(middle + 1, end):
+            memory[at(filled + k)] = work[at(index[at(column + k)])]
+
+
+@compiled
+def substitute(memory, layout, index, work):
+    """Solve with the factors of `eliminate`; the result, in pivot order of the columns, is left in `work`."""
+    size, residual, filled = layout[N_X], layout[RESIDUAL], layout[FILLED]
+    row_start, diagonal, column, rows = layout[ROW_START], layout[DIAGONAL], layout[COLUMN], layout[ROWS]
+    for i in range(size):
+        value = memory[residual + index[rows + i]]
+        for k in range(index[row_start + i], index[diagonal + i]):
+            value -= memory[at(filled + k)] * work[at(index[at(column + k)])]
+        work[i] = value
+    for i in range(size - 1, -1, -1):
+        value = work[i]
+        for k in range(index[diagonal + i] + 1, index[row_start + i + 1]):
+            value -= memory[at(filled + k)] * work[at(index[at(column + k)])]
+        work[i] = value * memory[filled + index[diagonal + i]]
+
+
+@compiled
+def factorize(kernels, layout, index, memory, counts, numbers, work):
+    """Renew the factors at the current unknowns; False if they are useless or the constraints changed orientation."""
+    call_kernel(kernels[2], memory)
+    counts[FACTORIZATIONS] += 1
+    counts[AGE] = 0
+    sign = numbers[BASE_SIGN]
+    if not layout[STRAIGHT_LINE]:
+        eliminate(memory, layout, index, work)
+    for k in range(layout[N_PIVOTS]):
+        pivot = memory[layout[FACTORS] + k] if layout[STRAIGHT_LINE] else memory[layout[FILLED] + index[layout[DIAGONAL] + k]]
+        sign = -sign if pivot < 0.0 else sign
+        if not np.isfinite(pivot):
+            return False
+    if counts[SIGN] == 0:
+        counts[SIGN] = 1 if sign > 0.0 else -1
+    return sign * counts[SIGN] > 0.0
+
+
+@compiled
+def newton_increment(kernels, layout, index, memory, work):
+    """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
+    call_kernel(kernels[3], memory)
+    if layout[STRAIGHT_LINE]:
+        return memory[2]
+    substitute(memory, layout, index, work)
+    total = 0.0
+    for k in range(layout[N_X]):
+        unknown = index[layout[COLUMNS] + k]
+        memory[layout[X] + unknown] -= work[k]
+        weight = index[layout[WEIGHT_OF] + unknown]
+        if weight >= 0:
+            total += memory[layout[WEIGHTS] + weight] * work[k] * work[k]
+    return total
+
+
+@compiled
+def solve(kernels, layout, index, memory, counts, numbers, work):
+    """Iterate until the increments are lost in round-off; the number of iterations, or -1.
+
+    Sizes, ratios and rates are squared throughout, which saves a square root in every iteration.
+    """
+    previous, rate, fresh = np.inf, 1.0, counts[AGE] == 0
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        size = newton_increment(kernels, layout, index, memory, work)
+        counts[ITERATIONS] += 1
+        if not np.isfinite(size):
+            return -1
+        ratio = size / previous
+        if iteration == 1:
+            rate = min(1.0, max(100.0 * numbers[RATE], FASTEST_GUESS))  # the last step's rate stands in, with a margin
+        elif ratio > 0.0 and (iteration == 2 or size > NOISE):
+            rate = max(ratio, FASTEST)
+        expected = size * rate
+        if expected <= numbers[TOLERANCE] or (ratio >= 0.25 and size <= max(STAGNATION, memory[NOISE_SLOT])):
+            if iteration > 1:
+                numbers[RATE] = rate
+            return iteration
+        if ratio > SLOW and iteration > 1:
+            if fresh and (ratio >= 1.0 or iteration > MAX_ITERATIONS // 2):
+                return -1
+            if not fresh:
+                if not factorize(kernels, layout, index, memory, counts, numbers, work):
+                    return -1
+                fresh = True
+        previous = size
+        if iteration == 1 and size > 1.0:  # the guess was far too small to measure increments by, as in a start from rest
+            call_kernel(kernels[1], memory)
+            previous = np.inf
+    return -1
+
+
+@compiled
+def keep_factors(iterations, counts, numbers, known):
+    """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
+
+    A period from one factorisation to the next costs COST_RATIO + sum of its iterations. Its average is smallest if it ends
+    when the next step would cost more than the average; what a step of a given age costs is known from earlier periods.
+    """
+    if counts[AGE] == 0:
+        numbers[PERIOD_COST] = numbers[COST_RATIO]
+    counts[AGE] += 1
+    numbers[PERIOD_COST] += iterations
+    age = min(counts[AGE], KNOWN_AGES - 1)
+    known[age - 1] = iterations
+    expected = known[age] if known[age] > 0.0 and counts[PERIODS] % 512 != 511 else float(iterations)
+    if expected <= numbers[PERIOD_COST] / counts[AGE]:
+        return True
+    counts[PERIODS] += 1
+    return False
+
+
+@compiled
+def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+    """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
+    x, size = layout[X], layout[N_X]
+    call_kernel(kernels[1], memory)
+    for k in range(size):
+        guess[k] = memory[x + k]
+    if counts[AGE] < 0 and not factorize(kernels, layout, index, memory, counts, numbers, work):
+        return False
+    reused = counts[AGE] > 0
+    iterations = solve(kernels, layout, index, memory, counts, numbers, work)
+    if iterations < 0 and reused:
+        for k in range(size):
+            memory[x + k] = guess[k]
+        if factorize(kernels, layout, index, memory, counts, numbers, work):
+            iterations = solve(kernels, layout, index, memory, counts, numbers, work)
+    if iterations < 0:
+        return False
+    if not keep_factors(iterations, counts, numbers, known):
+        counts[AGE] = -1
+    return True
+
+
+@compiled
+def advance(kernels, layout, index, memory, counts, numbers, known, guess, work, store, last_step, save_every, t0, h):
+    """Run steps until `last_step`; UNSOLVED stops before the step that could not be solved, its guess in memory."""
+    state, n_state, delta, x, n_x = layout[STATE], layout[N_STATE], layout[DELTA], layout[X], layout[N_X]
+    while counts[STEPS_DONE] < last_step:
+        step = counts[STEPS_DONE]
+        memory[0] = t0 + step * h
+        if n_x and counts[MODE] != SOLVED:
+            if counts[MODE] == PREDICT:
+                call_kernel(kernels[0], memory)
+            if not solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+                for k in range(n_x):
+                    memory[x + k] = guess[k]
+                counts[AGE] = -1
+                return UNSOLVED
+        counts[MODE] = PREDICT
+        call_kernel(kernels[4], memory)
+        for k in range(n_state):  # compensated summation: what rounding takes away is given back in the next step
+            old = memory[state + k]
+            change = memory[delta + k] + memory[state + n_state + k]
+            new = old + change
+            change_seen = new - old
+            memory[state + n_state + k] = (old - (new - change_seen)) + (change - change_seen)
+            memory[state + k] = new
+        counts[STEPS_DONE] = step + 1
+        if (step + 1) % save_every == 0:
+            for k in range(n_state):
+                store[counts[SAVED], k] = memory[state + k]
+            counts[SAVED] += 1
+    return DONE
+
+
+@compiled
+def map_kernel(address, memory, inputs, first_input, outputs, first_output):
+    """Evaluate a kernel at every row of `inputs`."""
+    for row in range(len(inputs)):
+        for k in range(inputs.shape[1]):
+            memory[first_input + k] = inputs[row, k]
+        call_kernel(address, memory)
+        for k in range(outputs.shape[1]):
+            outputs[row, k] = memory[first_output + k]

@@ -1,0 +1,16 @@
+"""Names for the positions in the small arrays that the driver shares with Python."""
+
+# counts (integers)
+STEPS_DONE, SAVED, ITERATIONS, FACTORIZATIONS, AGE, MODE, SIGN, PERIODS = range(8)
+N_COUNTS = 8
+
+# numbers (floats)
+RATE, TOLERANCE, COST_RATIO, PERIOD_COST, BASE_SIGN = range(5)
+N_NUMBERS = 5
+
+KNOWN_AGES = 64
+
+# layout (integers): slots of memory, sizes, and positions in `index`
+(STATE, N_STATE, DELTA, X, N_X, RESIDUAL, WEIGHTS, FACTORS, N_PIVOTS, STRAIGHT_LINE, N_ENTRIES, FILLED, ROW_START, DIAGONAL,
+ COLUMN, SCATTER, ROWS, COLUMNS, WEIGHT_OF) = range(19)  # fmt: skip
+N_LAYOUT = 19

@@ -1,0 +1,56 @@
+"""What every one-step method is: a small immutable object that writes its equations and states its claims."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import ClassVar
+
+from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.methods._step import Step, StepEquations
+from dalembert.systems import BoundSystem, MechanicalSystem
+
+
+class OneStepMethod(ABC):
+    """A method that maps the state at t0 to the state at t0 + h.
+
+    Subclasses are frozen dataclasses. Their claims (`order`, `symplectic`, `symmetric`, `keeps`) are True or False where
+    proved or disproved, and None where nothing is known; each claim is a row of the table that drives the tests.
+    """
+
+    reference: ClassVar[str]
+    symplectic: ClassVar[bool | None] = None
+    symmetric: ClassVar[bool | None] = None
+    keeps: ClassVar[frozenset[str]] = frozenset()
+    """The constraints that hold at round-off in every stored state."""
+
+    @property
+    @abstractmethod
+    def order(self) -> dict[str, int]:
+        """The order of convergence by component: {"q": ..., "p": ..., "lam": ...}."""
+
+    @abstractmethod
+    def equations(self, system: BoundSystem, step: Step) -> None:
+        """Write the equations of one step."""
+
+    def check(self, system: MechanicalSystem) -> None:
+        """Refuse systems that the method cannot serve, before anything is compiled."""
+        if not isinstance(system, MechanicalSystem):
+            raise UnsupportedSystem(f"{self} integrates da.Hamiltonian and da.Lagrangian systems; got {type(system).__name__}")
+
+    def step_equations(self, system: MechanicalSystem) -> StepEquations:
+        """The symbolic equations of one step of this method on `system`."""
+        self.check(system)
+        step = Step(system)
+        self.equations(step.system, step)
+        return StepEquations.of(step)
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.init)  # type: ignore[arg-type]
+        return f"da.{type(self).__name__}({arguments})"
+
+
+def check_stages(name: str, stages: object, least: int) -> None:
+    """Refuse a number of stages that the family does not have."""
+    if isinstance(stages, bool) or not isinstance(stages, int) or stages < least:
+        raise InputError(f"{name} needs an integer number of stages >= {least}; got stages={stages!r}")

@@ -1,0 +1,53 @@
+"""A problem of the catalogue: everything that `da.simulate(problem, method)` needs, and what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.systems import MechanicalSystem
+
+if TYPE_CHECKING:
+    from dalembert.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A system with initial values, a sensible step size and length, what is known exactly, and how to draw it.
+
+    `conserved` maps names to functions of a trajectory that the exact solution keeps constant. `drawing` maps one
+    configuration q to a list of polylines (arrays of points) that show the mechanism.
+
+    Example:
+        >>> import dalembert as da
+        >>> problem = da.problems.double_pendulum()
+        >>> problem.name, problem.h, problem.steps
+        ('double_pendulum', 0.12, 5000)
+
+    """
+
+    name: str
+    title: str
+    reference: str
+    system: MechanicalSystem
+    q0: np.ndarray
+    h: float
+    steps: int
+    v0: np.ndarray | None = None
+    p0: np.ndarray | None = None
+    t0: float = 0.0
+    exact: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    conserved: Mapping[str, Callable[[Trajectory], np.ndarray]] = field(default_factory=dict)
+    drawing: Callable[[np.ndarray], list[np.ndarray]] | None = None
+    labels: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Problem {self.name}: {self.title}>"
+
+
+def energy_is_conserved(run: Trajectory) -> Any:
+    """The energy of a run, for problems that conserve it."""
+    return run.energy

@@ -1,0 +1,209 @@
+"""`simulate`: from a system, a method and initial values to a trajectory."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from dalembert.compiler import SingularMatrix
+from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.methods import OneStepMethod
+from dalembert.problems._problem import Problem
+from dalembert.progress import ProgressLine
+from dalembert.systems import MechanicalSystem, State, state_at
+from dalembert.trajectory import Trajectory
+
+
+def simulate(
+    system: MechanicalSystem | Problem,
+    method: OneStepMethod,
+    *,
+    q0: Any = None,
+    v0: Any = None,
+    p0: Any = None,
+    start: State | None = None,
+    h: float | None = None,
+    steps: int | None = None,
+    t1: float | None = None,
+    t0: float = 0.0,
+    save_every: int = 1,
+    params: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
+    newton_tolerance: float | None = None,
+    on_failure: Literal["raise", "return"] = "raise",
+) -> Trajectory:
+    """Integrate `system` by `method` from consistent initial values, with a constant step size h.
+
+    Give q0 with v0 or p0, or `start` (as `da.consistent` returns it), the step size `h` and either `steps` or the final time
+    `t1`; a `Problem` brings all of these. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
+
+    A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
+    `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
+    status "interrupted". `newton_tolerance` loosens the solution of the step equations from round-off to a relative tolerance:
+    it exists to reproduce the energy drift of sloppy solves.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> pendulum = da.Hamiltonian(lambda q, p: p @ p / 2 + q[1], dim=2,
+        ...                           holonomic=lambda q: [np.hypot(q[0], q[1]) - 1])
+        >>> run = da.simulate(pendulum, da.LobattoIIIAB(stages=3), q0=[1, 0], p0=[0, 0], h=0.1, steps=1000)
+        >>> bool(np.abs(run.residuals["g"]).max() < 1e-14)
+        True
+
+    """
+    if isinstance(system, Problem):
+        problem, system = system, system.system
+        if q0 is None and start is None:
+            q0, t0 = problem.q0, problem.t0
+            if v0 is None and p0 is None:
+                v0, p0 = problem.v0, problem.p0
+        h = problem.h if h is None else h
+        steps = problem.steps if steps is None and t1 is None else steps
+    if not isinstance(system, MechanicalSystem):
+        raise UnsupportedSystem(
+            f"simulate takes a da.Hamiltonian, a da.Lagrangian or a problem of da.problems; got {type(system).__name__}"
+        )
+    if not isinstance(method, OneStepMethod):
+        hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
+        raise InputError(
+            f"the second argument of simulate is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
+        )
+    method.check(system)
+    if on_failure not in ("raise", "return"):
+        raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
+    start = _start(system, q0, v0, p0, start, t0, params)
+    h = _positive("h", h)
+    steps = _steps(steps, t1, start.t, h)
+    save_every = _count("save_every", save_every, least=1)
+    if newton_tolerance is not None:
+        newton_tolerance = _positive("newton_tolerance", newton_tolerance)
+    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, on_failure)
+
+
+def _run(
+    system: MechanicalSystem,
+    method: OneStepMethod,
+    start: State,
+    h: float,
+    steps: int,
+    save_every: int,
+    progress: bool | None,
+    newton_tolerance: float | None,
+    on_failure: str,
+) -> Trajectory:
+    from dalembert.engine._run import Run  # loads Numba
+
+    try:
+        run = Run(system, method, start, h, steps, save_every, newton_tolerance)
+    except SingularMatrix:
+        raise ModelError(
+            f"the step equations of {method} are singular at the start: H_pp and the constraint Jacobian g_q must have full "
+            "rank there"
+        ) from None
+    line = ProgressLine(steps, progress)
+    status, message = "done", ""
+    try:
+        reason = run.advance(line.update)
+        if reason is not None:
+            status, message = "failed", f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}"
+    except KeyboardInterrupt:
+        status, message = "interrupted", f"interrupted after {run.steps_done} of {steps} steps, at t = {run.time:.6g}"
+    finally:
+        line.close()
+    trajectory = _trajectory(system, method, run, status, message)
+    if status == "failed" and on_failure == "raise":
+        raise StepFailed(message + " (what was computed before it is in the exception's .run)", trajectory)
+    return trajectory
+
+
+def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, status: str, message: str) -> Trajectory:
+    n, done = system.dim, run.steps_done
+    saved = done // run.save_every
+    numbers = np.arange(saved + 1) * run.save_every
+    states = np.empty((saved + 1 + bool(done % run.save_every), 2 * n))
+    states[0, :n], states[0, n:] = run.start.q, run.start.p
+    states[1 : saved + 1] = run.rows[:saved]
+    if done % run.save_every:
+        states[-1] = run.state
+        numbers = np.append(numbers, done)
+    if not np.all(np.isfinite(states[-1])):
+        keep = np.all(np.isfinite(states), axis=1)
+        states, numbers = states[keep], numbers[keep]
+    t = run.start.t + numbers * run.h
+    return Trajectory(
+        t=t,
+        q=states[:, :n],
+        p=states[:, n:],
+        h=run.h,
+        method=str(method),
+        parameters=_unflatten(system, run.start.theta),
+        status=status,
+        message=message,
+        stats=run.stats(),
+        fingerprint=system.fingerprint,
+        system=system,
+    )
+
+
+def _unflatten(system: MechanicalSystem, theta: np.ndarray) -> dict[str, np.ndarray]:
+    result, position = {}, 0
+    for name, value in system.parameters.values.items():
+        result[name] = theta[position : position + value.size].reshape(value.shape)
+        position += value.size
+    return result
+
+
+def _start(
+    system: MechanicalSystem, q0: Any, v0: Any, p0: Any, start: State | None, t0: float, params: Mapping[str, Any] | None
+) -> State:
+    if start is not None:
+        if q0 is not None or v0 is not None or p0 is not None:
+            raise InputError("give either start= or the initial values q0 and v0 or p0, not both")
+        if not isinstance(start, State):
+            raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
+        theta = start.theta if params is None else system.parameters.vector(params)
+        return state_at(system, start.q, p0=start.p, t0=start.t, theta=theta)
+    if q0 is None:
+        raise InputError("give the initial values q0 and v0 or p0 (or start=da.consistent(...))")
+    return state_at(system, q0, v0, p0, t0=t0, params=params)
+
+
+def _positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a positive number; got {value!r}") from None
+    if not (np.isfinite(number) and number > 0):
+        raise InputError(f"{name} must be a positive number; got {value!r}")
+    return number
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be an integer >= {least}; got {value!r}") from None
+    if number < least:
+        raise InputError(f"{name} must be an integer >= {least}; got {value!r}")
+    return number
+
+
+def _steps(steps: int | None, t1: float | None, t0: float, h: float) -> int:
+    if (steps is None) == (t1 is None):
+        raise InputError("give either the number of steps or the final time t1" + ("" if steps is None else ", not both"))
+    if steps is not None:
+        return _count("steps", steps, least=0)
+    assert t1 is not None
+    length = (float(t1) - t0) / h
+    if not np.isfinite(length) or length < 0:
+        raise InputError(f"t1 must be a finite time after t0 = {t0:g}; got {t1!r}")
+    whole = round(length)
+    if abs(length - whole) > 1e-9 * max(1.0, length):
+        raise InputError(
+            f"t1 - t0 = {float(t1) - t0:g} is not a whole number of steps h = {h:g}: "
+            f"use h = {(float(t1) - t0) / max(1, whole):.17g}"
+        )
+    return whole

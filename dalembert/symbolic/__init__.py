@@ -1,0 +1,6 @@
+"""NumPy arrays of symbolic scalars: the language of models and of methods."""
+
+from dalembert.symbolic._array import SymbolicArray, as_column, from_column, stack_columns
+from dalembert.symbolic._scalar import Scalar, symbol
+
+__all__ = ["Scalar", "SymbolicArray", "as_column", "from_column", "stack_columns", "symbol"]

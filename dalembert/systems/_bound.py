@@ -1,0 +1,43 @@
+"""A system's functions on symbolic arrays, with the parameters of a step already in place: what a method sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.symbolic import SymbolicArray, as_column, from_column
+from dalembert.systems._mechanical import MechanicalSystem
+
+
+class BoundSystem:
+    """`system.H_p(t, q, p)`, `system.g(t, q)`, ... for methods.
+
+    Arguments may carry a leading stage axis: with T of shape (s,), Q and P of shape (s, n), `system.H_p(T, Q, P)` has shape
+    (s, n). Available are the names of `MechanicalSystem`: H, H_p, H_q, force (t,q,p), g, G (t,q), g_dot (t,q,p) and
+    reaction (t,q,lam), which is -g_q^T lam.
+    """
+
+    def __init__(self, system: MechanicalSystem, theta: ca.SX) -> None:
+        self.definition = system
+        self.dim = system.dim
+        self.n_holonomic = system.n_holonomic
+        self._theta = theta
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.definition.function_names:
+            raise AttributeError(
+                f"a {self.definition.kind} has no function {name!r}; it has {', '.join(self.definition.function_names)}"
+            )
+        function = self.definition.function(name)
+
+        def evaluate(t: Any, *arguments: Any) -> SymbolicArray:
+            if np.ndim(arguments[0]) == 1:
+                value = function(*(as_column(a) for a in (np.array([t], dtype=object), *arguments)), self._theta)
+                shape = (value.shape[0],) if value.shape[1] == 1 and name != "G" else value.shape
+                return from_column(ca.vec(value.T), shape)
+            times = np.broadcast_to(np.asarray(t, dtype=object), len(arguments[0]))
+            return np.stack([evaluate(*stage) for stage in zip(times, *arguments, strict=True)])
+
+        return evaluate

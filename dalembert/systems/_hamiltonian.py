@@ -1,0 +1,51 @@
+"""Systems given by a Hamiltonian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+
+from dalembert.symbolic import from_column
+from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._model import call_model, scalar_expression
+
+
+class Hamiltonian(MechanicalSystem):
+    """A system q' = H_p, p' = -H_q + force - g_q^T lam, 0 = g(t, q), given by H and g.
+
+    `H`, `holonomic` and `force` are NumPy functions of the arguments that they name, out of `t`, `q`, `p` and the names in
+    `params` (`force` may also name the velocity `v`). H need be neither separable nor independent of time.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> pendulum = da.Hamiltonian(
+        ...     lambda q, p, m, g: p @ p / (2 * m) + m * g * q[1],
+        ...     dim=2, holonomic=lambda q, l: [np.hypot(q[0], q[1]) - l], params={"m": 1.0, "g": 1.0, "l": 1.0})
+        >>> pendulum
+        <Hamiltonian of 2 coordinates, 1 holonomic constraints, params m, g, l>
+
+    """
+
+    kind = "Hamiltonian system"
+
+    def __init__(
+        self,
+        H: Callable,
+        dim: int,
+        *,
+        holonomic: Callable | None = None,
+        force: Callable | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(dim, params)
+        arguments = {"t": from_column(self._t)[0], "q": from_column(self._q), "p": from_column(self._p)}
+        energy = scalar_expression("the Hamiltonian", call_model("the Hamiltonian", H, arguments, self.parameters))
+        self._derive(
+            H=energy,
+            H_p=ca.gradient(energy, self._p),
+            minus_H_q=-ca.gradient(energy, self._q),
+            holonomic=holonomic,
+            force=force,
+        )

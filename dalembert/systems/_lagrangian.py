@@ -1,0 +1,83 @@
+"""Systems given by a Lagrangian, and their Legendre transform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+
+from dalembert.errors import ModelError
+from dalembert.symbolic import from_column
+from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._model import call_model, scalar_expression
+
+
+class Lagrangian(MechanicalSystem):
+    """A system d/dt L_v = L_q + force - g_q^T lam, 0 = g(t, q), given by L and g.
+
+    `L`, `holonomic` and `force` are NumPy functions of the arguments that they name, out of `t`, `q`, `v` and the names in
+    `params`. L must be quadratic in v, L = v^T M(t,q) v / 2 + a(t,q)^T v - U(t,q); the mass matrix M may depend on q. The
+    Legendre transform p = L_v, v = M^-1 (p - a), H = p^T v - L is derived symbolically.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> cart_pendulum = da.Lagrangian(
+        ...     lambda q, v, g: v[0] ** 2 + v[0] * v[1] * np.cos(q[1]) + v[1] ** 2 / 2 + g * np.cos(q[1]),
+        ...     dim=2, params={"g": 9.81})
+        >>> cart_pendulum
+        <Lagrangian of 2 coordinates, params g>
+
+    """
+
+    kind = "Lagrangian system"
+
+    def __init__(
+        self,
+        L: Callable,
+        dim: int,
+        *,
+        holonomic: Callable | None = None,
+        force: Callable | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(dim, params)
+        t, q, p = self._t, self._q, self._p
+        v = self._v = ca.SX.sym("v", self.dim)
+        arguments = {"t": from_column(t)[0], "q": from_column(q), "v": from_column(v)}
+        lagrangian = scalar_expression("the Lagrangian", call_model("the Lagrangian", L, arguments, self.parameters))
+        L_v, L_q = ca.gradient(lagrangian, v), ca.gradient(lagrangian, q)
+        M = ca.jacobian(L_v, v)
+        if ca.depends_on(M, v):
+            raise ModelError(
+                "the Lagrangian is not quadratic in v, so v(q, p) has no closed form: state the system by its Hamiltonian, "
+                "da.Hamiltonian(H, dim, ...)"
+            )
+        if M.sprank() < self.dim:
+            raise ModelError("the mass matrix L_vv is singular: every velocity v[i] must enter the Lagrangian quadratically")
+        at_rest = ca.substitute(L_v, v, ca.SX.zeros(self.dim, 1))
+        velocity = _solve_symmetric(M, p - at_rest)
+        along = _substitution(v, velocity)
+        self._derive(
+            H=ca.dot(p, velocity) - along(lagrangian),
+            H_p=velocity,
+            minus_H_q=along(L_q),
+            holonomic=holonomic,
+            force=force,
+        )
+        self._define("L", "tqv", lagrangian)
+        self._define("L_q", "tqv", L_q)
+        self._define("L_v", "tqv", L_v)
+
+
+def _substitution(symbol: ca.SX, value: ca.SX) -> Callable[[ca.SX], ca.SX]:
+    """Replace a symbol by an expression."""
+    return lambda expression: ca.substitute(expression, symbol, value)
+
+
+def _solve_symmetric(M: ca.SX, rhs: ca.SX) -> ca.SX:
+    """M^-1 rhs for a symmetric positive definite M, as straight-line sparse LDL^T."""
+    if M.sparsity().is_diag():
+        return rhs / ca.diag(M)
+    D, LT, permutation = ca.ldl(M)
+    return ca.ldl_solve(rhs, D, LT, permutation)

@@ -1,0 +1,126 @@
+"""Calling a user's model functions with the symbols that they name, and checking what they return."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.errors import DalembertError, ModelError
+from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
+
+RESERVED = ("t", "q", "v", "p", "y", "z", "lam", "psi", "h")
+
+
+class Parameters:
+    """The named constants of a model, in one flat vector `theta` that the kernels take at run time."""
+
+    def __init__(self, values: Mapping[str, Any] | None) -> None:
+        self.values: dict[str, np.ndarray] = {}
+        for name, value in (values or {}).items():
+            if not isinstance(name, str) or not name.isidentifier():
+                raise ModelError(f"parameter names must be Python identifiers, because model functions name them; got {name!r}")
+            if name in RESERVED:
+                raise ModelError(f"the parameter name {name!r} is taken by the library ({', '.join(RESERVED)}); rename it")
+            self.values[name] = self._array(name, value)
+        self.size = sum(value.size for value in self.values.values())
+        self.theta = ca.SX.sym("theta", self.size)
+
+    @staticmethod
+    def _array(name: str, value: Any) -> np.ndarray:
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"parameter {name!r} must be a number or an array of numbers; got {value!r}") from None
+        if not np.all(np.isfinite(array)):
+            raise ModelError(f"parameter {name!r} must be finite; got {value!r}")
+        return array
+
+    def symbols(self) -> dict[str, Any]:
+        """The parameters as model functions see them: scalars, or arrays of the declared shape."""
+        result, start = {}, 0
+        for name, value in self.values.items():
+            part = from_column(self.theta[start : start + value.size], value.shape or (1,))
+            result[name] = part if value.shape else part[0]
+            start += value.size
+        return result
+
+    def vector(self, overrides: Mapping[str, Any] | None = None) -> np.ndarray:
+        """The flat vector of all values, some of them replaced."""
+        merged = dict(self.values)
+        for name, value in (overrides or {}).items():
+            if name not in merged:
+                known = ", ".join(merged) or "none"
+                raise ModelError(
+                    f"the model has no parameter {name!r} (it has: {known}); declare it in the model's params={{...}}"
+                )
+            array = self._array(name, value)
+            if array.shape != merged[name].shape:
+                raise ModelError(f"parameter {name!r} was declared with shape {merged[name].shape}; got shape {array.shape}")
+            merged[name] = array
+        return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
+
+
+def call_model(role: str, function: Callable, available: Mapping[str, Any], parameters: Parameters) -> Any:
+    """Call `function` with the arguments that it names, out of `available` and the parameters."""
+    if not callable(function):
+        raise ModelError(f"{role} must be a function of {', '.join(available)} and parameters; got {function!r}")
+    arguments = {**available, **parameters.symbols()}
+    chosen, positional = {}, []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise ModelError(f"{role} must name its arguments; *{name} hides which of {', '.join(arguments)} it needs")
+        if name in arguments:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                positional.append(arguments[name])
+            else:
+                chosen[name] = arguments[name]
+        elif parameter.default is parameter.empty:
+            known = ", ".join(parameters.values) or "none"
+            raise ModelError(
+                f"{role} names the argument {name!r}, which is neither one of {', '.join(available)} nor a parameter "
+                f"(parameters: {known}): rename it or add it to params={{...}}"
+            )
+    try:
+        return function(*positional, **chosen)
+    except DalembertError:
+        raise
+    except (TypeError, AttributeError) as error:
+        raise ModelError(
+            f"{role} failed on symbolic arguments ({type(error).__name__}: {error}): use NumPy's elementary functions, and "
+            "np.array([...], like=q) for matrices that go through np.linalg"
+        ) from error
+    except (IndexError, ValueError) as error:
+        raise ModelError(f"{role} failed: {type(error).__name__}: {error}; check the dimension given to the system") from error
+
+
+def scalar_expression(role: str, value: Any) -> ca.SX:
+    """The value of a model function that must be one number."""
+    if isinstance(value, (Scalar, int, float, np.floating, np.integer)):
+        return as_column([value])
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return as_column(value)
+    shape = getattr(value, "shape", None)
+    raise ModelError(
+        f"{role} must return one number; got {f'an array of shape {shape}' if shape is not None else type(value).__name__}"
+    )
+
+
+def vector_expression(role: str, value: Any, size: int | None = None) -> ca.SX:
+    """The value of a model function that must be a list or one-dimensional array of numbers."""
+    if isinstance(value, (Scalar, int, float, np.floating, np.integer)):
+        value = [value]
+    try:
+        array = value if isinstance(value, SymbolicArray) else np.array(value, dtype=object)
+    except ValueError:
+        raise ModelError(f"{role} must return a flat list of numbers; got a ragged list") from None
+    if array.ndim != 1 or (size is not None and len(array) != size):
+        wanted = "a flat list of numbers" if size is None else f"{size} numbers, one for each coordinate"
+        raise ModelError(f"{role} must return {wanted}; got an array of shape {array.shape}")
+    try:
+        return as_column(array)
+    except (TypeError, ValueError):
+        raise ModelError(f"{role} must return numbers; got {value!r}") from None

@@ -1,0 +1,149 @@
+"""The Butcher tableau: coefficients A, b, c as float64 arrays, and as the exact numbers behind them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dalembert.tableaux._multiprecision import DIGITS, mpmath, rounded, to_multiprecision
+from dalembert.tableaux._parse import matrix_of_fractions, vector_of_fractions
+from dalembert.tableaux._text import one_line, table
+
+COMPARED_BITS = 266
+"""Tableaux are equal if their coefficients agree in so many significant bits (80 decimal digits)."""
+
+
+class Fractions(NamedTuple):
+    """Coefficients A, b, c as rational numbers, rows of A first."""
+
+    A: tuple[tuple[Fraction, ...], ...]
+    b: tuple[Fraction, ...]
+    c: tuple[Fraction, ...]
+
+
+class Exact(NamedTuple):
+    """Coefficients A, b, c as mpmath matrices (b and c are columns) with 100 significant digits."""
+
+    A: Any
+    b: Any
+    c: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tableau:
+    """Coefficients (A, b, c) of an s-stage Runge-Kutta method.
+
+    One step of size h for y' = f(t, y) reads::
+
+        Y_i = y_0 + h sum_j a_ij f(t_0 + c_j h, Y_j),    i = 1, ..., s
+        y_1 = y_0 + h sum_j b_j f(t_0 + c_j h, Y_j)
+
+    Make one from your own numbers with `Tableau.of`, or take one of the families (`gauss`, `lobatto_iiia`, ...).
+
+    Attributes:
+        name: A label; it plays no part in comparisons.
+        fractions: The coefficients as rational numbers, irrational ones rounded to 100 digits.
+        digits: How many decimal digits of `fractions` can be trusted: 100, or 15 if they were given as floats.
+        A: The matrix a_ij as a read-only float64 array, correctly rounded; likewise `b` and `c`.
+
+    Tableaux are immutable and hashable, and are equal if their coefficients agree to 80 digits.
+
+    >>> from dalembert.tableaux import lobatto_iiia
+    >>> print(lobatto_iiia(3))
+    Lobatto IIIA
+      0 |    0    0      0
+    1/2 | 5/24  1/3  -1/24
+      1 |  1/6  2/3    1/6
+    ----+-----------------
+        |  1/6  2/3    1/6
+    """
+
+    name: str
+    fractions: Fractions = field(repr=False)
+    digits: int = DIGITS
+    A: npt.NDArray[np.float64] = field(init=False)
+    b: npt.NDArray[np.float64] = field(init=False)
+    c: npt.NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for label, entries in self.fractions._asdict().items():
+            rounded_once = np.array(entries, dtype=object).astype(np.float64)
+            rounded_once.setflags(write=False)
+            object.__setattr__(self, label, rounded_once)
+
+    @classmethod
+    def of(cls, A: Any, b: Any, c: Any = None, *, name: str = "user tableau") -> "Tableau":
+        """A tableau from numbers of your own: ints, floats, fractions, mpmath numbers or strings such as "1/3".
+
+        Without c, the row sums of A are taken: c_i = sum_j a_ij. Fractions and strings are kept exactly;
+        floats are taken as numbers that are known to 15 digits.
+
+        Raises:
+            ValueError: A is not square, b or c does not match it, or an entry is not a finite number.
+
+        >>> midpoint = Tableau.of([["1/2"]], [1], name="implicit midpoint rule")
+        >>> midpoint.c
+        array([0.5])
+        """
+        rows, known_A = matrix_of_fractions(A)
+        weights, known_b = vector_of_fractions("b", b, len(rows))
+        if c is None:
+            nodes, known_c = tuple(sum(row, start=Fraction(0)) for row in rows), known_A
+        else:
+            nodes, known_c = vector_of_fractions("c", c, len(rows))
+        return cls(name, Fractions(rows, weights, nodes), min(known_A, known_b, known_c))
+
+    @property
+    def stages(self) -> int:
+        """The number of stages s."""
+        return len(self.fractions.b)
+
+    @property
+    def exact(self) -> Exact:
+        """The coefficients as new mpmath matrices with 100 digits, whatever ``mpmath.mp.dps`` is.
+
+        >>> from dalembert.tableaux import gauss
+        >>> import mpmath
+        >>> with mpmath.workdps(40):
+        ...     print(gauss(2).exact.c[0])
+        0.2113248654051871177454256097490212721762
+        """
+        matrix = mpmath().mp.matrix
+        A, b, c = self.multiprecision(DIGITS)
+        return Exact(matrix(A), matrix(b), matrix(c))
+
+    def multiprecision(self, digits: int) -> tuple[list[list[Any]], list[Any], list[Any]]:
+        """A, b and c as lists of mpmath numbers, rounded to that many digits."""
+        A, b, c = self.fractions
+        rows = [[to_multiprecision(a, digits) for a in row] for row in A]
+        return rows, [to_multiprecision(x, digits) for x in b], [to_multiprecision(x, digits) for x in c]
+
+    @cached_property
+    def _compared(self) -> tuple[Fraction, ...]:
+        A, b, c = self.fractions
+        return tuple(rounded(x, COMPARED_BITS) for x in _flat((*A, b, c)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tableau):
+            return NotImplemented
+        return self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tableau, (self.name, self.fractions, self.digits)
+
+    def __repr__(self) -> str:
+        return one_line(self.name, *self.fractions)
+
+    def __str__(self) -> str:
+        return table(self.name, *self.fractions)
+
+
+def _flat(rows: Iterable[Iterable[Fraction]]) -> Iterable[Fraction]:
+    return (entry for row in rows for entry in row)
