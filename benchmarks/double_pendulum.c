@@ -1,25 +1,26 @@
 // Double pendulum with the 3-stage Lobatto IIIA-IIIB method (L. Jay, SIAM J. Numer. Anal. 33, 1996), written by hand.
 //
 //     gcc -O3 -march=native -ffast-math -std=gnu11 -Wall double_pendulum.c -o double_pendulum -lm
-//     ./double_pendulum STEPS H
+//     ./double_pendulum STEPS H [G]
 //
-// H = p.p/2 + g (q1 + q3), two rods of length 1 from the origin to (q0, q1) and from there to (q2, q3).
+// H = p.p/2 + g (q1 + q3); two rods of length 1, from the origin to mass a = (q0, q1) and from there to mass b = (q2, q3).
 //
-// Lanes. Nearly every number comes as a pair, one per rod: lane 0 belongs to a, the first mass, lane 1 to d = b - a, the
-// second mass seen from the first. In (a, d) the constraints are |a| = 1 and |d| = 1, so gradients, residuals and curvatures
-// are lane by lane; only the mass matrix couples the lanes:
-//     dual(v)   = (2 v_a + v_d, v_a + v_d)     velocities (a, d) -> momenta conjugate to (a, d)
-//     primal(f) = (f_a - f_d, 2 f_d - f_a)     its inverse
-// A tension L along the rods' directions n acts as n L on the conjugate momenta, and U_q as (2 g, g) in y.
+// Lanes. Every number comes as a pair, one per rod: lane 0 belongs to a, lane 1 to d = b - a. In (a, d) the constraints are
+// |a| = 1 and |d| = 1, so directions, constraints and curvatures are lane by lane; only the mass matrix couples the lanes:
+//     dual(v) = (2 v_a + v_d, v_a + v_d)      velocities of (a, d) -> momenta conjugate to (a, d)
+//     primal(f) = (f_a - f_d, 2 f_d - f_a)    its inverse
+// As a force on these momenta, tensions L along unit vectors n are n L, lane by lane, and the weight is (2 g, g).
 //
-// Equations. The substitution of the explicit stage momenta leaves, with l_j = -h U_q - G^T(Q_j) L_j,
-//     V_2 = p/2 + l_1/12 + l_2/24,   V_3 = p + l_1/6 + l_2/3,   p_1 = p + l_1/6 + 2 l_2/3 + l_3/6.
-// Newton's iteration is invariant under linear combinations of the equations and affine changes of the unknowns. Used are
-//     W_2 = V_2 - p/2,  W_3 = V_3 - p,  M_1 = L_1/12,  M_2 = L_2/24,  M_3 = L_3/6,
-// which makes W_3 = 8 W_2 + h U_q/2 + 6 G^T(q) M_1 affine: W_3 is eliminated. L_3 enters the end condition only, and
-// linearly: it is solved for once, after the iteration. Eight unknowns W_2, M_1, M_2 remain. Split along the rods and
-// across them, the constraints at stage 2 give W_2 along the rods, the equation of W_2 along the rods gives M_2, and
-// 4 x 4 are left: W_2 across the rods and M_1. Their inverse, in 2 x 2 blocks, is formed once a step.
+// Equations. With the stage momenta substituted and hl_j = -h U_q - G^T(Q_j) L_j,
+//     V_2 = p/2 + hl_1/12 + hl_2/24,   V_3 = p + hl_1/6 + hl_2/3,   p_1 = p + hl_1/6 + 2/3 hl_2 + hl_3/6.
+// Newton's iteration does not change under linear combinations of equations and affine changes of unknowns. The unknowns here:
+//     w_2 = h (V_2 - p/2),   w_3 = h (V_3 - p),   mu_1 = h L_1/12,   mu_2 = h L_2/24,   mu_3 = h L_3/6
+// with the equations, e, n being the directions of the rods at the start and at stage 2,
+//     0 = dual(w_2) + h^2 weight/8 + e mu_1 + n mu_2,   |Q_2| = |Q_3| = 1,
+//     w_3 = 8 w_2 + h^2 U_q/2 + primal(6 e mu_1),
+// where w_3, being affine, is eliminated. L_3 enters the end condition only, linearly: it is solved for after the iteration.
+// Of the other eight, the constraints at stage 2 give w_2 along the rods, and the first equation along the rods gives mu_2:
+// 4 x 4 are left, w_2 across the rods and mu_1. Their inverse, in 2 x 2 blocks, is formed once a step.
 
 #include <immintrin.h>
 #include <math.h>
@@ -27,166 +28,194 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define MAX_ITERATIONS 40
+#define ROUND_OFF 2.220446049250313e-16
+#define INLINE static inline __attribute__((always_inline))
+
 typedef double v2 __attribute__((vector_size(16)));
 typedef long long v2i __attribute__((vector_size(16)));
+typedef struct { v2 diagonal, other; } mat;  // 2 x 2; row i is diagonal[i] in column i, other[i] in column 1 - i
 
-#define INLINE static inline __attribute__((always_inline))
-#define MAX_ITERATIONS 40
+static const v2 TWO_ONE = {2.0, 1.0}, ONE_TWO = {1.0, 2.0}, ZERO = {0.0, 0.0};
 
-static const v2 TWO_ONE = {2.0, 1.0}, ONE_TWO = {1.0, 2.0};
-
-INLINE v2 both(double x) { return (v2){x, x}; }
 INLINE v2 swap(v2 v) { return __builtin_shuffle(v, (v2i){1, 0}); }
 INLINE v2 dual(v2 v) { return TWO_ONE * v + swap(v); }
 INLINE v2 primal(v2 f) { return ONE_TWO * f - swap(f); }
+INLINE v2 to_relative(v2 ab) { return ab - __builtin_shuffle(ZERO, ab, (v2i){0, 2}); }  // (a, b) -> (a, d)
+INLINE v2 to_absolute(v2 ad) { return ad + __builtin_shuffle(ZERO, ad, (v2i){0, 2}); }  // (a, d) -> (a, b)
+INLINE double least(double a, double b) { return a < b ? a : b; }
+INLINE double most(double a, double b) { return a > b ? a : b; }
+INLINE double total(v2 v) { return v[0] + v[1]; }
 INLINE v2 root(v2 v) { return (v2)_mm_sqrt_pd((__m128d)v); }
-INLINE double sum(v2 v) { return v[0] + v[1]; }
-INLINE v2 relative(v2 ab) { return ab - __builtin_shuffle((v2){0.0, 0.0}, ab, (v2i){0, 2}); }  // (a, b) -> (a, d)
-INLINE v2 absolute(v2 ad) { return ad + __builtin_shuffle((v2){0.0, 0.0}, ad, (v2i){0, 2}); }  // (a, d) -> (a, b)
 
-// A 2 x 2 matrix: row i is (diagonal[i], other[i]), the other entry being in column 1 - i.
-typedef struct { v2 diagonal, other; } m2;
+// a b + c and c - a b. With these the order of operations is written out where the iteration waits for results; the compiler
+// would choose other orders, with as many instructions, but a longer chain of them.
+INLINE v2 madd(v2 a, v2 b, v2 c) { return (v2)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c); }
+INLINE v2 nmadd(v2 a, v2 b, v2 c) { return (v2)_mm_fnmadd_pd((__m128d)a, (__m128d)b, (__m128d)c); }
 
-INLINE v2 apply(m2 A, v2 x) { return A.diagonal * x + A.other * swap(x); }
-INLINE m2 product(m2 A, m2 B) {
-    return (m2){A.diagonal * B.diagonal + A.other * swap(B.other), A.diagonal * B.other + A.other * swap(B.diagonal)};
+INLINE v2 apply(mat A, v2 x) { return madd(A.other, swap(x), A.diagonal * x); }
+INLINE v2 apply_add(mat A, v2 x, v2 y) { return madd(A.other, swap(x), madd(A.diagonal, x, y)); }
+INLINE mat scale(v2 rows, mat A) { return (mat){rows * A.diagonal, rows * A.other}; }
+INLINE mat add(mat A, mat B) { return (mat){A.diagonal + B.diagonal, A.other + B.other}; }
+INLINE mat product(mat A, mat B) {
+    return (mat){A.diagonal * B.diagonal + A.other * swap(B.other), A.diagonal * B.other + A.other * swap(B.diagonal)};
 }
 
-// G G^T M = r for unit rods with cosine c between them: the matrix is (1, -c; -c, 2).
-INLINE v2 solve_normal(double c, v2 r) { return (TWO_ONE * r + c * swap(r)) * (1.0 / (2.0 - c * c)); }
+// 1 - r, given r and r^2 - 1. The plain difference is biased, as there are twice as many numbers below 1 as above, and energy
+// drifts by a few 1e-18 a step; (1 - r)^2/2 - (r^2 - 1)/2 is accurate to the last digits of r^2 - 1.
+INLINE v2 shortfall(v2 r, v2 excess) { return madd(0.5 - 0.5 * r, 1.0 - r, -0.5 * excess); }
 
-// The compiler must not see through x: keeps -ffast-math from simplifying the compensated sum away.
+// (G G^T) x = r for rods of length 1 with directions e
+INLINE v2 solve_normal(v2 ex, v2 ey, v2 r) {
+    const v2 cosine = ex * swap(ex) + ey * swap(ey);
+    return (TWO_ONE * r + cosine * swap(r)) * (1.0 / (2.0 - cosine * cosine));
+}
+
+// The compiler cannot see through x: this keeps -ffast-math from simplifying a compensated sum. It is no instruction.
 INLINE v2 opaque(v2 x) {
     __asm__("" : "+x"(x));
     return x;
 }
 
-// sum += change (TwoSum); what rounding takes away goes to `lost`, and is given back by the next call.
-INLINE void add_compensated(v2 *total, v2 *lost, v2 change) {
-    v2 old = *total;
-    change = opaque(change + *lost);
-    v2 new = opaque(old + change), seen = opaque(new - old), kept = opaque(new - seen);
-    *lost = opaque(old - kept) + opaque(change - seen);
-    *total = new;
+// sum += change (TwoSum); what rounding takes away is given back by the next call.
+INLINE void add_compensated(v2 *sum, v2 *lost, v2 change) {
+    const v2 old = *sum, full = opaque(change + *lost), new = opaque(old + full), seen = opaque(new - old);
+    *lost = opaque(old - opaque(new - seen)) + opaque(full - seen);
+    *sum = new;
 }
 
 // `steps` steps from `state` = (q, p); every new state is a row of `store`. Returns the number of iterations, -1 on failure.
 static long integrate(long steps, double h, double g, const double *state, double (*store)[8]) {
-    // Positions and momenta of the masses, x and y apart, and what rounding took away from them
     v2 qx = {state[0], state[2]}, qy = {state[1], state[3]}, px = {state[4], state[6]}, py = {state[5], state[7]};
-    v2 lost_qx = {0.0, 0.0}, lost_qy = lost_qx, lost_px = lost_qx, lost_py = lost_qx;
-    const double per_h = 1.0 / h, tolerance = 0.1 * 2.220446049250313e-16;
-    const v2 weight = h * g * TWO_ONE, w3_constant = {0.5 * h * g, 0.0};
-    double last_rate = 1.0;  // squared, as all measures of convergence here
+    v2 lost_qx = ZERO, lost_qy = ZERO, lost_px = ZERO, lost_py = ZERO;
+    const v2 weight = h * h * g * TWO_ONE, fall = {0.5 * h * h * g, 0.0};
+    const double per_h = 1.0 / h, tolerance = 0.1 * ROUND_OFF;
+    double last_rate = 1.0;  // of convergence; squared, as are all norms and rates here
     long iterations = 0;
 
-    v2 ex = relative(qx), ey = relative(qy), vx = relative(px), vy = relative(py);
-    // First guess: constant acceleration and multipliers
-    v2 lambda = solve_normal(sum(ex * swap(ex) + ey * swap(ey)) * 0.5, vx * vx + vy * vy - ey * (v2){g, 0.0});
-    v2 ax = primal(-ex * lambda), ay = primal(-ey * lambda) - (v2){g, 0.0};
-    v2 w2x = h / 8 * ax, w2y = h / 8 * ay, w3x = h / 2 * ax, w3y = h / 2 * ay;
-    v2 m1 = h / 12 * lambda, m2_ = h / 24 * lambda;
-    v2 v2x = 0.5 * vx + w2x, v2y = 0.5 * vy + w2y, v3x = vx + w3x, v3y = vy + w3y;
+    // e: directions of the rods, v = h p, u_i = h V_i. First guess: constant acceleration and multipliers
+    v2 ex = to_relative(qx), ey = to_relative(qy), vx = h * to_relative(px), vy = h * to_relative(py);
+    const v2 lambda = solve_normal(ex, ey, vx * vx + vy * vy - 2.0 * fall * ey);
+    v2 mu1 = lambda / 12.0, mu2 = lambda / 24.0;
+    v2 w3x = primal(-0.5 * lambda * ex), w3y = primal(-0.5 * lambda * ey) - fall, w2x = 0.25 * w3x, w2y = 0.25 * w3y;
+    v2 u2x = 0.5 * vx + w2x, u2y = 0.5 * vy + w2y, u3x = vx + w3x, u3y = vy + w3y;
 
     for (long step = 0; step < steps; step++) {
-        // e: directions of the rods at the start (of length 1, as the last step solved |a| = |d| = 1); v: velocities
-        const v2 start2x = ex + 0.5 * h * vx, start2y = ey + 0.5 * h * vy, start3x = ex + h * vx, start3y = ey + h * vy;
-        v2 x2 = ex + h * v2x, y2 = ey + h * v2y, x3 = ex + h * v3x, y3 = ey + h * v3y;
-        const double per_size = 1.0 / sum(v2x * dual(v2x) + v2y * dual(v2y) + v3x * dual(v3x) + v3y * dual(v3y));
-        // W_3 = 8 W_2 + w3_constant + primal(e 6 M_1); `defect`: the guess does not satisfy it
-        const v2 e1x = 6.0 * ONE_TWO * ex, e2x = -6.0 * swap(ex), e1y = 6.0 * ONE_TWO * ey, e2y = -6.0 * swap(ey);
-        const v2 defect_x = w3x - 8.0 * w2x - e1x * m1 - e2x * swap(m1);
-        const v2 defect_y = w3y - 8.0 * w2y - w3_constant - e1y * m1 - e2y * swap(m1);
-
-        // Jacobian at the guess: n, k are the directions of the rods at stages 2 and 3
+        // Directions at the guess: n at stage 2, k at stage 3; t and k' are n and k turned by a right angle
+        const v2 x2 = ex + u2x, y2 = ey + u2y, x3 = ex + u3x, y3 = ey + u3y;
         v2 s2 = x2 * x2 + y2 * y2, s3 = x3 * x3 + y3 * y3, r2 = root(s2), r3 = root(s3);
-        v2 per_r2 = r2 * (1.0 / s2), per_r3 = r3 * (1.0 / s3);
+        v2 per_r2 = r2 * (1.0 / s2);  // the division does not wait for the root
+        const v2 per_r3 = r3 * (1.0 / s3);
         const v2 nx = x2 * per_r2, ny = y2 * per_r2, kx = x3 * per_r3, ky = y3 * per_r3;
-        const double cosine = nx[0] * nx[1] + ny[0] * ny[1], sine = nx[0] * ny[1] - ny[0] * nx[1];
-        const v2 sines = {-sine, sine};
-        const v2 n_e = nx * ex + ny * ey, t_e = nx * ey - ny * ex, k_n = 8.0 / 6.0 * (kx * nx + ky * ny);
-        const v2 k_t = 8.0 / 6.0 * (ky * nx - kx * ny);
-        // across the rods:   A z + t_e l = rho,   k_t z + D l = gamma,   z = dW_2 across, l = dM_1
-        const v2 a = TWO_ONE + h * m2_ * per_r2;
-        const double per_det = 1.0 / (a[0] * a[1] - cosine * cosine);
-        const m2 A_inv = {swap(a) * per_det, both(-cosine * per_det)};
-        const m2 k_A = {k_t * A_inv.diagonal, k_t * A_inv.other}, A_e = {A_inv.diagonal * t_e, A_inv.other * swap(t_e)};
-        const v2 d = ONE_TWO * (kx * ex + ky * ey) - k_A.diagonal * t_e;
-        const v2 o = -(kx * swap(ex) + ky * swap(ey)) - k_A.other * swap(t_e);
-        const double per_schur = 1.0 / (d[0] * d[1] - o[0] * o[1]);
-        const m2 l_gamma = {swap(d) * per_schur, -o * per_schur};
-        const m2 minus_l_rho = product(l_gamma, k_A), minus_z_gamma = product(A_e, l_gamma);
-        m2 z_rho = product(A_e, minus_l_rho);
-        z_rho.diagonal += A_inv.diagonal;
-        z_rho.other += A_inv.other;
+        const v2 n_e = nx * ex + ny * ey, t_e = nx * ey - ny * ex;
+        const v2 k_n = 8.0 * (kx * nx + ky * ny), k_t = 8.0 * (ky * nx - kx * ny);
+        const mat k_e = {6.0 * ONE_TWO * (kx * ex + ky * ey), -6.0 * (kx * swap(ex) + ky * swap(ey))};
+        const mat k1_e = {6.0 * ONE_TWO * (kx * ey - ky * ex), -6.0 * (kx * swap(ey) - ky * swap(ex))};
+        const v2 cosine = nx * swap(nx) + ny * swap(ny), sines = ny * swap(nx) - nx * swap(ny);  // of one rod with the other
 
-        v2 correction = (kx * defect_x + ky * defect_y) * (1.0 / 6.0);
-        double rate = 1.0, per_previous = 0.0;
-        for (int k = 1;; k++) {
-            // Residuals, minus signs included: `along` and `gamma` of the constraints, f of the equation of W_2
-            const v2 along = per_h - per_h * r2;
-            const v2 gamma = per_h / 6.0 - per_h / 6.0 * r3 - k_n * along + correction;
-            const v2 fx = -dual(w2x) - ex * m1, fy = -0.125 * weight - dual(w2y) - ey * m1;
-            const v2 tension = m2_ * per_r2;
-            const v2 rho = (nx * fy - ny * fx) + sines * swap(along) - tension * (nx * y2 - ny * x2);
-            const v2 f_n = (nx * fx + ny * fy) - dual(along) - (cosine - 1.0) * swap(along) - tension * (nx * x2 + ny * y2);
-            const v2 z = apply(z_rho, rho) - apply(minus_z_gamma, gamma);
-            const v2 l = apply(l_gamma, gamma) - apply(minus_l_rho, rho);
-            m1 += l;
-            m2_ += f_n - sines * swap(z) - n_e * l;
-            const v2 dx = along * nx - z * ny, dy = along * ny + z * nx;
-            w2x += dx;
-            w2y += dy;
-            const v2 new_x = 8.0 * w2x + e1x * m1 + e2x * swap(m1), d3x = new_x - w3x;
-            const v2 new_y = w3_constant + 8.0 * w2y + e1y * m1 + e2y * swap(m1), d3y = new_y - w3y;
-            w3x = new_x;
-            w3y = new_y;
-            x2 = start2x + h * w2x;
-            y2 = start2y + h * w2y;
-            x3 = start3x + h * w3x;
-            y3 = start3y + h * w3y;
+        // The Jacobian across the rods, for z = dw_2 across and l = dmu_1:   A z + t_e l = rho,   k_t z + k_e l = gamma.
+        // Its inverse by adjoints and determinants, so that the two divisions and the products do not wait for each other
+        const v2 curvature = mu2 * per_r2, a = TWO_ONE + curvature, det_A = a * swap(a) - cosine * cosine;
+        const mat adj_A = {swap(a), -cosine}, K = scale(k_t, adj_A), E = {-swap(a) * t_e, cosine * swap(t_e)};
+        const v2 d = det_A * k_e.diagonal - K.diagonal * t_e, o = det_A * k_e.other - K.other * swap(t_e);
+        const mat adj = {swap(d), -o}, E_adj = product(E, adj);
+        const v2 per_det = 1.0 / (d * swap(d) - o * swap(o));
+        const mat l_gamma = scale(per_det * det_A, adj), l_rho = scale(-per_det, product(adj, K));
+        const mat z_gamma = scale(per_det, E_adj), z_rho = scale(1.0 / det_A, add(adj_A, scale(-per_det, product(E_adj, K))));
+        // Q_3 across k, straight from rho and gamma
+        const mat t_gamma = add(scale(k_n, z_gamma), product(k1_e, l_gamma));
+        const mat t_rho = add(scale(k_n, z_rho), product(k1_e, l_rho));
 
-            // Stop when the next increment, about rate times this one, is lost in round-off
-            const double e = per_size * sum(dx * dual(dx) + dy * dual(dy) + d3x * dual(d3x) + d3y * dual(d3y));
-            const double ratio = e * per_previous;
-            if (k > 1) rate = fmin(rate, ratio);
-            if (e * (k > 1 ? rate : fmin(1.0, 100.0 * last_rate)) <= tolerance * tolerance || (ratio >= 0.25 && e <= 1e-20)) {
-                if (k > 1) last_rate = rate;
-                iterations += k;
+        // f: minus the equation of w_2 without n mu_2, along n and t. `defect`: the guess of w_3 does not satisfy its equation
+        const v2 fx = dual(w2x) + ex * mu1, fy = dual(w2y) + ey * mu1 + 0.125 * weight;
+        v2 f_n = -(nx * fx + ny * fy), f_t = ny * fx - nx * fy;
+        const v2 defect_x = w3x - 8.0 * w2x - primal(6.0 * mu1 * ex), dual_x = dual(defect_x);
+        const v2 defect_y = w3y - 8.0 * w2y - primal(6.0 * mu1 * ey) - fall, dual_y = dual(defect_y);
+
+        // Q_2 = (1 + n2) n + t2 t,   Q_3 - defect = (1 + n3) k + t3 k'.   The gaps are what the rods lack in length.
+        v2 gap2 = shortfall(r2, s2 - 1.0), gap3 = shortfall(r3, s3 - 1.0) + kx * defect_x + ky * defect_y;
+        v2 n2 = -gap2, t2 = ZERO, n3 = -gap3, t3 = ky * defect_x - kx * defect_y;
+        const v2 first_gap2 = gap2, e_e = ex * swap(ex) + ey * swap(ey);
+        const double size = total(u2x * dual(u2x) + u2y * dual(u2y) + u3x * dual(u3x) + u3y * dual(u3y));
+        const double enough = tolerance * tolerance * size;
+        double previous = 0.0, stagnant = 0.0, rate = 1.0, assumed_rate = least(1.0, 100.0 * last_rate);
+        for (int count = 1;; count++) {
+            const v2 pull = per_r2 * (mu2 * t2), gamma = nmadd(k_n, gap2, gap3);
+            const v2 f_rest = nmadd(per_r2, mu2 * t2, f_t), rho = madd(sines, swap(gap2), f_rest);
+            const v2 z = apply_add(z_rho, rho, apply(z_gamma, gamma));
+            const v2 l = apply_add(l_rho, rho, apply(l_gamma, gamma));
+            t3 = apply_add(t_rho, rho, apply_add(t_gamma, gamma, nmadd(k_t, gap2, t3)));
+            t2 += z;
+            // |dV_2|^2 + |dV_3|^2 from dw_2 = gap2 n + z t and dw_3 = 8 dw_2 + primal(6 e l), minus the defect at first
+            const v2 dual_n = TWO_ONE * gap2 + cosine * swap(gap2) + sines * swap(z), dual_t = f_rest - curvature * z - t_e * l;
+            v2 square = 65.0 * (gap2 * dual_n + z * dual_t)
+                        + l * (96.0 * (gap2 * n_e + z * t_e) + 36.0 * (ONE_TWO * l - e_e * swap(l)));
+            if (count == 1)
+                square += dual_x * (defect_x - 16.0 * (gap2 * nx - z * ny)) + dual_y * (defect_y - 16.0 * (gap2 * ny + z * nx))
+                          - 12.0 * l * (ex * defect_x + ey * defect_y);
+            // An iteration solves the linear equations exactly. So f needs no new evaluation across the rods, where only mu_2's
+            // change of direction remains, and the rods' lengths along n and k grow by just the gaps.
+            f_n -= dual_n + n_e * l;
+            f_t = pull + curvature * z;
+            mu2 += f_n - per_r2 * (mu2 + mu2 * n2);
+            mu1 += l;
+            n2 += gap2;
+            n3 += gap3;
+
+            // The next increment is expected to be `rate` times this one; stop if it is lost in round-off
+            const double e = total(square);
+            const int done = (e * assumed_rate <= enough) | (e * e <= enough * previous)
+                             | ((e <= stagnant) & (e >= 0.25 * previous));
+            // An increment below round-off says nothing about the rate: counted, it could let all later steps stop at once
+            if (count > 1) rate = least(rate, most(e, ROUND_OFF * ROUND_OFF * size) / previous);
+            if (done) {
+                if (count > 1) last_rate = rate;
+                iterations += count;
                 break;
             }
-            if (k == MAX_ITERATIONS) return -1;
-            per_previous = 1.0 / e;
-            correction = both(0.0);
-            s2 = x2 * x2 + y2 * y2;
-            s3 = x3 * x3 + y3 * y3;
+            if (count == MAX_ITERATIONS) return -1;
+            assumed_rate = rate;
+            previous = e;
+            stagnant = 1e-20 * size;
+
+            const v2 excess2 = madd(t2, t2, n2 * (2.0 + n2)), excess3 = madd(t3, t3, n3 * (2.0 + n3));
+            s2 = madd(t2, t2, (1.0 + n2) * (1.0 + n2));
+            s3 = madd(t3, t3, (1.0 + n3) * (1.0 + n3));
             r2 = root(s2);
             r3 = root(s3);
             per_r2 = r2 * (1.0 / s2);
+            gap2 = shortfall(r2, excess2);
+            gap3 = shortfall(r3, excess3);
         }
 
-        // The directions of the rods are now (x2, y2), (x3, y3). Momentum without, then with, the reaction at the end
-        v2 lx = -2.0 * ex * m1 - 16.0 * x2 * m2_, ly = -weight - 2.0 * ey * m1 - 16.0 * y2 * m2_;
-        const double c3 = x3[0] * x3[1] + y3[0] * y3[1];
-        const v2 m3 = solve_normal(c3, x3 * (vx + primal(lx)) + y3 * (vy + primal(ly)));
-        lx -= x3 * m3;
-        ly -= y3 * m3;
-        add_compensated(&qx, &lost_qx, h * absolute(vx + w3x));
-        add_compensated(&qy, &lost_qy, h * absolute(vy + w3y));
-        const v2 dpx = primal(lx), dpy = primal(ly);
-        add_compensated(&px, &lost_px, absolute(dpx));
-        add_compensated(&py, &lost_py, absolute(dpy));
+        const v2 along = n2 + first_gap2, dx = along * nx - t2 * ny, dy = along * ny + t2 * nx;
+        w2x += dx;
+        w2y += dy;
+        w3x = 8.0 * w2x + primal(6.0 * mu1 * ex);
+        w3y = 8.0 * w2y + primal(6.0 * mu1 * ey) + fall;
+        add_compensated(&qx, &lost_qx, to_absolute(vx + w3x));
+        add_compensated(&qy, &lost_qy, to_absolute(vy + w3y));
+
+        // h times the change of momentum, without and with the tension at the end; the rods have length 1 at the stages now
+        v2 fx1 = -2.0 * mu1 * ex - 16.0 * mu2 * (x2 + dx), fy1 = -2.0 * mu1 * ey - 16.0 * mu2 * (y2 + dy) - weight;
+        ex = to_relative(qx);
+        ey = to_relative(qy);
+        const v2 mu3 = solve_normal(ex, ey, ex * (vx + primal(fx1)) + ey * (vy + primal(fy1)));
+        fx1 -= mu3 * ex;
+        fy1 -= mu3 * ey;
+        add_compensated(&px, &lost_px, per_h * to_absolute(primal(fx1)));
+        add_compensated(&py, &lost_py, per_h * to_absolute(primal(fy1)));
         double *row = store[step];
         row[0] = qx[0], row[1] = qy[0], row[2] = qx[1], row[3] = qy[1];
         row[4] = px[0], row[5] = py[0], row[6] = px[1], row[7] = py[1];
 
-        // Predictor: the polynomials of this step continued, -3 V_2 + 2 V_3 and so on
-        v2x = 0.5 * vx - 3.0 * w2x + 2.0 * w3x, v2y = 0.5 * vy - 3.0 * w2y + 2.0 * w3y;
-        v3x = vx - 8.0 * w2x + 5.0 * w3x, v3y = vy - 8.0 * w2y + 5.0 * w3y;
-        ex = relative(qx), ey = relative(qy), vx = relative(px), vy = relative(py);
-        w2x = v2x - 0.5 * vx, w2y = v2y - 0.5 * vy, w3x = v3x - vx, w3y = v3y - vy;
-        m2_ = 0.5 * m1 - 3.0 * m2_ + 0.75 * m3;
-        m1 = 0.5 * m3;
+        // Guess: the polynomials through this step's stages, continued. V: -3 V_2 + 2 V_3 and -8 V_2 + 5 V_3
+        u2x = 0.5 * vx - 3.0 * w2x + 2.0 * w3x, u2y = 0.5 * vy - 3.0 * w2y + 2.0 * w3y;
+        u3x = vx - 8.0 * w2x + 5.0 * w3x, u3y = vy - 8.0 * w2y + 5.0 * w3y;
+        vx = h * to_relative(px), vy = h * to_relative(py);
+        w2x = u2x - 0.5 * vx, w2y = u2y - 0.5 * vy, w3x = u3x - vx, w3y = u3y - vy;
+        mu2 = 0.5 * mu1 - 3.0 * mu2 + 0.75 * mu3;
+        mu1 = 0.5 * mu3;
     }
     return iterations;
 }
@@ -196,12 +225,12 @@ static double energy(const double *s, double g) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: %s STEPS H\n", argv[0]);
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: %s STEPS H [G]\n", argv[0]);
         return 2;
     }
     const long steps = atol(argv[1]);
-    const double h = atof(argv[2]), g = 1.0;
+    const double h = atof(argv[2]), g = argc > 3 ? atof(argv[3]) : 1.0;
     const double start[8] = {0.5, -sqrt(0.75), 0.0, -2.0 * sqrt(0.75)};
     double(*store)[8] = malloc((size_t)(steps > 0 ? steps : 1) * sizeof *store);
     if (steps < 1 || !store) {
@@ -225,9 +254,10 @@ int main(int argc, char **argv) {
         hidden = fmax(hidden, fabs(dx * (s[6] - s[4]) + dy * (s[7] - s[5])) / rd);
     }
     const double *q = store[steps - 1];
+    const double us = 1e6 * (double)(end.tv_sec - begin.tv_sec) + 1e-3 * (double)(end.tv_nsec - begin.tv_nsec);
     printf("{\"us_per_step\": %.4f, \"iterations_per_step\": %.3f, \"energy_error\": %.4e, \"constraint\": %.2e, "
            "\"hidden\": %.2e, \"q\": [%.16g, %.16g, %.16g, %.16g]}\n",
-           1e6 * (double)(end.tv_sec - begin.tv_sec) / (double)steps + 1e-3 * (double)(end.tv_nsec - begin.tv_nsec) / (double)steps,
-           (double)iterations / (double)steps, energy_error, constraint, hidden, q[0], q[1], q[2], q[3]);
+           us / (double)steps, (double)iterations / (double)steps, energy_error, constraint, hidden, q[0], q[1], q[2], q[3]);
+    free(store);
     return 0;
 }

@@ -10,11 +10,24 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 (`LobattoIIIAB`, `Rattle`), and `simulate`. Derivatives, Newton iterations and machine code are derived from these.
 """
 
-from dalembert import problems, tableaux, verify
+from dalembert import problems, systems, tableaux, verify
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
-from dalembert.methods import LobattoIIIAB, OneStepMethod, Rattle
+from dalembert.methods import (
+    Gauss,
+    HalfExplicitEuler,
+    LobattoIIIAB,
+    LobattoIIIC,
+    OneStepMethod,
+    PartitionedRungeKutta,
+    RadauIIA,
+    Rattle,
+    RungeKutta,
+    Shake,
+    UnderlyingODE,
+)
 from dalembert.simulation import simulate
 from dalembert.systems import Hamiltonian, Lagrangian, State, consistent
+from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -23,22 +36,32 @@ load = Trajectory.load
 
 __all__ = [
     "DalembertError",
+    "Gauss",
+    "HalfExplicitEuler",
     "Hamiltonian",
     "InconsistentStart",
     "InputError",
     "Lagrangian",
     "LobattoIIIAB",
+    "LobattoIIIC",
     "ModelError",
     "OneStepMethod",
+    "PartitionedRungeKutta",
+    "RadauIIA",
     "Rattle",
+    "RungeKutta",
+    "Shake",
     "State",
     "StepFailed",
+    "Tableau",
     "Trajectory",
+    "UnderlyingODE",
     "UnsupportedSystem",
     "consistent",
     "load",
     "problems",
     "simulate",
+    "systems",
     "tableaux",
     "verify",
 ]

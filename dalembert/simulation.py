@@ -33,6 +33,7 @@ def simulate(
     params: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     newton_tolerance: float | None = None,
+    stage_multipliers: bool = False,
     on_failure: Literal["raise", "return"] = "raise",
 ) -> Trajectory:
     """Integrate `system` by `method` from consistent initial values, with a constant step size h.
@@ -43,7 +44,8 @@ def simulate(
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
     status "interrupted". `newton_tolerance` loosens the solution of the step equations from round-off to a relative tolerance:
-    it exists to reproduce the energy drift of sloppy solves.
+    it exists to reproduce the energy drift of sloppy solves. `stage_multipliers` also stores `run.stage_lam`, the multiplier
+    Lambda_s of each step's last stage.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -80,7 +82,7 @@ def simulate(
     save_every = _count("save_every", save_every, least=1)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
-    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, on_failure)
+    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, bool(stage_multipliers), on_failure)
 
 
 def _run(
@@ -92,12 +94,16 @@ def _run(
     save_every: int,
     progress: bool | None,
     newton_tolerance: float | None,
+    stage_multipliers: bool,
     on_failure: str,
 ) -> Trajectory:
-    from dalembert.engine._run import Run  # loads Numba
+    from dalembert.engine._run import Run, one_step  # loads Numba
 
     try:
-        run = Run(system, method, start, h, steps, save_every, newton_tolerance)
+        if method.starting is not None:
+            prepared = one_step(system, method.starting, start, h)[0]
+            start = state_at(system, prepared.q, p0=prepared.p, t0=start.t, theta=start.theta, check=False)
+        run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     except SingularMatrix:
         raise ModelError(
             f"the step equations of {method} are singular at the start: H_pp and the constraint Jacobian g_q must have full "
@@ -123,20 +129,20 @@ def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, statu
     n, done = system.dim, run.steps_done
     saved = done // run.save_every
     numbers = np.arange(saved + 1) * run.save_every
-    states = np.empty((saved + 1 + bool(done % run.save_every), 2 * n))
-    states[0, :n], states[0, n:] = run.start.q, run.start.p
-    states[1 : saved + 1] = run.rows[:saved]
+    states = np.full((saved + 1, run.rows.shape[1]), np.nan)
+    states[0, : 2 * n] = np.concatenate([run.start.q, run.start.p])
+    states[1:] = run.rows[:saved]
     if done % run.save_every:
-        states[-1] = run.state
+        states = np.vstack([states, run.row])
         numbers = np.append(numbers, done)
-    if not np.all(np.isfinite(states[-1])):
-        keep = np.all(np.isfinite(states), axis=1)
-        states, numbers = states[keep], numbers[keep]
+    finite = np.all(np.isfinite(states[:, : 2 * n]), axis=1)
+    if not finite[-1]:
+        states, numbers = states[finite], numbers[finite]
     t = run.start.t + numbers * run.h
     return Trajectory(
         t=t,
         q=states[:, :n],
-        p=states[:, n:],
+        p=states[:, n : 2 * n],
         h=run.h,
         method=str(method),
         parameters=_unflatten(system, run.start.theta),
@@ -145,6 +151,7 @@ def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, statu
         stats=run.stats(),
         fingerprint=system.fingerprint,
         system=system,
+        stage_lam=states[:, 2 * n :] if run.stage_multipliers else None,
     )
 
 

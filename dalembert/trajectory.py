@@ -49,6 +49,8 @@ class Trajectory:
     stats: dict[str, float] = field(default_factory=dict)
     fingerprint: str = ""
     system: MechanicalSystem | None = field(default=None, repr=False)
+    stage_lam: np.ndarray | None = field(default=None, repr=False)
+    """Lambda_s of each stored step, (time, m), if `simulate` was asked for it; nan in the first row."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -119,17 +121,26 @@ class Trajectory:
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
-        observed = {name: self._observe(name) for name in OBSERVED}
-        header = {"format": FORMAT, "h": self.h, "method": self.method, "status": self.status, "message": self.message,
-                  "stats": self.stats, "fingerprint": self.fingerprint, "parameters": list(self.parameters)}  # fmt: skip
-        arrays = {f"parameter_{name}": value for name, value in self.parameters.items()}
+        header = {
+            "format": FORMAT,
+            "h": self.h,
+            "method": self.method,
+            "status": self.status,
+            "message": self.message,
+            "stats": self.stats,
+            "fingerprint": self.fingerprint,
+            "parameters": list(self.parameters),
+        }
+        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "q": self.q, "p": self.p}
+        arrays |= {name: self._observe(name) for name in OBSERVED}
+        arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
+        if self.stage_lam is not None:
+            arrays["stage_lam"] = self.stage_lam
         temporary = None
         try:
             with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
                 temporary = file.name
-                np.savez_compressed(
-                    file, header=np.array(json.dumps(header)), t=self.t, q=self.q, p=self.p, **observed, **arrays
-                )
+                np.savez_compressed(file, **arrays)
             os.replace(temporary, target)
         except OSError as error:
             if temporary is not None and os.path.exists(temporary):
@@ -148,9 +159,20 @@ class Trajectory:
                 if header["format"] > FORMAT:
                     raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
                 parameters = {name: file[f"parameter_{name}"] for name in header["parameters"]}
-                observed = {name: file[name] for name in OBSERVED}
-                return Trajectory(file["t"], file["q"], file["p"], header["h"], header["method"], parameters, header["status"],
-                                  header["message"], header["stats"], header["fingerprint"], None, observed)  # fmt: skip
+                return Trajectory(
+                    t=file["t"],
+                    q=file["q"],
+                    p=file["p"],
+                    h=header["h"],
+                    method=header["method"],
+                    parameters=parameters,
+                    status=header["status"],
+                    message=header["message"],
+                    stats=header["stats"],
+                    fingerprint=header["fingerprint"],
+                    stage_lam=file.get("stage_lam"),
+                    _observed={name: file[name] for name in OBSERVED},
+                )
         except OSError as error:
             raise InputError(
                 f"{path} cannot be read ({error.strerror or error}): give the path of a file written by run.save"

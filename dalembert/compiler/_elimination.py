@@ -16,6 +16,9 @@ import numpy as np
 THRESHOLD = 0.05
 """A pivot must have at least this size relative to the largest entry of its column, in every sample."""
 
+NEGLIGIBLE = 1e-14
+"""A smaller pivot of the equilibrated matrix is a rounding error where exact arithmetic would give zero."""
+
 
 class SingularMatrix(Exception):
     """No acceptable pivot is left."""
@@ -48,9 +51,7 @@ def _parity(permutation: tuple[int, ...]) -> int:
 
 def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
     """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample."""
-    largest = np.zeros((size, samples.shape[1]))
-    np.maximum.at(largest, rows, np.abs(samples))
-    scaled = samples / np.where(largest > 0, largest, 1.0)[rows]
+    scaled = _equilibrate(rows, columns, samples, size)
     active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
     holders: list[set[int]] = [set() for _ in range(size)]
     for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
@@ -81,21 +82,37 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
     return PivotOrder(tuple(row_order), tuple(column_order), products)
 
 
+def _equilibrate(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> np.ndarray:
+    """Scale rows and columns until their largest entries are about 1 (Ruiz 2001): the units of a model must not matter."""
+    for _ in range(12):
+        worst = 1.0
+        for index in (rows, columns):
+            largest = np.zeros((size, samples.shape[1]))
+            np.maximum.at(largest, index, np.abs(samples))
+            largest[largest == 0] = 1.0
+            worst = max(worst, float(np.max(largest, initial=1.0)), float(np.max(1 / largest, initial=1.0)))
+            samples = samples / np.sqrt(largest)[index]
+        if worst < 4:
+            break
+    return samples
+
+
 def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> tuple[int, int]:
-    best: tuple[float, float] | None = None
+    best: tuple[int, bool, int, int] | None = None
     choice = (-1, -1)
     for threshold in (THRESHOLD, 1e-6, 1e-13):
-        for j in sorted(remaining, key=lambda column: len(holders[column]))[:40]:
+        for j in sorted(remaining, key=lambda column: (len(holders[column]), column))[:40]:
             if best is not None and (len(holders[j]) - 1) ** 2 > best[0]:
                 break
             if not holders[j]:
                 raise SingularMatrix
-            stacked = {i: np.abs(active[i][j]) for i in holders[j]}
-            largest = np.maximum(np.max(list(stacked.values()), axis=0), 1e-14)
+            stacked = {i: np.abs(active[i][j]) for i in sorted(holders[j])}
+            largest = np.maximum(np.max(list(stacked.values()), axis=0), NEGLIGIBLE)
             for i, values in stacked.items():
                 ratio = float(np.min(values / largest))
-                if ratio >= threshold:
-                    score = (float((len(holders[j]) - 1) * (len(active[i]) - 1)), -ratio)
+                if ratio >= threshold and np.min(values) >= NEGLIGIBLE:
+                    # Of equally cheap pivots take a large one; coarse classes keep the order the same for similar matrices.
+                    score = ((len(holders[j]) - 1) * (len(active[i]) - 1), ratio < 0.3, j, i)
                     if best is None or score < best:
                         best, choice = score, (i, j)
         if best is not None:

@@ -1,12 +1,16 @@
-"""LLVM assembly to machine code in this process; what was compiled once is not compiled again."""
+"""LLVM assembly to machine code; what was compiled once, in this process or an earlier one, is not compiled again."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import ctypes.util
 import functools
 import hashlib
+import os
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -39,28 +43,63 @@ def _target() -> llvm.TargetRef:
     return llvm.Target.from_default_triple()
 
 
-def _machine(speed: int) -> llvm.TargetMachine:
-    return _target().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=speed, codemodel="jitdefault"
-    )
+@functools.cache
+def _host() -> tuple[str, str]:
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def cache_directory() -> Path:
+    """Where machine code is kept between processes: $DALEMBERT_CACHE_DIR, or the user's cache directory."""
+    chosen = os.environ.get("DALEMBERT_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dalembert"
 
 
 _compiled: dict[str, Code] = {}
 
 
 def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
-    """Machine code of a module; equal assembly is compiled once a process."""
-    key = hashlib.sha256(assembly.encode()).hexdigest()
+    """Machine code of a module; equal assembly is compiled once."""
+    identity = "\n".join([assembly, *_host(), ".".join(map(str, llvm.llvm_version_info))])
+    key = hashlib.sha256(identity.encode()).hexdigest()
     if key not in _compiled:
-        speed = 2 if assembly.count("\n") < LONG else 1
-        machine = _machine(speed)
-        module = llvm.parse_assembly(assembly)
-        module.verify()
+        _compiled[key] = _compile(assembly, names, cache_directory() / f"{key}.o")
+    return _compiled[key]
+
+
+def _compile(assembly: str, names: tuple[str, ...], stored: Path) -> Code:
+    target = _target()
+    cpu, features = _host()
+    speed = 2 if assembly.count("\n") < LONG else 1
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=speed, codemodel="jitdefault")
+    module = llvm.parse_assembly(assembly)
+    module.verify()
+    code = _read(stored)
+    if code is None:
         options = llvm.create_pipeline_tuning_options(speed_level=speed)
         options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-        engine = llvm.create_mcjit_compiler(module, machine)
-        engine.finalize_object()
-        _compiled[key] = Code({name: engine.get_function_address(name) for name in names}, engine)
-    return _compiled[key]
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.set_object_cache(lambda _, new: _write(stored, new), lambda _: code)
+    engine.finalize_object()
+    return Code({name: engine.get_function_address(name) for name in names}, engine)
+
+
+def _read(path: Path) -> bytes | None:
+    """A stored object file: its checksum guards against files cut short by a full disk."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    checksum, code = content[:32], content[32:]
+    return code if hashlib.sha256(code).digest() == checksum else None
+
+
+def _write(path: Path, code: bytes) -> None:
+    with contextlib.suppress(OSError):  # without a cache everything works, only slower
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        os.replace(file.name, path)

@@ -29,6 +29,7 @@ class Layout:
 
     n_theta: int
     n_state: int
+    n_stage_lam: int
     n_x: int
     n_weights: int
     n_factors: int
@@ -52,8 +53,12 @@ class Layout:
         return self.compensation + self.n_state
 
     @property
-    def x(self) -> int:
+    def stage_lam(self) -> int:
         return self.delta + self.n_state
+
+    @property
+    def x(self) -> int:
+        return self.stage_lam + self.n_stage_lam
 
     @property
     def weights(self) -> int:
@@ -102,7 +107,9 @@ def first_guess(reduced: ReducedStep, system: MechanicalSystem, state: State, h:
     rates = {"q": state.v, "p": f + system.evaluate("reaction", t, q, state.lam, theta=theta), "lam": state.lam}
     parts = [np.zeros(0)]
     for block in reduced.blocks:
-        if block.kind == "impulse":
+        if block.kind == "carried":
+            parts.append(np.zeros(block.symbols.shape[0]))
+        elif block.kind == "impulse":
             parts.append(np.tile(h * rates[block.of], len(block.nodes)))
         else:
             parts.append(np.outer(block.nodes, rates[block.of]).ravel() * (1.0 if block.per_h else h))
@@ -139,20 +146,32 @@ def _pivot_order(reduced: ReducedStep, matrix: ca.SX, state: State, h: float, gu
     n = reduced.x.shape[0]
     entries = ca.Function("entries", [reduced.x, *reduced.data], [ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())])
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-    random = np.random.default_rng(1788)
     packed = np.concatenate([state.q, state.p])
-    size = {len(packed): np.linalg.norm(packed) / np.sqrt(len(packed)), n: np.linalg.norm(guess) / np.sqrt(max(n, 1))}
+    # Random states of about the start's size, rather than the start itself: neighbouring starts and step sizes then share
+    # one order, and so one compiled program.
+    random = np.random.default_rng(1788)
+    state_size, guess_size = _rounded_size(packed), _rounded_size(guess)
+    coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
     samples = []
-    for k in range(9):
-        spread = 0.0 if k == 0 else 1.0
-        point = guess + spread * size[n] * random.standard_normal(n)
-        around = packed + spread * size[len(packed)] * random.standard_normal(len(packed))
-        values = np.asarray(entries(point, state.t, h, state.theta, around), dtype=float).ravel()
+    for _ in range(9):
+        point, around = guess_size * random.standard_normal(n), state_size * random.standard_normal(len(packed))
+        values = np.asarray(entries(point, state.t, coarse_h, state.theta, around), dtype=float).ravel()
         if np.all(np.isfinite(values)):
             samples.append(values)
+    if len(samples) < 3:  # the model is defined in a small region only: look around the start
+        for spread in (0.0, 1e-3, 1e-2):
+            point, around = (x + spread * np.abs(x) * random.standard_normal(len(x)) for x in (guess, packed))
+            values = np.asarray(entries(point, state.t, h, state.theta, around), dtype=float).ravel()
+            if np.all(np.isfinite(values)):
+                samples.append(values)
     if not samples:
         samples = [np.ones(len(rows))]
     return choose_pivots(rows, columns, np.array(samples).T, matrix.shape[0])
+
+
+def _rounded_size(x: np.ndarray) -> float:
+    size = float(np.linalg.norm(x)) / np.sqrt(max(len(x), 1))
+    return 2.0 ** round(np.log2(size)) if size > 0 else 1.0
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None) -> Program:
@@ -173,7 +192,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
         n_pivots, n_filled = n_x, len(tables["column"])
     n_factors = len(stored) + n_filled
-    layout = Layout(theta.shape[0], state.shape[0], n_x, len(measured), n_factors)
+    layout = Layout(theta.shape[0], state.shape[0], reduced.stage_lam.shape[0], n_x, len(measured), n_factors)
     symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
@@ -197,7 +216,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         ),
         Kernel("factor", symbols, [(values, layout.factors)]),
         iterate,
-        Kernel("finish", symbols, [(_increment(reduced, last_order), layout.delta)]),
+        Kernel("finish", symbols, list(zip(_results(reduced, last_order), (layout.delta, layout.stage_lam), strict=True))),
     )
     assembly, used = emit_module(kernels, layout.work)
     code = compile_module(assembly, KERNELS)
@@ -225,12 +244,12 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     )
 
 
-def _increment(reduced: ReducedStep, last_order: PivotOrder | None) -> ca.SX:
-    """The increment of the state, with the last unknowns solved for."""
+def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> tuple[ca.SX, ca.SX]:
+    """The increment of the state and Lambda_s, with the last unknowns solved for."""
     if reduced.last is None or last_order is None:
-        return reduced.increment
+        return reduced.increment, reduced.stage_lam
     y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
-    return ca.substitute(reduced.increment, reduced.last.y, y)
+    return ca.substitute(reduced.increment, reduced.last.y, y), ca.substitute(reduced.stage_lam, reduced.last.y, y)
 
 
 Rows = list[dict[int, ca.SX]]
@@ -290,6 +309,9 @@ def _predictor(reduced: ReducedStep, layout: Layout) -> Kernel:
     deltas = {name: ca.SX.sym(f"d{name}", symbols.shape[0]) for name, symbols in reduced.equations.step.state.items()}
     predicted = []
     for block in reduced.blocks:
+        if block.kind == "carried":
+            predicted.append(block.symbols)
+            continue
         stages = len(block.nodes)
         values = ca.mtimes(ca.SX(extrapolation(block)), ca.reshape(block.symbols, block.size, stages).T)
         if block.kind == "increment":

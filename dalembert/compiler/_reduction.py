@@ -29,9 +29,15 @@ class ReducedStep:
     x: ca.SX
     residual: ca.SX
     increment: ca.SX
+    stage_lam: ca.SX
     jacobian: ca.SX
     last: LastBlock | None
     """Unknowns that only the end constraints determine: found after the others, without iteration."""
+
+    @property
+    def polish(self) -> int:
+        """Extra iterations for end constraints that stayed in the iteration, whose unknowns its stopping rule does not see."""
+        return int(self.last is None and any(c.shape[0] for c in self.equations.step.end_constraints))
 
     @property
     def data(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
@@ -71,7 +77,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
-    return ReducedStep(equations, blocks, x, residual, increment, ca.jacobian(residual, x), last)
+    stage_lam = _substitute(equations.stage_lam, left, right)
+    return ReducedStep(equations, blocks, x, residual, increment, stage_lam, ca.jacobian(residual, x), last)
 
 
 def _split_off_last(
@@ -107,9 +114,8 @@ def extrapolation(block: UnknownBlock) -> np.ndarray:
     """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve)."""
     nodes = np.concatenate([[0.0], block.nodes]) if block.anchored else np.asarray(block.nodes, dtype=float)
     targets = 1.0 + np.asarray(block.nodes, dtype=float)
-    matrix = np.ones((len(targets), len(nodes)))
-    for j in range(len(nodes)):
-        for m in range(len(nodes)):
-            if m != j:
-                matrix[:, j] *= (targets - nodes[m]) / (nodes[j] - nodes[m])
+    distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
+    matrix = np.zeros((len(targets), len(nodes)))
+    for j in distinct:
+        matrix[:, j] = np.prod([(targets - nodes[m]) / (nodes[j] - nodes[m]) for m in distinct if m != j], axis=0)
     return matrix[:, 1:] if block.anchored else matrix

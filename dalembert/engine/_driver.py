@@ -30,6 +30,7 @@ from dalembert.engine._layout import (
     N_X,
     PERIOD_COST,
     PERIODS,
+    POLISH,
     RATE,
     RESIDUAL,
     ROW_START,
@@ -37,6 +38,7 @@ from dalembert.engine._layout import (
     SAVED,
     SCATTER,
     SIGN,
+    STAGE_LAM,
     STATE,
     STEPS_DONE,
     STRAIGHT_LINE,
@@ -159,6 +161,8 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
         if expected <= numbers[TOLERANCE] or (ratio >= 0.25 and size <= max(STAGNATION, memory[NOISE_SLOT])):
             if iteration > 1:
                 numbers[RATE] = rate
+            for _ in range(layout[POLISH]):
+                newton_increment(kernels, layout, index, memory, work)
             return iteration
         if ratio > SLOW and iteration > 1:
             if fresh and (ratio >= 1.0 or iteration > MAX_ITERATIONS // 2):
@@ -245,6 +249,8 @@ def advance(kernels, layout, index, memory, counts, numbers, known, guess, work,
         if (step + 1) % save_every == 0:
             for k in range(n_state):
                 store[counts[SAVED], k] = memory[state + k]
+            for k in range(store.shape[1] - n_state):
+                store[counts[SAVED], n_state + k] = memory[layout[STAGE_LAM] + k]
             counts[SAVED] += 1
     return DONE
 

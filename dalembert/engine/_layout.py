@@ -12,5 +12,5 @@ KNOWN_AGES = 64
 
 # layout (integers): slots of memory, sizes, and positions in `index`
 (STATE, N_STATE, DELTA, X, N_X, RESIDUAL, WEIGHTS, FACTORS, N_PIVOTS, STRAIGHT_LINE, N_ENTRIES, FILLED, ROW_START, DIAGONAL,
- COLUMN, SCATTER, ROWS, COLUMNS, WEIGHT_OF) = range(19)  # fmt: skip
-N_LAYOUT = 19
+ COLUMN, SCATTER, ROWS, COLUMNS, WEIGHT_OF, POLISH, STAGE_LAM) = range(21)  # fmt: skip
+N_LAYOUT = 21

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.compiler import Program, SingularMatrix, build_program, first_guess
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
+from dalembert.errors import StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State, state_at
 
@@ -30,6 +31,7 @@ class Run:
     steps: int
     save_every: int
     newton_tolerance: float | None = None
+    stage_multipliers: bool = False
     rescued: int = 0
     wall_time: float = 0.0
     build_time: float = 0.0
@@ -40,8 +42,9 @@ class Run:
         self.counts = np.zeros(at.N_COUNTS, dtype=np.int64)
         self.numbers = np.zeros(at.N_NUMBERS)
         self.known = np.zeros(at.KNOWN_AGES)
-        self.rows = np.empty((self.steps // self.save_every, 2 * self.system.dim))
         self._load(build_program(self.system, self.method, self.start, self.h))
+        extra = self.program.layout.n_stage_lam if self.stage_multipliers else 0
+        self.rows = np.empty((self.steps // self.save_every, 2 * self.system.dim + extra))
         self._place(np.concatenate([self.start.q, self.start.p]))
         self.memory[self._slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
         tolerance = ROUND_OFF_TOLERANCE if self.newton_tolerance is None else self.newton_tolerance
@@ -57,7 +60,7 @@ class Run:
         for position, value in {
             at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
             at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors, at.N_PIVOTS: program.n_pivots,
-            at.STRAIGHT_LINE: program.straight_line,
+            at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish, at.STAGE_LAM: slots.stage_lam,
         }.items():  # fmt: skip
             layout[position] = value
         names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
@@ -86,6 +89,13 @@ class Run:
     def state(self) -> np.ndarray:
         """The current state (q, p)."""
         return self.memory[self._slots("state")].copy()
+
+    @property
+    def row(self) -> np.ndarray:
+        """The current state as it would be stored."""
+        slots = self.program.layout
+        extra = self.memory[slots.stage_lam : slots.stage_lam + slots.n_stage_lam] if self.stage_multipliers else np.zeros(0)
+        return np.concatenate([self.state, extra])
 
     @property
     def unknowns(self) -> np.ndarray:
@@ -132,7 +142,7 @@ class Run:
                     return reason
             done = self.steps_done - before
             if done:
-                chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, 10 * chunk))
+                chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, min(10 * chunk, self.steps)))
             if report is not None:
                 report(self.steps_done)
             if done and not np.all(np.isfinite(self.memory[self._slots("state")])):
@@ -218,6 +228,17 @@ class Run:
         return float(np.linalg.svd(G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300), compute_uv=False)[-1])
 
 
+def one_step(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+    """One step of size h, which may be negative: the new state and the unknowns of the step."""
+    run = Run(system, method, state, float(h), 1, 1)
+    reason = run.advance()
+    if reason is not None:
+        raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")
+    n = system.dim
+    new = run.state
+    return state_at(system, new[:n], p0=new[n:], t0=state.t + h, theta=state.theta, check=False), run.unknowns
+
+
 def exact_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: np.ndarray) -> np.ndarray | None:
     """Damped Newton iteration to round-off, or None."""
     residual, jacobian = equations(x)
@@ -229,7 +250,7 @@ def exact_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: n
             increment = np.linalg.solve(jacobian, residual.ravel())
         except np.linalg.LinAlgError:
             return None
-        size = np.linalg.norm(increment) / max(np.linalg.norm(x), 1e-300)
+        size = float(np.linalg.norm(increment)) / max(float(np.linalg.norm(x)), 1e-300)
         damping = 1.0
         while damping > 1e-4:
             trial = x - damping * increment

@@ -2,6 +2,23 @@
 
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step, StepEquations
+from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
+from dalembert.methods.runge_kutta import Gauss, LobattoIIIC, PartitionedRungeKutta, RadauIIA, RungeKutta
+from dalembert.methods.underlying_ode import UnderlyingODE
 
-__all__ = ["LobattoIIIAB", "OneStepMethod", "Rattle", "Step", "StepEquations"]
+__all__ = [
+    "Gauss",
+    "HalfExplicitEuler",
+    "LobattoIIIAB",
+    "LobattoIIIC",
+    "OneStepMethod",
+    "PartitionedRungeKutta",
+    "RadauIIA",
+    "Rattle",
+    "RungeKutta",
+    "Shake",
+    "Step",
+    "StepEquations",
+    "UnderlyingODE",
+]

@@ -29,6 +29,16 @@ class OneStepMethod(ABC):
     def order(self) -> dict[str, int]:
         """The order of convergence by component: {"q": ..., "p": ..., "lam": ...}."""
 
+    @property
+    def order_unconstrained(self) -> dict[str, int]:
+        """The order on systems without constraints, where it is known."""
+        return {}
+
+    @property
+    def starting(self) -> OneStepMethod | None:
+        """A map that prepares the state before the first step, for methods whose state is not (q_0, p_0) itself."""
+        return None
+
     @abstractmethod
     def equations(self, system: BoundSystem, step: Step) -> None:
         """Write the equations of one step."""
@@ -38,10 +48,10 @@ class OneStepMethod(ABC):
         if not isinstance(system, MechanicalSystem):
             raise UnsupportedSystem(f"{self} integrates da.Hamiltonian and da.Lagrangian systems; got {type(system).__name__}")
 
-    def step_equations(self, system: MechanicalSystem) -> StepEquations:
-        """The symbolic equations of one step of this method on `system`."""
+    def step_equations(self, system: MechanicalSystem, *, exact: bool = False) -> StepEquations:
+        """The symbolic equations of one step of this method on `system`; with `exact`, coefficients stay symbols."""
         self.check(system)
-        step = Step(system)
+        step = Step(system, exact)
         self.equations(step.system, step)
         return StepEquations.of(step)
 

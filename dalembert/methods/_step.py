@@ -6,7 +6,9 @@ tangent map and machine code all follow from the description (`dalembert.compile
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import casadi as ca
@@ -14,6 +16,7 @@ import numpy as np
 
 from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
 from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.tableaux import Tableau
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +24,12 @@ class UnknownBlock:
     """A block of unknowns, and how to guess it: what it samples, and at which nodes of the step.
 
     An *increment* block X samples a state block: its stages stand for state + X, or state + h X if `per_h`.
-    An *impulse* block is h times a multiplier. `anchored` says that the sampled curve passes through the step's initial state.
+    An *impulse* block is h times a multiplier. A *carried* block starts from zero in the first step, then from its last
+    value. `anchored` says that the sampled curve passes through the step's initial state.
     """
 
     name: str
-    kind: Literal["increment", "impulse"]
+    kind: Literal["increment", "impulse", "carried"]
     of: str
     nodes: np.ndarray
     size: int
@@ -36,7 +40,8 @@ class UnknownBlock:
     def without_last_stages(self, count: int) -> UnknownBlock:
         """The block without its last stages."""
         stages = len(self.nodes) - count
-        return replace(self, nodes=self.nodes[:stages], symbols=self.symbols[: stages * self.size])
+        symbols = self.symbols[: stages * self.size] if stages else ca.SX(0, 1)
+        return replace(self, nodes=self.nodes[:stages], symbols=symbols)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +61,9 @@ class Step:
     """The canvas on which a method writes its equations: `t0`, `h`, the initial state (`q0`, `p0`), unknowns, equations."""
 
     definition: MechanicalSystem
+    exact: bool = False
+    """Coefficients enter as symbols, to be given their multiprecision values (`constants`) later."""
+    constants: list[tuple[ca.SX, Fraction]] = field(default_factory=list)
     unknowns: list[UnknownBlock] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     end_constraints: list[ca.SX] = field(default_factory=list)
@@ -83,28 +91,56 @@ class Step:
             return from_column(state[name[:-1]])
         raise AttributeError(name)
 
+    def coefficients(self, tableau: Tableau) -> tuple[Any, Any, Any]:
+        """A, b and c of a tableau: numbers, or symbols for a multiprecision run."""
+        if not self.exact:
+            return tableau.A, tableau.b, tableau.c
+        return tuple(self._exact(part) for part in (tableau.fractions.A, tableau.fractions.b, tableau.fractions.c))  # type: ignore[return-value]
+
+    def _exact(self, values: Any) -> np.ndarray:
+        result = np.empty(np.shape(values), dtype=object)
+        for position in np.ndindex(result.shape):
+            value = values[position[0]] if len(position) == 1 else values[position[0]][position[1]]
+            if Fraction(float(value)) == value:
+                result[position] = float(value)
+            else:
+                symbol = ca.SX.sym("a")
+                self.constants.append((symbol, value))
+                result[position] = Scalar(symbol)
+        return result.view(SymbolicArray)
+
+    def _node(self, node: Any) -> float:
+        if isinstance(node, Scalar) and not node.sx.is_constant():
+            return next(float(value) for symbol, value in self.constants if ca.is_equal(symbol, node.sx))
+        return float(node)
+
     def stage_increments(
-        self, name: str, of: str, nodes: np.ndarray, *, per_h: bool = False, anchored: bool = False
+        self, name: str, of: str, nodes: Sequence[float] | np.ndarray, *, per_h: bool = False, anchored: bool = False
     ) -> SymbolicArray:
         """Unknowns X with stages `of`_0 + X_i (or `of`_0 + h X_i if `per_h`), one row a node."""
         size = dict(self.definition.state_blocks)[of]
         return self._add(name, "increment", of, nodes, size, per_h, anchored)
 
-    def stage_impulses(self, name: str, of: str, nodes: np.ndarray) -> SymbolicArray:
+    def stage_impulses(self, name: str, of: str, nodes: Sequence[float] | np.ndarray) -> SymbolicArray:
         """Unknowns X_i = h Lambda_i for the multipliers `of`, one row a node."""
         return self._add(name, "impulse", of, nodes, self.definition.n_multipliers)
+
+    def corrections(self, name: str, size: int) -> SymbolicArray:
+        """Unknowns that vanish with h, such as the multipliers of a projection."""
+        return self._add(name, "carried", "", np.zeros(1), size)[0]
 
     def _add(
         self,
         name: str,
-        kind: Literal["increment", "impulse"],
+        kind: Literal["increment", "impulse", "carried"],
         of: str,
-        nodes: np.ndarray,
+        nodes: Sequence[float] | np.ndarray,
         size: int,
         per_h: bool = False,
         anchored: bool = False,
     ) -> SymbolicArray:
-        block = UnknownBlock(name, kind, of, np.asarray(nodes), size, ca.SX.sym(name, len(nodes) * size), per_h, anchored)
+        places = np.array([self._node(node) for node in nodes])
+        block = UnknownBlock(name, kind, of, places, size, ca.SX.sym(name, len(nodes) * size), per_h, anchored)
         self.unknowns.append(block)
         return from_column(block.symbols, (len(block.nodes), block.size))
 
@@ -117,9 +153,13 @@ class Step:
         """Demand that an expression of the step's new state vanishes."""
         self.end_constraints.append(as_column(constraint))
 
-    def result(self, **increments: Any) -> None:
-        """The new state, as increments of its blocks: q1 = q0 + dq is `step.result(q=dq, ...)`."""
+    def result(self, *, stage_lam: Any = None, **increments: Any) -> None:
+        """The new state, as increments of its blocks: q1 = q0 + dq is `step.result(q=dq, ...)`.
+
+        `stage_lam` is the multiplier of the last stage, Lambda_s, which users may ask for beside lambda(q_1, p_1).
+        """
         self.increments = {name: as_column(value) for name, value in increments.items()}
+        self.stage_lam = ca.SX(0, 1) if stage_lam is None else as_column(stage_lam)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +170,7 @@ class StepEquations:
     x: ca.SX
     residual: ca.SX
     increment: ca.SX
+    stage_lam: ca.SX
 
     @classmethod
     def of(cls, step: Step) -> StepEquations:
@@ -138,7 +179,7 @@ class StepEquations:
         if x.shape != residual.shape:
             raise AssertionError(f"a step needs as many equations as unknowns; got {residual.shape[0]} for {x.shape[0]}")
         increment = ca.vertcat(*(step.increments[name] for name in step.state))
-        return cls(step, x, residual, increment)
+        return cls(step, x, residual, increment, step.stage_lam)
 
     @property
     def state(self) -> ca.SX:

@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
 from dalembert import tableaux
-from dalembert.methods._base import OneStepMethod, check_stages
-from dalembert.methods._step import Step
-from dalembert.systems import BoundSystem
+from dalembert.methods._base import check_stages
+from dalembert.methods.runge_kutta import ALL_CONSTRAINTS, PartitionedEquations
+from dalembert.tableaux import Tableau
 
 
 @dataclass(frozen=True)
-class LobattoIIIAB(OneStepMethod):
+class LobattoIIIAB(PartitionedEquations):
     """Symplectic, symmetric partitioned Runge-Kutta method of order 2s-2 that keeps all constraints.
 
     With k_i = H_p(Q_i, P_i) and l_i = -H_q(Q_i, P_i) + force - G^T(Q_i) Lambda_i at T_i = t_0 + c_i h,
@@ -27,7 +25,8 @@ class LobattoIIIAB(OneStepMethod):
         q_1 = q_0 + h sum_i b_i k_i,    p_1 = p_0 + h sum_i b_i l_i                                   (3.3a)
         0 = g_t + G(q_1) H_p(q_1, p_1)                                                                (3.3d)
 
-    where (a_ij) is Lobatto IIIA and (a^_ij) Lobatto IIIB. `run.lam` solves (3.3e). `stages=2` is RATTLE.
+    where (a_ij) is Lobatto IIIA and (a^_ij) Lobatto IIIB (`PartitionedEquations` states them in code). `run.lam` solves (3.3e).
+    `stages=2` is RATTLE.
 
     Example:
         >>> import dalembert as da
@@ -40,7 +39,7 @@ class LobattoIIIAB(OneStepMethod):
     reference: ClassVar[str] = "Jay (1996), SIAM J. Numer. Anal. 33, (3.3), (3.3d), (3.3e)"
     symplectic: ClassVar[bool | None] = True
     symmetric: ClassVar[bool | None] = True
-    keeps: ClassVar[frozenset[str]] = frozenset({"g", "g_dot"})
+    keeps: ClassVar[frozenset[str]] = ALL_CONSTRAINTS
 
     def __post_init__(self) -> None:
         check_stages("Lobatto IIIA-IIIB", self.stages, least=2)
@@ -50,29 +49,20 @@ class LobattoIIIAB(OneStepMethod):
         """2s-2 in every component (Corollary 4.4)."""
         return dict.fromkeys(("q", "p", "lam"), 2 * self.stages - 2)
 
-    def equations(self, system: BoundSystem, step: Step) -> None:
-        """(3.3), with the scaled unknowns V = (Q - q_0)/h, W = P - p_0, L = h Lambda."""
-        h, t0, q0, p0 = step.h, step.t0, step.q0, step.p0
-        IIIA, IIIB = tableaux.lobatto_iiia(self.stages), tableaux.lobatto_iiib(self.stages)
-        A, A_hat, b, c = IIIA.A, IIIB.A, IIIA.b, IIIA.c
+    @property
+    def order_unconstrained(self) -> dict[str, int]:
+        """2s-2 (Theorem 2.2)."""
+        return dict.fromkeys(("q", "p"), 2 * self.stages - 2)
 
-        V = step.stage_increments("V", of="q", nodes=c[1:], per_h=True, anchored=True)  # Q_1 = q_0, as a_1j = 0   (3.12)
-        W = step.stage_increments("W", of="p", nodes=c)
-        L = step.stage_impulses("L", of="lam", nodes=c)
+    @property
+    def tableau(self) -> Tableau:
+        """Lobatto IIIA, for q."""
+        return tableaux.lobatto_iiia(self.stages)
 
-        T = t0 + c * h
-        Q = np.stack([q0, *(q0 + h * V)])
-        P = p0 + W
-        k = system.H_p(T, Q, P)  # (3.3b)
-        hl = h * (system.force(T, Q, P) - system.H_q(T, Q, P)) + system.reaction(T, Q, L)
-
-        step.equation(V, A[1:] @ k)  # (3.3c)
-        step.equation(W, A_hat @ hl)  # a^_is = 0, so Lambda_s acts on p_1 only         (3.10)
-        step.equation(system.g(T[1:], Q[1:]) / h, 0)
-
-        dq, dp = h * V[-1], b @ hl  # a_sj = b_j, so q_1 = Q_s                        (3.9)
-        step.at_end(system.g_dot(T[-1], q0 + dq, p0 + dp))  # (3.3d)
-        step.result(q=dq, p=dp)  # (3.3a)
+    @property
+    def hat(self) -> Tableau:
+        """Lobatto IIIB, for p."""
+        return tableaux.lobatto_iiib(self.stages)
 
 
 @dataclass(frozen=True)

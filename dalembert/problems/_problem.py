@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class Problem:
     """A system with initial values, a sensible step size and length, what is known exactly, and how to draw it.
 
-    `conserved` maps names to functions of a trajectory that the exact solution keeps constant. `drawing` maps one
-    configuration q to a list of polylines (arrays of points) that show the mechanism.
+    `exact` maps a time, or an array of times, to a dictionary of arrays "q", "p", "lam" with time first. `conserved` maps
+    names to functions of a trajectory that the exact solution keeps constant. `drawing` maps one configuration q to a list
+    of polylines (arrays of points in the plane or in space) that show the mechanism; the last point of the last one is the
+    point to follow. `exact` and `drawing` belong to the constants that the problem was made with.
 
     Example:
         >>> import dalembert as da
@@ -39,7 +41,7 @@ class Problem:
     v0: np.ndarray | None = None
     p0: np.ndarray | None = None
     t0: float = 0.0
-    exact: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    exact: Callable[[Any], dict[str, np.ndarray]] | None = None
     conserved: Mapping[str, Callable[[Trajectory], np.ndarray]] = field(default_factory=dict)
     drawing: Callable[[np.ndarray], list[np.ndarray]] | None = None
     labels: tuple[str, ...] = ()
@@ -48,6 +50,17 @@ class Problem:
         return f"<Problem {self.name}: {self.title}>"
 
 
-def energy_is_conserved(run: Trajectory) -> Any:
+def energy_is_conserved(run: Trajectory) -> np.ndarray:
     """The energy of a run, for problems that conserve it."""
     return run.energy
+
+
+def angular_momentum_of_points(run: Trajectory) -> np.ndarray:
+    """The sum of q_i x p_i over the points in space that make up q, (time, 3)."""
+    q, p = (part.reshape(len(run.t), -1, 3) for part in (run.q, run.p))
+    return np.cross(q, p).sum(axis=1)
+
+
+def links_from_origin(q: np.ndarray) -> list[np.ndarray]:
+    """One polyline from the origin through all points of the plane that make up q."""
+    return [np.vstack([[0.0, 0.0], np.asarray(q).reshape(-1, 2)])]

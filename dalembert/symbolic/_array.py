@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -64,8 +65,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     """NumPy's hook for element-wise functions, products and their reductions."""
     name = ufunc.__name__
     out = kwargs.pop("out", None)
-    if ufunc is np.matmul or ufunc.__name__ in {"vecdot", "matvec", "vecmat"}:
+    if kwargs.pop("where", True) is not True:
+        raise ModelError(_NO_MASK.format(name))
+    if ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
         result = wrap(ufunc(*(_objects(x) for x in inputs), **kwargs))
+    elif name == "clip":
+        result = _clip(*inputs)
     elif name not in UNARY and name not in BINARY:
         raise ModelError(f"np.{name} does not work on symbols; write it with elementary functions such as np.sin or np.where")
     elif method == "__call__":
@@ -76,7 +81,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
         left, right = (_objects(x) for x in inputs)
         result = _elementwise(functools.partial(elementary, name), left.reshape(left.shape + (1,) * right.ndim), right)
     elif method == "accumulate":
-        result = wrap(ufunc.accumulate(_objects(inputs[0]), **kwargs))
+        result = _accumulate(name, _objects(inputs[0]), kwargs.get("axis", 0))
     else:
         raise ModelError(f"np.{name}.{method} does not work on symbols; write the loop out")
     if out is not None:
@@ -87,30 +92,46 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
 
 def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:
     axis = kwargs.get("axis", 0)
-    axes = range(array.ndim) if axis is None else (axis if isinstance(axis, tuple) else (axis,))
-    axes = sorted(a % array.ndim for a in axes)
+    given = range(array.ndim) if axis is None else (axis if isinstance(axis, tuple) else (axis,))
+    axes = sorted(a % array.ndim for a in given)
     moved = np.moveaxis(array, axes, range(len(axes))).reshape(
         -1, *(array.shape[a] for a in range(array.ndim) if a not in axes)
     )
     if len(moved) == 0:
         return getattr(np, name).reduce(np.zeros(array.shape), **kwargs)
-    result = functools.reduce(lambda x, y: _elementwise(functools.partial(elementary, name), x, y), list(moved))
+    initial = kwargs.get("initial", np._NoValue)
+    rows = list(moved) if initial is np._NoValue or initial is None else [initial, *moved]
+    result = functools.reduce(lambda x, y: _elementwise(functools.partial(elementary, name), x, y), rows)
     if kwargs.get("keepdims"):
         result = np.expand_dims(_objects(result), tuple(axes))
     return wrap(result) if isinstance(result, np.ndarray) else result
 
 
+def _accumulate(name: str, array: np.ndarray, axis: int) -> Any:
+    rows = itertools.accumulate(
+        np.moveaxis(array, axis, 0), lambda x, y: _elementwise(functools.partial(elementary, name), x, y)
+    )
+    return wrap(np.moveaxis(np.stack([_objects(row) for row in rows]), 0, axis))
+
+
 def apply_function(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """NumPy's hook for everything that is not a ufunc."""
+    if kwargs.get("where", np._NoValue) is not np._NoValue:
+        raise ModelError(_NO_MASK.format(func.__name__))
     special = _SPECIAL.get(func)
-    if special is not None:
-        return special(*args, **kwargs)
     try:
+        if special is not None:
+            return special(*args, **kwargs)
+        if func in _CREATION:
+            return wrap(_objects(func(*args, **kwargs)))
         return wrap(func(*_plain(args), **_plain(kwargs)))
     except ModelError:
         raise
     except (TypeError, np.exceptions.DTypePromotionError) as error:
         raise ModelError(f"np.{func.__name__} does not work on symbols ({error}); write it with elementary functions") from None
+
+
+_NO_MASK = "np.{0} with where=mask does not work on symbols; use np.where(mask, a, b) inside np.{0} instead"
 
 
 def _matrix(x: Any) -> ca.SX:
@@ -120,48 +141,114 @@ def _matrix(x: Any) -> ca.SX:
     return ca.vertcat(*(ca.horzcat(*(sx_of(item) for item in row)) for row in array))
 
 
+def _square(x: Any) -> ca.SX:
+    matrix = _matrix(x)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ModelError(f"np.linalg.inv, det and solve take a square matrix; got one of shape {matrix.shape}")
+    return matrix
+
+
 def _from_matrix(m: ca.SX) -> SymbolicArray:
+    m = ca.densify(m)
     result = np.empty(m.shape, dtype=object)
     for index in np.ndindex(*m.shape):
         result[index] = Scalar(m[index])
     return wrap(result)
 
 
+def _solve_columns(matrix: ca.SX, columns: ca.SX) -> SymbolicArray:
+    # Cofactors need no pivoting but grow like n!; from n = 4 on a symbolic QR decomposition takes fewer operations.
+    if matrix.shape[0] <= 3:
+        return _from_matrix(ca.mtimes(ca.inv_minor(matrix), columns))
+    return _from_matrix(ca.solve(ca.sparsify(matrix), columns))
+
+
 def _solve(a: Any, b: Any) -> Any:
-    right = _objects(b)
-    solution = _from_matrix(ca.mtimes(ca.inv_minor(_matrix(a)), _matrix(right.reshape(len(right), -1))))
-    return solution.reshape(right.shape)
+    matrix, right = _square(a), _objects(b)
+    if right.ndim not in (1, 2) or len(right) != matrix.shape[0]:
+        raise ModelError(f"np.linalg.solve got a matrix of shape {matrix.shape} and a right-hand side of shape {right.shape}")
+    return _solve_columns(matrix, _matrix(right.reshape(len(right), -1))).reshape(right.shape)
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, **_: Any) -> Any:
-    low = a if a_min is None else np.maximum(a, a_min)
-    return low if a_max is None else np.minimum(low, a_max)
+def _inv(a: Any) -> Any:
+    matrix = _square(a)
+    return _solve_columns(matrix, ca.SX.eye(matrix.shape[0]))
+
+
+def _det(a: Any) -> Any:
+    matrix = _square(a)
+    if matrix.shape[0] > 7:
+        raise ModelError(
+            f"np.linalg.det on symbols expands by minors, for matrices up to 7 by 7; got shape {matrix.shape}: "
+            "write the determinant in closed form"
+        )
+    return Scalar(ca.densify(ca.det(matrix)))
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None or y is None:
+        raise ModelError("np.where on symbols takes three arguments: np.where(condition, a, b)")
+    return _elementwise(where, condition, x, y)
+
+
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    result = default
+    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+        result = _elementwise(where, condition, choice, result)
+    return result
+
+
+def _reduction(name: str) -> Callable:
+    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = np._NoValue) -> Any:
+        return _reduce(name, _objects(a), {"axis": axis, "keepdims": keepdims is True, "initial": initial})
+
+    return reduce
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    lowest, highest = a_min if min is None else min, a_max if max is None else max
+    low = a if lowest is None else np.maximum(a, lowest)
+    return low if highest is None else np.minimum(low, highest)
+
+
+def _sinc(x: Any) -> Any:
+    y = np.pi * np.where(x == 0, 1e-20, x)
+    return np.sin(y) / y
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    if ord not in (None, 2) or (axis is None and np.ndim(_plain(x)) > 1 and ord == 2):
+    matrix = axis is None and np.ndim(_plain(x)) > 1
+    if ord not in (None, "fro" if matrix else 2):
         raise ModelError(
             "np.linalg.norm on symbols computes Euclidean norms only; write other norms with np.abs, np.max or np.sum"
         )
     return np.sqrt(np.sum(x * x if isinstance(x, np.ndarray) else np.square(x), axis=axis, keepdims=keepdims))
 
 
-def _array(x: Any, dtype: Any = None, **_: Any) -> Any:
+def _array(x: Any, dtype: Any = None, copy: Any = None) -> Any:
     return wrap(_objects(x).copy())
 
 
 _SPECIAL: dict[Callable, Callable] = {
-    np.where: lambda condition, x, y: _elementwise(where, condition, x, y),
+    np.where: _where,
+    np.select: _select,
     np.clip: _clip,
-    np.max: lambda a, axis=None, **_: _reduce("maximum", _objects(a), {"axis": axis}),
-    np.min: lambda a, axis=None, **_: _reduce("minimum", _objects(a), {"axis": axis}),
+    np.max: _reduction("maximum"),
+    np.min: _reduction("minimum"),
+    np.ptp: lambda a, axis=None: np.max(a, axis=axis) - np.min(a, axis=axis),
+    np.any: _reduction("logical_or"),
+    np.all: _reduction("logical_and"),
+    np.sinc: _sinc,
     np.linalg.norm: _norm,
-    np.linalg.inv: lambda a: _from_matrix(ca.inv_minor(_matrix(a))),
-    np.linalg.det: lambda a: Scalar(ca.det(_matrix(a))),
+    np.linalg.inv: _inv,
+    np.linalg.det: _det,
     np.linalg.solve: _solve,
     np.array: _array,
     np.asarray: _array,
 }
+
+_CREATION = {np.zeros, np.ones, np.empty, np.full, np.eye, np.identity}
+"""Called with like=q, these make arrays whose elements may be replaced by symbols."""
 
 
 def as_column(x: Any) -> ca.SX:

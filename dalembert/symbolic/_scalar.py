@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -33,8 +33,9 @@ class Scalar:
         if self.sx.is_constant():
             return float(self.sx)
         raise ModelError(
-            "a model function asked for the number behind a symbol (float(x), or a function of Python's math module): "
-            "use NumPy's functions, such as np.sin(q[0]) in place of math.sin(q[0])"
+            "a model function asked for the number behind a symbol (float(x), a function of Python's math module, or "
+            "an assignment to an element of a float array): use NumPy's functions, such as np.sin(q[0]) in place of "
+            "math.sin(q[0]), and make arrays to be filled with np.zeros(n, like=q)"
         )
 
     def __int__(self) -> int:
@@ -79,6 +80,19 @@ class Scalar:
         """The imaginary part: zero."""
         return 0.0
 
+    if TYPE_CHECKING:  # what `_install_operators` adds
+
+        def __neg__(self) -> Any: ...
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+
 
 def symbol(name: str) -> Scalar:
     """A fresh symbolic scalar."""
@@ -99,7 +113,7 @@ def _power(x: ca.SX, y: ca.SX) -> ca.SX:
     # and a call of libm's pow costs as much as twenty products.
     if y.is_constant():
         exponent = float(y)
-        if exponent == int(exponent) and 0 <= abs(exponent) <= 8:
+        if exponent.is_integer() and abs(exponent) <= 8:
             result = ca.SX(1)
             for _ in range(int(abs(exponent))):
                 result = result * x
@@ -111,6 +125,11 @@ def _power(x: ca.SX, y: ca.SX) -> ca.SX:
         if exponent == -0.5:
             return 1 / ca.sqrt(x)
     return x**y
+
+
+def _remainder(x: ca.SX, y: ca.SX) -> ca.SX:
+    rest = ca.fmod(x, y)  # exact, of the sign of x; Python and NumPy want the sign of y
+    return rest + _where(rest * y < 0, y, ca.SX(0))
 
 
 # NumPy's name -> what it does to CasADi expressions. The methods of these names serve NumPy's loops over object arrays.
@@ -145,6 +164,7 @@ UNARY: dict[str, Callable[[ca.SX], ca.SX]] = {
     "arctanh": ca.atanh,
     "floor": ca.floor,
     "ceil": ca.ceil,
+    "rint": lambda x: x - ca.remainder(x, ca.SX(1)),
     "trunc": lambda x: _where(x >= 0, ca.floor(x), ca.ceil(x)),
     "deg2rad": lambda x: x * (np.pi / 180),
     "rad2deg": lambda x: x * (180 / np.pi),
@@ -161,8 +181,8 @@ BINARY: dict[str, Callable[[ca.SX, ca.SX], ca.SX]] = {
     "multiply": lambda x, y: x * y,
     "divide": lambda x, y: x / y,
     "true_divide": lambda x, y: x / y,
-    "floor_divide": lambda x, y: ca.floor(x / y),
-    "remainder": lambda x, y: x - y * ca.floor(x / y),
+    "floor_divide": lambda x, y: ca.floor((x - _remainder(x, y)) / y + 0.5),
+    "remainder": _remainder,
     "fmod": ca.fmod,
     "power": _power,
     "float_power": _power,
@@ -184,6 +204,8 @@ BINARY: dict[str, Callable[[ca.SX, ca.SX], ca.SX]] = {
     "bitwise_and": ca.logic_and,
     "logical_or": ca.logic_or,
     "bitwise_or": ca.logic_or,
+    "logical_xor": lambda x, y: ca.logic_not(x) != ca.logic_not(y),
+    "bitwise_xor": lambda x, y: ca.logic_not(x) != ca.logic_not(y),
 }
 
 
@@ -230,7 +252,8 @@ def _install_operators() -> None:
     for operator, name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
         setattr(Scalar, f"__{operator}__", unary(name))
     arithmetic = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
-                  "floordiv": "floor_divide", "mod": "remainder", "and": "logical_and", "or": "logical_or"}  # fmt: skip
+                  "floordiv": "floor_divide", "mod": "remainder", "and": "logical_and", "or": "logical_or",
+                  "xor": "logical_xor"}  # fmt: skip
     for operator, name in arithmetic.items():
         setattr(Scalar, f"__{operator}__", binary(name, reflected=False))
         setattr(Scalar, f"__r{operator}__", binary(name, reflected=True))

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.symbolic import SymbolicArray, as_column, from_column
+from dalembert.symbolic import as_column, from_column
 from dalembert.systems._mechanical import MechanicalSystem
 
 
@@ -15,8 +15,8 @@ class BoundSystem:
     """`system.H_p(t, q, p)`, `system.g(t, q)`, ... for methods.
 
     Arguments may carry a leading stage axis: with T of shape (s,), Q and P of shape (s, n), `system.H_p(T, Q, P)` has shape
-    (s, n). Available are the names of `MechanicalSystem`: H, H_p, H_q, force (t,q,p), g, G (t,q), g_dot (t,q,p) and
-    reaction (t,q,lam), which is -g_q^T lam.
+    (s, n). Available are the names of `MechanicalSystem`: H, H_p, H_q, H_pp, force, g_dot, multiplier_matrix, multiplier_rhs
+    of (t,q,p), g and G of (t,q), and reaction of (t,q,lam), which is -g_q^T lam.
     """
 
     def __init__(self, system: MechanicalSystem, theta: ca.SX) -> None:
@@ -32,10 +32,10 @@ class BoundSystem:
             )
         function = self.definition.function(name)
 
-        def evaluate(t: Any, *arguments: Any) -> SymbolicArray:
+        def evaluate(t: Any, *arguments: Any) -> np.ndarray:
             if np.ndim(arguments[0]) == 1:
                 value = function(*(as_column(a) for a in (np.array([t], dtype=object), *arguments)), self._theta)
-                shape = (value.shape[0],) if value.shape[1] == 1 and name != "G" else value.shape
+                shape = value.shape if name in self.definition.matrices else (value.shape[0],)
                 return from_column(ca.vec(value.T), shape)
             times = np.broadcast_to(np.asarray(t, dtype=object), len(arguments[0]))
             return np.stack([evaluate(*stage) for stage in zip(times, *arguments, strict=True)])

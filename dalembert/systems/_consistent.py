@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import InconsistentStart, InputError
+from dalembert.errors import InconsistentStart, InputError, ModelError
 from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._model import one_line
+from dalembert.systems._projection import project_momentum, project_position, well_conditioned
 
 CONSISTENCY_TOLERANCE = 1e-12
 """How far, relative to the size of the terms, given initial values may be off a constraint."""
+
+SMALLEST_SCALE = 1e-3
+"""What the size of the terms is taken for where all of them are smaller, as at rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,54 +83,11 @@ def consistent(
     guess = _vector(system, "q0", q0)
     p = _momentum(system, t0, guess, v0, p0, theta)
     _check_model(system, t0, guess, p, theta)
-    velocity = system.evaluate("H_p", t0, guess, p, theta=theta)
+    q = guess
     if system.n_holonomic:
-        q = _project_position(system, t0, guess, p, theta)
-        if v0 is not None and hasattr(system, "_v"):
-            p = system.evaluate("L_v", t0, q, velocity, theta=theta)
-        p = _project_momentum(system, t0, q, p, theta)
-    else:
-        q = guess
+        q = project_position(system, t0, guess, p, theta)
+        p = project_momentum(system, t0, q, _momentum(system, t0, q, v0, p0, theta), theta)
     return _complete(system, t0, q, p, theta)
-
-
-def _project_position(system: MechanicalSystem, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    inverse_mass = system.evaluate("H_pp", t, guess, p, theta=theta)
-    q, mu, best = guess.copy(), np.zeros(system.n_holonomic), np.inf
-    for _ in range(100):
-        # q = guess - M^-1 G(q)^T mu and g(q) = 0; the derivative of G is left out, so convergence is linear but safe.
-        G = system.evaluate("G", t, q, theta=theta)
-        g = system.evaluate("g", t, q, theta=theta)
-        K = G @ inverse_mass @ G.T
-        if not np.all(np.isfinite(K)) or np.linalg.cond(K) > 1e14:
-            raise InconsistentStart(
-                "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: "
-                "start elsewhere or remove a redundant constraint"
-            )
-        normal = inverse_mass @ G.T
-        off_normal = guess - q - normal @ mu
-        mu = mu + np.linalg.solve(K, g + G @ off_normal)
-        step = guess - normal @ mu - q
-        q = q + step
-        size = float(np.max(np.abs(step))) / (1 + float(np.max(np.abs(q))))
-        if size < 1e-12 and size >= best / 2:
-            return q
-        best = min(best, size)
-    raise InconsistentStart(
-        f"no configuration near q0 satisfies the holonomic constraints (|g| = {np.max(np.abs(g)):.1e} after 100 iterations): "
-        "give a better guess"
-    )
-
-
-def _project_momentum(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    G = system.evaluate("G", t, q, theta=theta)
-    for _ in range(20):
-        residual = system.evaluate("g_dot", t, q, p, theta=theta)
-        correction = G.T @ np.linalg.solve(system.evaluate("g_dot_p", t, q, p, theta=theta) @ G.T, residual)
-        p = p - correction
-        if np.max(np.abs(correction)) <= 4e-16 * (1 + np.max(np.abs(p))):
-            break
-    return p
 
 
 def _complete(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> State:
@@ -139,7 +101,7 @@ def _finite_number(name: str, value: Any) -> float:
     except (TypeError, ValueError):
         number = np.nan
     if not np.isfinite(number):
-        raise InputError(f"{name} must be a finite number; got {value!r}")
+        raise InputError(f"{name} must be a finite number; got {one_line(value)}")
     return number
 
 
@@ -147,12 +109,16 @@ def _vector(system: MechanicalSystem, name: str, value: Any) -> np.ndarray:
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be {system.dim} numbers; got {value!r}") from None
+        raise InputError(f"{name} must be {system.dim} numbers; got {one_line(value)}") from None
     if array.shape != (system.dim,):
         raise InputError(f"{name} must have shape ({system.dim},), one number for each coordinate; got shape {array.shape}")
     if not np.all(np.isfinite(array)):
-        raise InputError(f"{name} must be finite; got {array}")
+        raise InputError(f"{name} must be finite; got {_short(array)}")
     return array
+
+
+def _short(array: np.ndarray) -> str:
+    return np.array2string(array, max_line_width=10_000, threshold=12, precision=6)
 
 
 def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: Any, theta: np.ndarray) -> np.ndarray:
@@ -165,20 +131,27 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
     v = _vector(system, "v0", v0)
     if "L_v" in system.function_names:
         return system.evaluate("L_v", t, q, v, theta=theta)
-    p = np.zeros(system.dim)
-    for _ in range(50):  # Newton for H_p(q, p) = v; one step when H is quadratic in p
+    p, previous = np.zeros(system.dim), np.inf
+    for _ in range(100):  # Newton for H_p(q, p) = v; one step when H is quadratic in p
         residual = system.evaluate("H_p", t, q, p, theta=theta) - v
         H_pp = system.evaluate("H_pp", t, q, p, theta=theta)
-        if not np.all(np.isfinite(H_pp)) or np.linalg.cond(H_pp) > 1e14:
+        if not well_conditioned(H_pp):
             raise InputError("the Hamiltonian cannot be inverted for p(v) because H_pp is singular here: give p0 instead of v0")
         step = np.linalg.solve(H_pp, residual)
         p = p - step
-        if np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(p))):
+        size = np.max(np.abs(step))
+        if size <= 1e-15 * np.max(np.abs(p)) or (size <= 1e-6 * np.max(np.abs(p)) and size >= previous / 2):
             return p
+        previous = size
     raise InputError("no momentum p with H_p(q0, p) = v0 was found: give p0 instead of v0")
 
 
 def _check_model(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
+    if "L_vv" in system.function_names and not well_conditioned(system.evaluate("L_vv", t, q, theta=theta)):
+        raise ModelError(
+            f"the mass matrix L_vv is singular or not finite at the initial values q = {_short(q)}: every velocity must enter "
+            "the Lagrangian quadratically, as in m * v[i]**2 / 2 with m > 0"
+        )
     described = {
         "H": "the Hamiltonian" if system.kind.startswith("Ham") else "the Lagrangian's energy",
         "H_p": "the velocity H_p",
@@ -192,7 +165,8 @@ def _check_model(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarra
         value = system.evaluate(name, *arguments, theta=theta)
         if not np.all(np.isfinite(value)):
             raise InputError(
-                f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values q = {q}, p = {p}: "
+                f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values q = {_short(q)}, "
+                f"p = {_short(p)}: "
                 "check the model's formulas and parameters there"
             )
 
@@ -207,9 +181,16 @@ def _check_consistency(system: MechanicalSystem, t: float, q: np.ndarray, p: np.
             f"the {system.n_holonomic} holonomic constraints are not independent at q0 (the smallest singular value of g_q is "
             f"{singular_values[-1]:.1e}): remove the redundant ones or start elsewhere"
         )
+    if not well_conditioned(system.evaluate("multiplier_matrix", t, q, p, theta=theta)):
+        raise InconsistentStart(
+            "the multipliers are not determined at the initial values, because g_q H_pp g_q^T is singular there: H_pp must be "
+            "regular, so every momentum that a constraint acts on must enter the Hamiltonian quadratically"
+        )
     v = system.evaluate("H_p", t, q, p, theta=theta)
-    position_scale = 1 + np.abs(G) @ np.abs(q)
-    velocity_scale = 1 + np.abs(G) @ np.abs(v)
+    g_t = system.evaluate("g_dot", t, q, p, theta=theta) - G @ v
+    slopes = np.sum(np.abs(G), axis=1)
+    position_scale = np.maximum(slopes * np.max(np.abs(q)) + np.abs(g_t * t), SMALLEST_SCALE)
+    velocity_scale = np.maximum(slopes * np.max(np.abs(v)) + np.abs(g_t), SMALLEST_SCALE)
     for name, label, arguments, scale in (
         ("g", "holonomic constraint g", (t, q), position_scale),
         ("g_dot", "hidden constraint g_t + g_q v", (t, q, p), velocity_scale),

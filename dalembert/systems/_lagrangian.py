@@ -53,7 +53,7 @@ class Lagrangian(MechanicalSystem):
                 "the Lagrangian is not quadratic in v, so v(q, p) has no closed form: state the system by its Hamiltonian, "
                 "da.Hamiltonian(H, dim, ...)"
             )
-        if M.sprank() < self.dim:
+        if ca.sprank(M) < self.dim:
             raise ModelError("the mass matrix L_vv is singular: every velocity v[i] must enter the Lagrangian quadratically")
         at_rest = ca.substitute(L_v, v, ca.SX.zeros(self.dim, 1))
         velocity = _solve_symmetric(M, p - at_rest)
@@ -68,6 +68,7 @@ class Lagrangian(MechanicalSystem):
         self._define("L", "tqv", lagrangian)
         self._define("L_q", "tqv", L_q)
         self._define("L_v", "tqv", L_v)
+        self._define("L_vv", "tq", M)
 
 
 def _substitution(symbol: ca.SX, value: ca.SX) -> Callable[[ca.SX], ca.SX]:
@@ -76,8 +77,10 @@ def _substitution(symbol: ca.SX, value: ca.SX) -> Callable[[ca.SX], ca.SX]:
 
 
 def _solve_symmetric(M: ca.SX, rhs: ca.SX) -> ca.SX:
-    """M^-1 rhs for a symmetric positive definite M, as straight-line sparse LDL^T."""
+    """M^-1 rhs for a symmetric M, as straight-line sparse LDL^T; by QR if M has zeros on its diagonal."""
     if M.sparsity().is_diag():
         return rhs / ca.diag(M)
+    if any(not M.sparsity().has_nz(i, i) for i in range(M.shape[0])):
+        return ca.solve(M, rhs)
     D, LT, permutation = ca.ldl(M)
     return ca.ldl_solve(rhs, D, LT, permutation)

@@ -25,6 +25,7 @@ class MechanicalSystem:
     """Base class of `Hamiltonian` and `Lagrangian`; not made directly."""
 
     kind = "mechanical system"
+    matrices = frozenset({"G", "H_pp", "L_vv", "g_dot_q", "g_dot_p", "multiplier_matrix", "reaction_q"})
 
     def __init__(self, dim: int, params: Mapping[str, Any] | None) -> None:
         if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
@@ -74,6 +75,7 @@ class MechanicalSystem:
         self._define("g_dot_q", "tqp", ca.jacobian(g_dot, q))
         self._define("g_dot_p", "tqp", g_dot_p)
         self._define("reaction", "tql", -G.T @ lam)
+        self._define("reaction_q", "tql", ca.jacobian(-G.T @ lam, q))
         self._define("multiplier_matrix", "tqp", g_dot_p @ G.T)
         self._define("multiplier_rhs", "tqp", ca.jacobian(g_dot, t) + ca.jacobian(g_dot, q) @ H_p + g_dot_p @ f)
 
@@ -114,7 +116,7 @@ class MechanicalSystem:
         value = self.function(name)(*arguments, self.parameters.vector() if theta is None else theta)
         array = np.asarray(value, dtype=float)
         _, expression = self._expressions[name]
-        return array if name in ("G", "H_pp", "g_dot_q", "g_dot_p", "multiplier_matrix") else array.reshape(expression.shape[0])
+        return array if name in self.matrices else array.reshape(expression.shape[0])
 
     def multipliers(self, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """The multiplier lambda(t, q, p) of (3.1f)."""

@@ -20,7 +20,7 @@ class Parameters:
 
     def __init__(self, values: Mapping[str, Any] | None) -> None:
         self.values: dict[str, np.ndarray] = {}
-        for name, value in (values or {}).items():
+        for name, value in _mapping(values).items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise ModelError(f"parameter names must be Python identifiers, because model functions name them; got {name!r}")
             if name in RESERVED:
@@ -34,9 +34,9 @@ class Parameters:
         try:
             array = np.array(value, dtype=float)
         except (TypeError, ValueError):
-            raise ModelError(f"parameter {name!r} must be a number or an array of numbers; got {value!r}") from None
+            raise ModelError(f"parameter {name!r} must be a number or an array of numbers; got {one_line(value)}") from None
         if not np.all(np.isfinite(array)):
-            raise ModelError(f"parameter {name!r} must be finite; got {value!r}")
+            raise ModelError(f"parameter {name!r} must be finite; got {one_line(value)}")
         return array
 
     def symbols(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Parameters:
     def vector(self, overrides: Mapping[str, Any] | None = None) -> np.ndarray:
         """The flat vector of all values, some of them replaced."""
         merged = dict(self.values)
-        for name, value in (overrides or {}).items():
+        for name, value in _mapping(overrides).items():
             if name not in merged:
                 known = ", ".join(merged) or "none"
                 raise ModelError(
@@ -64,13 +64,32 @@ class Parameters:
         return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
 
 
+def one_line(value: Any) -> str:
+    """How a value reads, without line breaks and not endlessly long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else text[:200] + " ..."
+
+
+def _mapping(params: Any) -> Mapping[str, Any]:
+    if params is not None and not isinstance(params, Mapping):
+        raise ModelError(f'params maps names to numbers, as in params={{"m": 1.0}}; got {type(params).__name__}')
+    return params or {}
+
+
 def call_model(role: str, function: Callable, available: Mapping[str, Any], parameters: Parameters) -> Any:
     """Call `function` with the arguments that it names, out of `available` and the parameters."""
     if not callable(function):
         raise ModelError(f"{role} must be a function of {', '.join(available)} and parameters; got {function!r}")
-    arguments = {**available, **parameters.symbols()}
+    # A model function may overwrite its arguments (q *= 2); the next one must not see that.
+    arguments = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in available.items()} | parameters.symbols()
     chosen, positional = {}, []
-    for name, parameter in inspect.signature(function).parameters.items():
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"{role} must be a function that names its arguments, such as lambda q: ...; got {function!r}"
+        ) from None
+    for name, parameter in signature.parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ModelError(f"{role} must name its arguments; *{name} hides which of {', '.join(arguments)} it needs")
         if name in arguments:
@@ -90,11 +109,15 @@ def call_model(role: str, function: Callable, available: Mapping[str, Any], para
         raise
     except (TypeError, AttributeError) as error:
         raise ModelError(
-            f"{role} failed on symbolic arguments ({type(error).__name__}: {error}): use NumPy's elementary functions, and "
+            f"{role} failed on symbolic arguments ({_sentence(error)}): use NumPy's elementary functions, and "
             "np.array([...], like=q) for matrices that go through np.linalg"
         ) from error
     except (IndexError, ValueError) as error:
-        raise ModelError(f"{role} failed: {type(error).__name__}: {error}; check the dimension given to the system") from error
+        raise ModelError(f"{role} failed ({_sentence(error)}): check it against the dimension given to the system") from error
+
+
+def _sentence(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def scalar_expression(role: str, value: Any) -> ca.SX:
@@ -123,4 +146,4 @@ def vector_expression(role: str, value: Any, size: int | None = None) -> ca.SX:
     try:
         return as_column(array)
     except (TypeError, ValueError):
-        raise ModelError(f"{role} must return numbers; got {value!r}") from None
+        raise ModelError(f"{role} must return numbers; got {one_line(value)}") from None

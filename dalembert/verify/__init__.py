@@ -1,1 +1,26 @@
-"""Checks"""
+"""Measuring what a method promises: order, symplecticity, reversibility, drift.
+
+study = da.verify.order(system, method, reference=..., t1=5.0, steps=[40, 80, 160, 320], q0=..., p0=...)
+study.slopes                                   # {"q": 3.98, "p": 4.01, "lam": 4.00}
+da.verify.symplecticity_defect(system, method, q0=..., p0=..., h=0.1)
+da.verify.reversibility_defect(system, method, q0=..., p0=..., h=0.1)
+da.verify.drift(run.energy, run.t).slope
+"""
+
+from dalembert.verify._drift import Drift, drift
+from dalembert.verify._multiprecision import multiprecision_run
+from dalembert.verify._order import OrderStudy, order, slope
+from dalembert.verify._structure import reversibility_defect, step, step_tangent, symplecticity_defect
+
+__all__ = [
+    "Drift",
+    "OrderStudy",
+    "drift",
+    "multiprecision_run",
+    "order",
+    "reversibility_defect",
+    "slope",
+    "step",
+    "step_tangent",
+    "symplecticity_defect",
+]

@@ -1,0 +1,126 @@
+"""The parser, its help texts, and what the exit codes mean."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import dalembert
+from dalembert.cli import _info, _list, _reproduce, _run
+from dalembert.cli._read import Unusable, suggestion
+from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem
+
+RawText = argparse.RawDescriptionHelpFormatter
+COMMANDS = {"list": _list, "run": _run, "reproduce": _reproduce, "info": _info}
+
+DESCRIPTION = "Structure-preserving simulation of constrained mechanical systems."
+
+EPILOG = """\
+examples:
+  dalembert run double_pendulum --plot double_pendulum.png
+  dalembert run double_pendulum --set m2=3 --h 0.05 --steps 10000 --plot heavier.png
+  dalembert reproduce jay1996.figure5.6 --out figures
+  dalembert run --help                  every command explains itself
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line."""
+        raise Unusable(f"{message} (see {self.prog} --help)")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = Parser("dalembert", description=DESCRIPTION, epilog=EPILOG, formatter_class=RawText, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"dalembert {dalembert.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=module.SUMMARY,
+            description=module.DESCRIPTION,
+            epilog=module.EPILOG,
+            formatter_class=RawText,
+            allow_abbrev=False,
+        )
+        module.add_arguments(command)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command line and return its exit code.
+
+    Example:
+        >>> from dalembert.cli import main
+        >>> main(["list", "methods"])  # doctest: +ELLIPSIS
+        methods (--method NAME)
+        ...
+        0
+
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _carry_out(arguments)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output has left, as in `dalembert list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (Unusable, InputError, ModelError, UnsupportedSystem) as error:
+        _complain(error)
+        return 2
+    except DalembertError as error:
+        _complain(error)
+        return 1
+    except MemoryError:
+        _complain("there is not enough memory to store this run: give a larger --save-every")
+        return 1
+
+
+def _carry_out(arguments: list[str]) -> int:
+    _check_command(arguments)
+    parser = build_parser()
+    try:
+        options, unknown = parser.parse_known_args(_join_negative_values(arguments))
+    except SystemExit as leaving:  # --help and --version
+        return int(leaving.code or 0)
+    if unknown:
+        command = parser._subparsers._group_actions[0].choices[options.command]  # type: ignore[union-attr, index]
+        hint = suggestion(unknown[0].partition("=")[0], command._option_string_actions)
+        raise Unusable(
+            f"dalembert {options.command} does not know {unknown[0]!r}{hint} (see dalembert {options.command} --help)"
+        )
+    code = int(COMMANDS[options.command].execute(options))
+    sys.stdout.flush()
+    return code
+
+
+def _check_command(arguments: list[str]) -> None:
+    """Refuse an unknown command by name, with the nearest one."""
+    first = arguments[0] if arguments else ""
+    if not first:
+        raise Unusable(f"say what to do: dalembert {', '.join(COMMANDS)} (see dalembert --help)")
+    if not first.startswith("-") and first not in COMMANDS:
+        raise Unusable(f"there is no command {first!r}{suggestion(first, COMMANDS)} (the commands are {', '.join(COMMANDS)})")
+
+
+def _join_negative_values(arguments: list[str]) -> list[str]:
+    """`--q0 -1,0` as `--q0=-1,0`: argparse would take a list that begins with a minus sign for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] in ("--q0", "--p0", "--v0") and argument.startswith("-") and not argument.startswith("--"):
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _complain(message: object) -> None:
+    print(f"dalembert: {message}", file=sys.stderr)

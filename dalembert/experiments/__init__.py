@@ -1,0 +1,19 @@
+"""The literature's experiments, done again: what was claimed, what is computed here, and whether it holds.
+
+    from dalembert import experiments
+
+    result = experiments.run("jay1996.figure5.6", out="out")
+    print(result)
+
+An `Experiment` names its document and figure, states the claim in one sentence, and brings three functions: `compute`,
+`draw` and `holds`, the last of which turns the data into numbers with bounds. `register` adds one.
+"""
+
+from dalembert.experiments import jay1996
+from dalembert.experiments._experiment import Check, Experiment, Result
+from dalembert.experiments._registry import find, names, register, run
+
+for _experiment in jay1996.EXPERIMENTS:
+    register(_experiment)
+
+__all__ = ["Check", "Experiment", "Result", "find", "names", "register", "run"]

@@ -1,0 +1,133 @@
+"""What an experiment is, and what comes out of one."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dalembert.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Data = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number that a claim stands or falls by: `value <= bound` or `value >= bound`. A value of nan never passes.
+
+    Example:
+        >>> check = Check("largest |H - H_0|", 9.6e-6, "<=", 2e-5)
+        >>> print(check, check.passes)
+        largest |H - H_0| = 9.6e-06 (<= 2e-05) True
+
+    """
+
+    name: str
+    value: float
+    relation: Literal["<=", ">="]
+    bound: float
+
+    def __post_init__(self) -> None:
+        if self.relation not in ("<=", ">="):
+            raise InputError(f'a check compares by "<=" or ">="; got {self.relation!r}')
+
+    @property
+    def passes(self) -> bool:
+        """Whether the number is within its bound."""
+        if math.isnan(self.value):
+            return False
+        return bool(self.value <= self.bound if self.relation == "<=" else self.value >= self.bound)
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:.3g} ({self.relation} {self.bound:.3g})"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of a document: its claim, how its data are computed and drawn, and what the data must show.
+
+    `compute(full)` returns arrays by name; with `full` it takes the time that a thorough answer needs. `draw` and `holds`
+    read nothing but these arrays, so that data may be kept and looked at again. `remark` says where the result differs from
+    the document, and why.
+    """
+
+    name: str
+    document: str
+    item: str
+    claim: str
+    compute: Callable[[bool], Data]
+    draw: Callable[[Data], Figure]
+    holds: Callable[[Data], tuple[Check, ...]]
+    remark: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.name}: {self.item} of {self.document}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What an experiment gave: its data, figure and checks, the seconds it took, the files written, or why it failed."""
+
+    experiment: Experiment
+    full: bool
+    seconds: float
+    data: Data = field(default_factory=dict, repr=False)
+    checks: tuple[Check, ...] = ()
+    figure: Figure | None = field(default=None, repr=False)
+    files: tuple[Path, ...] = ()
+    error: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim holds here: it was computed, it was checked, and every check passed."""
+        return not self.error and bool(self.checks) and all(check.passes for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """In words: "holds", "does not hold" or "failed"."""
+        return "failed" if self.error else "holds" if self.holds else "does not hold"
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers that the claim was judged by."""
+        return {check.name: check.value for check in self.checks}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the data and the figure, for a report or for JSON."""
+        about = self.experiment
+        return {
+            "name": about.name,
+            "document": about.document,
+            "item": about.item,
+            "claim": about.claim,
+            "remark": about.remark,
+            "verdict": self.verdict,
+            "holds": self.holds,
+            "full": self.full,
+            "seconds": self.seconds,
+            "checks": [
+                {"name": c.name, "value": c.value, "relation": c.relation, "bound": c.bound, "passes": c.passes}
+                for c in self.checks
+            ],
+            "files": [str(path) for path in self.files],
+            "error": self.error,
+        }
+
+    def __str__(self) -> str:
+        about = self.experiment
+        lines = [f"{about.name}  ({about.item} of {about.document})"]
+        lines.append(textwrap.fill(about.claim, 110, initial_indent="  claim:   ", subsequent_indent=11 * " "))
+        lines.append(f"  verdict: {self.verdict} ({self.seconds:.1f} s)" + (f": {self.error}" if self.error else ""))
+        lines += [f"    {'ok ' if check.passes else 'NO '} {check}" for check in self.checks]
+        if about.remark:
+            lines.append(textwrap.fill(about.remark, 110, initial_indent="  remark:  ", subsequent_indent=11 * " "))
+        lines += [f"  wrote:   {path}" for path in self.files]
+        return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""The list of experiments, and running one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from dalembert.errors import DalembertError, InputError
+from dalembert.experiments._experiment import Experiment, Result
+
+_registered: dict[str, Experiment] = {}
+
+
+def register(experiment: Experiment) -> Experiment:
+    """Add an experiment to the list under its name, which must be new.
+
+    Example:
+        >>> from dalembert import experiments
+        >>> experiments.register(experiments.find("jay1996.figure5.6"))
+        Traceback (most recent call last):
+        dalembert.errors.InputError: there is an experiment named 'jay1996.figure5.6' already: choose another name
+
+    """
+    if experiment.name in _registered:
+        raise InputError(f"there is an experiment named {experiment.name!r} already: choose another name")
+    _registered[experiment.name] = experiment
+    return experiment
+
+
+def names() -> list[str]:
+    """The names of all experiments, in the order in which they were registered.
+
+    Example:
+        >>> from dalembert import experiments
+        >>> experiments.names()[:2]
+        ['jay1996.figure5.5', 'jay1996.figure5.6']
+
+    """
+    return list(_registered)
+
+
+def find(name: str) -> Experiment:
+    """The experiment with this name.
+
+    Example:
+        >>> from dalembert import experiments
+        >>> experiments.find("jay1996.figure5.6").item
+        'figure 5.6'
+
+    """
+    if name not in _registered:
+        close = difflib.get_close_matches(name, _registered, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "the names are listed by experiments.names()"
+        raise InputError(f"there is no experiment named {name!r}: {hint}")
+    return _registered[name]
+
+
+def run(
+    name: str | Experiment,
+    full: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    formats: Sequence[str] = ("png",),
+    on_failure: Literal["raise", "return"] = "raise",
+) -> Result:
+    """Compute an experiment, judge its claim and draw it; with `out`, write the figure into that directory.
+
+    An experiment that raises an error raises it here; with `on_failure="return"` the result carries it as `.error`.
+
+    Example:
+        >>> from dalembert import experiments
+        >>> result = experiments.run("jay1996.figure5.6")
+        >>> result.holds, len(result.checks)
+        (True, 4)
+
+    """
+    experiment = find(name) if isinstance(name, str) else name
+    if out is not None:
+        _make_directory(Path(out))
+    began = time.perf_counter()
+    result = Result(experiment, full, 0.0)
+    try:
+        data = experiment.compute(full)
+        checks = experiment.holds(data)
+        figure = experiment.draw(data)
+        files = () if out is None else _write(experiment, figure, Path(out), formats)
+        result = Result(experiment, full, time.perf_counter() - began, data, checks, figure, files)
+    except Exception as error:
+        if on_failure == "raise":
+            raise
+        reason = str(error) if isinstance(error, DalembertError) else f"{type(error).__name__}: {error}"
+        result = Result(experiment, full, time.perf_counter() - began, error=reason)
+    return result
+
+
+def _write(experiment: Experiment, figure: object, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
+    from dalembert.plot import save
+
+    return tuple(save(figure, out / f"{experiment.name}.{kind}") for kind in formats)  # type: ignore[arg-type]
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the directory {path} cannot be made ({error.strerror}): choose another one") from None

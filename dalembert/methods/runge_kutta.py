@@ -1,0 +1,353 @@
+"""Runge-Kutta and partitioned Runge-Kutta methods, also for holonomic constraints in the index-3 form.
+
+L. Jay, Symplectic partitioned Runge-Kutta methods for constrained Hamiltonian systems, SIAM J. Numer. Anal. 33 (1996)
+368-387. Equation numbers refer to this paper. On systems without constraints the methods are the plain ones, (2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dalembert import tableaux
+from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.methods._base import OneStepMethod, check_stages
+from dalembert.methods._step import Step
+from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.tableaux import Tableau
+
+ALL_CONSTRAINTS = frozenset({"g", "g_dot"})
+
+
+class PartitionedEquations(OneStepMethod):
+    """The step equations of every partitioned Runge-Kutta method; subclasses name the two tableaux."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def tableau(self) -> Tableau:
+            """(A, b, c), for q."""
+
+        @property
+        def hat(self) -> Tableau:
+            """(A^, b^, c^), for p."""
+
+    def check(self, system: MechanicalSystem) -> None:
+        """With constraints, refuse pairs for which (3.11) has no solution in general."""
+        super().check(system)
+        if not system.n_holonomic:
+            return
+        A, A_hat = self.tableau.A, self.hat.A
+        failed = None
+        if np.any(A[0] != 0):
+            failed = "(3.12): a_1j = 0, so that g(Q_1) = 0 is given"
+        elif np.any(A_hat[:, -1] != 0):
+            failed = "(3.10): a^_is = 0, so that Lambda_s is free to fulfil the hidden constraint"
+        elif not tableaux.stiffly_accurate(self.tableau):
+            failed = "(3.9): a_sj = b_j, so that q_1 = Q_s"
+        elif np.linalg.matrix_rank(A[1:] @ A_hat[:, :-1]) < self.tableau.stages - 1:
+            failed = "H: A_0 A^_0 invertible"
+        if failed:
+            raise UnsupportedSystem(
+                f"the pair {self.tableau.name} and {self.hat.name} cannot serve holonomic constraints, because it fails "
+                f"condition {failed} (Jay 1996): use da.LobattoIIIAB(stages)"
+            )
+
+    def equations(self, system: BoundSystem, step: Step) -> None:
+        """(3.3), with the scaled unknowns V = (Q - q_0)/h, W = P - p_0, L = h Lambda."""
+        h, t0, q0, p0 = step.h, step.t0, step.q0, step.p0
+        A, b, c = step.coefficients(self.tableau)
+        A_hat, b_hat, c_hat = step.coefficients(self.hat)
+        known = int(not np.any(self.tableau.A[0]))  # Q_1 = q_0 if a_1j = 0   (3.12)
+
+        # fmt: off
+        V = step.stage_increments("V", of="q", nodes=c[known:], per_h=True, anchored=bool(self.tableau.c[known] != 0))
+        W = step.stage_increments("W", of="p", nodes=c_hat)
+        L = step.stage_impulses("L", of="lam", nodes=c_hat)
+
+        T, T_hat = t0 + c * h, t0 + c_hat * h
+        Q = np.stack([*[q0][:known], *(q0 + h * V)])
+        P = p0 + W
+        k = system.H_p(T, Q, P)                                                                             # (3.3b)
+        hl = h * (system.force(T_hat, Q, P) - system.H_q(T_hat, Q, P)) + system.reaction(T, Q, L)
+
+        step.equation(V, A[known:] @ k)                                                                     # (3.3c)
+        step.equation(W, A_hat @ hl)                        # a^_is = 0, so Lambda_s acts on p_1 only         (3.10)
+        step.equation(system.g(T[known:], Q[known:]) / h, 0)
+
+        dq, dp = h * (b @ k), b_hat @ hl
+        if tableaux.stiffly_accurate(self.tableau):
+            dq = h * V[-1]                                  # a_sj = b_j, so q_1 = Q_s                        (3.9)
+        step.at_end(system.g_dot(t0 + h, q0 + dq, p0 + dp))                                                 # (3.3d)
+        step.result(q=dq, p=dp, stage_lam=L[-1] / h)                                                        # (3.3a)
+        # fmt: on
+
+
+@dataclass(frozen=True)
+class PartitionedRungeKutta(PartitionedEquations):
+    """A partitioned Runge-Kutta method (2.1), (3.3): `tableau` for q, `hat` for p.
+
+    Symplectic if b = b^ and b_i a^_ij + b_j a_ji = b_i b_j (Theorem 2.1). With holonomic constraints the pair must fulfil the
+    hypotheses H of section 4, which Lobatto IIIA-IIIB pairs do; others are refused by name.
+
+    Example:
+        >>> import dalembert as da
+        >>> pair = da.PartitionedRungeKutta(da.tableaux.lobatto_iiia(3), da.tableaux.lobatto_iiib(3))
+        >>> pair.order
+        {'q': 4, 'p': 4, 'lam': 4}
+
+    """
+
+    tableau: Tableau  # type: ignore[assignment]
+    hat: Tableau  # type: ignore[assignment]
+    reference: ClassVar[str] = "Jay (1996), SIAM J. Numer. Anal. 33, (2.1), (3.3)"
+    keeps: ClassVar[frozenset[str]] = ALL_CONSTRAINTS
+
+    def __post_init__(self) -> None:
+        for name in ("tableau", "hat"):
+            check_tableau(getattr(self, name))
+        if self.tableau.stages != self.hat.stages:
+            raise InputError(f"the two tableaux must have equally many stages; got {self.tableau.stages} and {self.hat.stages}")
+
+    @property
+    def symplectic(self) -> bool:  # type: ignore[override]
+        """Whether (2.3) holds."""
+        return tableaux.symplecticity(self.tableau, self.hat) < 1e-12
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether both tableaux are symmetric."""
+        return tableaux.symmetry(self.tableau) < 1e-12 and tableaux.symmetry(self.hat) < 1e-12
+
+    @property
+    def order(self) -> dict[str, int]:
+        """The order that Theorems 4.1 and 4.2 guarantee, from the simplifying assumptions that the coefficients fulfil."""
+        T, T_hat = self.tableau, self.hat
+        p, q, r = (tableaux.largest(condition, T) for condition in (tableaux.B, tableaux.C, tableaux.D))
+        q_hat, r_hat = (tableaux.largest(condition, T_hat) for condition in (tableaux.C, tableaux.D))
+        Q, R = (tableaux.largest(condition, T, T_hat) for condition in (tableaux.CC, tableaux.DD))
+        ell = min(
+            p, 2 * q + 2, 2 * q_hat + 2, q + r + 1, q + r_hat + 2, q_hat + r + 2, q_hat + r_hat + 1, 2 * Q - 1, Q + r_hat, Q + R
+        )  # fmt: skip  (4.2)
+        return dict.fromkeys(("q", "p", "lam"), ell)
+
+
+class RungeKuttaEquations(OneStepMethod):
+    """The step equations of every Runge-Kutta method; subclasses name the tableau."""
+
+    if TYPE_CHECKING:
+        projected: bool
+
+        @property
+        def tableau(self) -> Tableau:
+            """(A, b, c)."""
+
+    @property
+    def keeps(self) -> frozenset[str]:  # type: ignore[override]
+        """All constraints with projection; g alone without, if q_1 = Q_s."""
+        if self.projected:
+            return ALL_CONSTRAINTS
+        return frozenset({"g"}) if tableaux.stiffly_accurate(self.tableau) else frozenset()
+
+    @property
+    def symplectic(self) -> bool:  # type: ignore[override]
+        """Whether (2.3) holds; projection destroys it."""
+        return not self.projected and tableaux.symplecticity(self.tableau) < 1e-12
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether the tableau is symmetric; projection after the step destroys it."""
+        return not self.projected and tableaux.symmetry(self.tableau) < 1e-12
+
+    def check(self, system: MechanicalSystem) -> None:
+        """With constraints, refuse singular matrices A, for which the stage equations have no solution."""
+        super().check(system)
+        if system.n_holonomic and np.linalg.matrix_rank(self.tableau.A) < self.tableau.stages:
+            raise UnsupportedSystem(
+                f"{self.tableau.name} cannot serve holonomic constraints, because its matrix A is singular: use "
+                "da.RadauIIA(stages), or da.LobattoIIIAB(stages) for a symplectic method"
+            )
+
+    def equations(self, system: BoundSystem, step: Step) -> None:
+        """(3.3a,b,c) with A^ = A, then the projections onto (3.1c) and (3.1d) if asked for."""
+        h, t0, q0, p0 = step.h, step.t0, step.q0, step.p0
+        A, b, c = step.coefficients(self.tableau)
+
+        # fmt: off
+        V = step.stage_increments("V", of="q", nodes=c, per_h=True, anchored=bool(self.tableau.c[0] != 0))
+        W = step.stage_increments("W", of="p", nodes=c, anchored=bool(self.tableau.c[0] != 0))
+        L = step.stage_impulses("L", of="lam", nodes=c)
+
+        T, Q, P = t0 + c * h, q0 + h * V, p0 + W
+        k = system.H_p(T, Q, P)                                                                             # (3.3b)
+        hl = h * (system.force(T, Q, P) - system.H_q(T, Q, P)) + system.reaction(T, Q, L)
+
+        step.equation(V, A @ k)                                                                             # (3.3c)
+        step.equation(W, A @ hl)
+        step.equation(system.g(T, Q) / h, 0)
+
+        dq, dp = h * (b @ k), b @ hl                                                                        # (3.3a)
+        if tableaux.stiffly_accurate(self.tableau):
+            dq, dp = h * V[-1], W[-1]                                                                       # (3.9)
+        if self.projected and system.n_holonomic:
+            dq, dp = project(system, step, dq, dp, already_on_g=tableaux.stiffly_accurate(self.tableau))
+        step.result(q=dq, p=dp, stage_lam=L[-1] / h)
+        # fmt: on
+
+
+def project(system: BoundSystem, step: Step, dq: np.ndarray, dp: np.ndarray, *, already_on_g: bool) -> tuple:
+    """Project the end of a step onto the constraints: q along H_pp G^T onto g = 0, then p along G^T onto g_t + G H_p = 0."""
+    h, t1, q0, p0 = step.h, step.t0 + step.h, step.q0, step.p0
+    if not already_on_g:
+        mu = step.corrections("mu", system.n_holonomic)
+        dq = dq - h * (system.H_pp(t1, q0 + dq, p0 + dp) @ (system.G(t1, q0 + dq).T @ mu))
+        step.at_end(system.g(t1, q0 + dq) / h)
+    nu = step.corrections("nu", system.n_holonomic)
+    dp = dp - system.G(t1, q0 + dq).T @ nu
+    step.at_end(system.g_dot(t1, q0 + dq, p0 + dp))
+    return dq, dp
+
+
+def check_tableau(tableau: object) -> None:
+    """Refuse what is not a tableau."""
+    if not isinstance(tableau, Tableau):
+        raise InputError(f"a Runge-Kutta method takes a da.Tableau, such as da.tableaux.gauss(2); got {tableau!r}")
+
+
+@dataclass(frozen=True)
+class RungeKutta(RungeKuttaEquations):
+    """The Runge-Kutta method of a tableau, plain or with projections after every step.
+
+    On systems with holonomic constraints it is applied to the index-3 form (3.3a,b,c), which needs an invertible A. `projected`
+    moves the result of every step onto g = 0 (along H_pp g_q^T) and onto the hidden constraint (along g_q^T).
+
+    Example:
+        >>> import dalembert as da
+        >>> midpoint = da.RungeKutta(da.Tableau.of([["1/2"]], [1], name="midpoint rule"))
+        >>> midpoint.symplectic, midpoint.symmetric
+        (True, True)
+
+    """
+
+    tableau: Tableau  # type: ignore[assignment]
+    projected: bool = False
+    reference: ClassVar[str] = "Jay (1996), SIAM J. Numer. Anal. 33, (3.3a,b,c)"
+
+    def __post_init__(self) -> None:
+        check_tableau(self.tableau)
+
+    @property
+    def order(self) -> dict[str, int]:
+        """Nothing is claimed for a general tableau; see `da.Gauss`, `da.RadauIIA`."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Gauss(RungeKuttaEquations):
+    """The s-stage Gauss method: symplectic and of order 2s without constraints.
+
+    On holonomic constraints the unprojected method generally diverges; with `projected=True` it has order s.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.Gauss(stages=2).order_unconstrained
+        {'q': 4, 'p': 4}
+
+    """
+
+    stages: int = 2
+    projected: bool = False
+    reference: ClassVar[str] = "Jay (1996), section 5; Hairer and Jay (1993)"
+
+    def __post_init__(self) -> None:
+        check_stages("Gauss", self.stages, least=1)
+
+    @property
+    def tableau(self) -> Tableau:
+        """Gauss."""
+        return tableaux.gauss(self.stages)
+
+    @property
+    def order(self) -> dict[str, int]:
+        """s with projection; unprojected, the method does not converge in general."""
+        return dict.fromkeys(("q", "p", "lam"), self.stages) if self.projected else {}
+
+    @property
+    def order_unconstrained(self) -> dict[str, int]:
+        """2s."""
+        return dict.fromkeys(("q", "p"), 2 * self.stages)
+
+
+@dataclass(frozen=True)
+class RadauIIA(RungeKuttaEquations):
+    """The s-stage Radau IIA method: stiffly accurate, not symplectic.
+
+    On holonomic constraints: orders 2s-1 in q, s in p and s-1 in Lambda_s; with `projected=True`, 2s-1 in all components.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.RadauIIA(stages=2, projected=True).order
+        {'q': 3, 'p': 3, 'lam': 3}
+
+    """
+
+    stages: int = 2
+    projected: bool = False
+    reference: ClassVar[str] = "Jay (1996), section 5; Hairer, Lubich and Roche (1989)"
+
+    def __post_init__(self) -> None:
+        check_stages("Radau IIA", self.stages, least=1)
+
+    @property
+    def tableau(self) -> Tableau:
+        """Radau IIA."""
+        return tableaux.radau_iia(self.stages)
+
+    @property
+    def order(self) -> dict[str, int]:
+        """2s-1 with projection; without, 2s-1 in q, s in p, s-1 in the stage multiplier Lambda_s."""
+        s = self.stages
+        if self.projected:
+            return dict.fromkeys(("q", "p", "lam"), 2 * s - 1)
+        return {"q": 2 * s - 1, "p": s, "stage_lam": s - 1}
+
+    @property
+    def order_unconstrained(self) -> dict[str, int]:
+        """2s-1."""
+        return dict.fromkeys(("q", "p"), 2 * self.stages - 1)
+
+
+@dataclass(frozen=True)
+class LobattoIIIC(RungeKuttaEquations):
+    """The s-stage Lobatto IIIC method: stiffly accurate, not symplectic, of order 2s-2 without constraints.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.LobattoIIIC(stages=3).order_unconstrained
+        {'q': 4, 'p': 4}
+
+    """
+
+    stages: int = 3
+    projected: bool = False
+    reference: ClassVar[str] = "Hairer and Wanner (1996), IV.5; Hairer, Lubich and Roche (1989)"
+
+    def __post_init__(self) -> None:
+        check_stages("Lobatto IIIC", self.stages, least=2)
+
+    @property
+    def tableau(self) -> Tableau:
+        """Lobatto IIIC."""
+        return tableaux.lobatto_iiic(self.stages)
+
+    @property
+    def order(self) -> dict[str, int]:
+        """2s-2 with projection."""
+        return dict.fromkeys(("q", "p", "lam"), 2 * self.stages - 2) if self.projected else {}
+
+    @property
+    def order_unconstrained(self) -> dict[str, int]:
+        """2s-2."""
+        return dict.fromkeys(("q", "p"), 2 * self.stages - 2)

@@ -1,0 +1,124 @@
+"""Projecting positions and momenta onto the constraints, orthogonally in the metric of the mass matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.errors import InconsistentStart
+from dalembert.systems._mechanical import MechanicalSystem
+
+NOT_INDEPENDENT = (
+    "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: "
+    "start elsewhere or remove a redundant constraint"
+)
+
+
+def well_conditioned(matrix: np.ndarray) -> bool:
+    """Whether a matrix is finite and regular, whatever the units of its rows and columns."""
+    if not np.all(np.isfinite(matrix)) or not np.all(np.any(matrix, axis=0)) or not np.all(np.any(matrix, axis=1)):
+        return False
+    for axis in (1, 0) * 8:
+        matrix = matrix / np.sqrt(np.max(np.abs(matrix), axis=axis, keepdims=True))
+    return bool(np.linalg.cond(matrix) < 1e14)
+
+
+class _Projection:
+    """q minimises (q - guess)^T M (q - guess) subject to g(t, q) = 0, with M = H_pp^-1 at the guess."""
+
+    def __init__(self, system: MechanicalSystem, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
+        self.system, self.t, self.guess, self.theta = system, t, guess, theta
+        self.inverse_mass = system.evaluate("H_pp", t, guess, p, theta=theta)
+        if not well_conditioned(self.inverse_mass):
+            raise InconsistentStart(
+                "H_pp is singular at the guess, so there is no mass matrix to project with: give consistent initial values"
+            )
+        self.mass = np.linalg.inv(self.inverse_mass)
+
+    def size(self, x: np.ndarray) -> float:
+        return float(np.sqrt(max(x @ self.mass @ x, 0.0)))
+
+    def normal(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """G and M^-1 G^T."""
+        G = self.system.evaluate("G", self.t, q, theta=self.theta)
+        if not well_conditioned(G @ self.inverse_mass @ G.T):
+            raise InconsistentStart(NOT_INDEPENDENT)
+        return G, self.inverse_mass @ G.T
+
+    def onto(self, q: np.ndarray) -> np.ndarray | None:
+        """Reach g = 0 from q by damped Gauss-Newton steps to round-off; None if that fails."""
+        g, previous = self.system.evaluate("g", self.t, q, theta=self.theta), np.inf
+        for _ in range(100):
+            G, normal = self.normal(q)
+            step = normal @ np.linalg.solve(G @ normal, g)
+            size = self.size(step)
+            if size <= 1e-16 * self.size(q) or (size < 1e-9 * self.size(q) and size >= previous / 2):
+                return q
+            previous, damping = size, 1.0
+            while damping > 1e-4:
+                trial = q - damping * step
+                g_trial = self.system.evaluate("g", self.t, trial, theta=self.theta)
+                if np.linalg.norm(g_trial) < (1 - damping / 4) * np.linalg.norm(g) or size < 1e-9 * self.size(q):
+                    break
+                damping /= 2
+            else:
+                return None
+            q, g = trial, g_trial
+        return None
+
+    def nearest(self) -> np.ndarray | None:
+        """Descend along the constraints to the foot of the perpendicular; None if that fails."""
+        q, previous = self.onto(self.guess), np.inf
+        for _ in range(200):
+            if q is None:
+                return None
+            G, normal = self.normal(q)
+            mu = np.linalg.solve(G @ normal, G @ (self.guess - q))
+            tangent = self.guess - q - normal @ mu
+            error = self.size(tangent) / max(self.size(q), self.size(self.guess), 1e-300)
+            if error <= 1e-15 or (error < 1e-9 and error >= previous / 2):
+                return q
+            previous = error
+            q = self._closer(q, G, normal, mu, tangent, error)
+        return None
+
+    def _closer(
+        self, q: np.ndarray, G: np.ndarray, normal: np.ndarray, mu: np.ndarray, tangent: np.ndarray, error: float
+    ) -> np.ndarray | None:
+        # Newton for q - guess + M^-1 G^T mu = 0, g = 0; where it leads away, a step along the tangent of the constraints.
+        curvature = -self.system.evaluate("reaction_q", self.t, q, mu, theta=self.theta)
+        m = len(mu)
+        matrix = np.block([[np.eye(len(q)) + self.inverse_mass @ curvature, normal], [G, np.zeros((m, m))]])
+        steps = [tangent * 0.5**k for k in range(12)]
+        if well_conditioned(matrix):
+            steps.insert(0, np.linalg.solve(matrix, np.concatenate([tangent, np.zeros(m)]))[: len(q)])
+        for step in steps:
+            trial = self.onto(q + step)
+            if trial is not None and (error < 1e-6 or self.size(trial - self.guess) < self.size(q - self.guess)):
+                return trial
+        return None
+
+
+def project_position(system: MechanicalSystem, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """The configuration next to `guess` that satisfies the holonomic constraints."""
+    q = _Projection(system, t, guess, p, theta).nearest()
+    if q is None:
+        raise InconsistentStart("no configuration near q0 satisfies the holonomic constraints: give a better guess")
+    return q
+
+
+def project_momentum(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """p - g_q^T mu with g_t + g_q v = 0: the M-orthogonal projection of the velocity."""
+    G, previous, largest = system.evaluate("G", t, q, theta=theta), np.inf, np.max(np.abs(p))
+    for _ in range(50):
+        K = system.evaluate("g_dot_p", t, q, p, theta=theta) @ G.T
+        if not well_conditioned(K):
+            raise InconsistentStart(NOT_INDEPENDENT)
+        correction = G.T @ np.linalg.solve(K, system.evaluate("g_dot", t, q, p, theta=theta))
+        p = p - correction
+        size, largest = np.max(np.abs(correction)), max(largest, np.max(np.abs(p)))
+        if size <= 4e-16 * np.max(np.abs(p)) or (size <= 1e-9 * largest and size >= previous / 2):
+            return p
+        previous = size
+    raise InconsistentStart(
+        "no momentum near the given one satisfies the hidden constraint g_t + g_q v = 0: give a better guess"
+    )

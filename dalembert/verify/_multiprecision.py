@@ -1,0 +1,209 @@
+"""Runs in multiprecision from the same step equations, for orders that have no window in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler import first_guess
+from dalembert.compiler._ir import instructions
+from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.errors import InputError, StepFailed
+from dalembert.methods import OneStepMethod
+from dalembert.systems import MechanicalSystem, state_at
+
+
+@dataclass(frozen=True, eq=False)
+class MultiprecisionState:
+    """The final state of a multiprecision run, as lists of mpmath numbers."""
+
+    t: Any
+    q: list[Any]
+    p: list[Any]
+    lam: list[Any]
+
+
+def _operations(mp: Any) -> dict[int, Callable]:
+    return {
+        ca.OP_ASSIGN: lambda x: x,
+        ca.OP_ADD: lambda x, y: x + y,
+        ca.OP_SUB: lambda x, y: x - y,
+        ca.OP_MUL: lambda x, y: x * y,
+        ca.OP_DIV: lambda x, y: x / y,
+        ca.OP_NEG: lambda x: -x,
+        ca.OP_SQ: lambda x: x * x,
+        ca.OP_TWICE: lambda x: x + x,
+        ca.OP_INV: lambda x: 1 / x,
+        ca.OP_POW: lambda x, y: x**y,
+        ca.OP_CONSTPOW: lambda x, y: x**y,
+        ca.OP_SQRT: mp.sqrt,
+        ca.OP_EXP: mp.exp,
+        ca.OP_LOG: mp.log,
+        ca.OP_SIN: mp.sin,
+        ca.OP_COS: mp.cos,
+        ca.OP_TAN: mp.tan,
+        ca.OP_ASIN: mp.asin,
+        ca.OP_ACOS: mp.acos,
+        ca.OP_ATAN: mp.atan,
+        ca.OP_ATAN2: mp.atan2,
+        ca.OP_SINH: mp.sinh,
+        ca.OP_COSH: mp.cosh,
+        ca.OP_TANH: mp.tanh,
+        ca.OP_FABS: abs,
+        ca.OP_SIGN: mp.sign,
+        ca.OP_LT: lambda x, y: mp.mpf(x < y),
+        ca.OP_LE: lambda x, y: mp.mpf(x <= y),
+        ca.OP_EQ: lambda x, y: mp.mpf(x == y),
+        ca.OP_NE: lambda x, y: mp.mpf(x != y),
+        ca.OP_NOT: lambda x: mp.mpf(not x),
+        ca.OP_AND: lambda x, y: mp.mpf(bool(x) and bool(y)),
+        ca.OP_OR: lambda x, y: mp.mpf(bool(x) or bool(y)),
+        ca.OP_IF_ELSE_ZERO: lambda x, y: y if x else mp.mpf(0),
+        ca.OP_FMIN: min,
+        ca.OP_FMAX: max,
+    }
+
+
+def _evaluator(mp: Any, inputs: list[ca.SX], expression: ca.SX) -> Callable[[list[Any]], list[Any]]:
+    """A CasADi expression as a function of a flat list of mpmath numbers."""
+    code = instructions(ca.Function("f", [ca.vertcat(*inputs)], [ca.densify(expression)], {"cse": True}))
+    operations = _operations(mp)
+    unknown = {entry[0] for entry in code} - set(operations) - {ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT}
+    if unknown:
+        raise InputError(f"the model uses operations {sorted(unknown)} that have no multiprecision form here")
+    size = expression.shape[0] * expression.shape[1]
+
+    def evaluate(arguments: list[Any]) -> list[Any]:
+        values: list[Any] = []
+        result = [mp.mpf(0)] * size
+        for operation, operands, constant, position in code:
+            if operation == ca.OP_OUTPUT:
+                result[position] = values[operands[0]]
+                values.append(None)
+            elif operation == ca.OP_CONST:
+                values.append(mp.mpf(constant))
+            elif operation == ca.OP_INPUT:
+                values.append(arguments[position])
+            else:
+                values.append(operations[operation](*(values[i] for i in operands)))
+        return result
+
+    return evaluate
+
+
+def multiprecision_run(
+    system: MechanicalSystem,
+    method: OneStepMethod,
+    *,
+    q0: Any,
+    p0: Any,
+    h: Any,
+    steps: int,
+    digits: int = 50,
+    t0: float = 0.0,
+    params: dict[str, Any] | None = None,
+) -> MultiprecisionState:
+    """Run `steps` steps with `digits` decimal digits, from the same step equations with exact coefficients.
+
+    q0, p0 and h may be mpmath numbers or strings ("0.1" means one tenth). Newton's iteration takes its matrix from double
+    precision and its residuals from multiprecision, so that each iteration gains about ten digits.
+
+    Example:
+        >>> import dalembert as da
+        >>> problem = da.problems.pendulum()
+        >>> end = da.verify.multiprecision_run(problem.system, da.LobattoIIIAB(stages=3), q0=[1, 0], p0=[0, 0], h="0.1",
+        ...                                    steps=2, digits=40)
+        >>> bool(abs(end.q[0] ** 2 + end.q[1] ** 2 - 1) < 1e-38)
+        True
+
+    """
+    import mpmath
+
+    mp = mpmath.mp.clone()
+    mp.dps = digits + 5
+    reduced = reduce_step(method.step_equations(system, exact=True))
+    constants = reduced.equations.step.constants
+    symbols = [reduced.x, *reduced.data, ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in constants))]
+    values = [mp.mpf(value.numerator) / value.denominator for _, value in constants]
+    theta = [mp.mpf(float(x)) for x in system.parameters.vector(params)]
+    q, p = ([mp.mpf(x) for x in part] for part in (q0, p0))
+    h, t = mp.mpf(h), mp.mpf(t0)
+    residual = _evaluator(mp, symbols, reduced.residual)
+    finish = _finisher(mp, reduced, symbols)
+    jacobian = ca.Function("jacobian", symbols, [reduced.jacobian])
+    for k in range(steps):
+        now = t + k * h
+        rest = [now, h, *theta, *q, *p, *values]
+        x = _solve(mp, system, reduced, residual, jacobian, rest, (now, h, theta, q, p, values), digits)
+        change = finish([*x, *rest])
+        n = system.dim
+        q, p = [a + b for a, b in zip(q, change[:n], strict=True)], [a + b for a, b in zip(p, change[n:], strict=True)]
+    end = t + steps * h
+    return MultiprecisionState(end, q, p, _multipliers(mp, system, end, q, p, theta))
+
+
+def _solve(
+    mp: Any,
+    system: MechanicalSystem,
+    reduced: ReducedStep,
+    residual: Callable,
+    jacobian: ca.Function,
+    rest: list[Any],
+    parts: tuple,
+    digits: int,
+) -> list[Any]:
+    now, h, theta, q, p, values = parts
+    floats = [np.array([float(x) for x in part]) for part in (theta, q, p, values)]
+    state = state_at(system, floats[1], p0=floats[2], t0=float(now), theta=floats[0], check=False)
+    x = [mp.mpf(value) for value in first_guess(reduced, system, state, float(h))]
+    if not x:
+        return x
+    previous, matrix = mp.inf, np.zeros((0, 0))
+    for iteration in range(60):
+        if iteration < 8:
+            point = np.array([float(value) for value in x])
+            matrix = np.asarray(jacobian(point, float(now), float(h), floats[0], np.concatenate(floats[1:3]), floats[3]), float)
+        f = residual([*x, *rest])
+        scale = max(abs(value) for value in f)
+        if scale == 0:
+            return x
+        # Scaled before rounding to double, so that tiny residuals keep their digits.
+        increment = np.linalg.solve(matrix, np.array([float(value / scale) for value in f]))
+        x = [a - scale * mp.mpf(b) for a, b in zip(x, increment, strict=True)]
+        size = scale * max(abs(b) for b in increment.tolist())
+        if size < mp.mpf(10) ** (-digits) or (size >= previous and iteration > 10):
+            if size < mp.mpf(10) ** (-digits + 3):
+                return x
+            break
+        previous = size
+    raise StepFailed(f"the multiprecision step from t = {float(now):g} did not converge: reduce h")
+
+
+def _finisher(mp: Any, reduced: ReducedStep, symbols: list[ca.SX]) -> Callable[[list[Any]], list[Any]]:
+    if reduced.last is None:
+        return _evaluator(mp, symbols, reduced.increment)
+    last, m = reduced.last, reduced.last.y.shape[0]
+    system = _evaluator(mp, symbols, ca.vertcat(ca.vec(ca.densify(last.matrix).T), last.rhs))
+    increment = _evaluator(mp, [last.y, *symbols], reduced.increment)
+
+    def finish(arguments: list[Any]) -> list[Any]:
+        entries = system(arguments)
+        matrix = mp.matrix([entries[i * m : (i + 1) * m] for i in range(m)])
+        y = mp.lu_solve(matrix, mp.matrix(entries[m * m :]))
+        return increment([*y, *arguments])
+
+    return finish
+
+
+def _multipliers(mp: Any, system: MechanicalSystem, t: Any, q: list[Any], p: list[Any], theta: list[Any]) -> list[Any]:
+    m = system.n_multipliers
+    if m == 0:
+        return []
+    symbols = [ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim), ca.SX.sym("theta", len(theta))]
+    parts = [ca.vec(system.function("multiplier_matrix")(*symbols).T), system.function("multiplier_rhs")(*symbols)]
+    entries = _evaluator(mp, symbols, ca.vertcat(*parts))([t, *q, *p, *theta])
+    return list(mp.lu_solve(mp.matrix([entries[i * m : (i + 1) * m] for i in range(m)]), mp.matrix(entries[m * m :])))

@@ -1,0 +1,148 @@
+"""The geometry of a step map: its tangent, from the compiled equations, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler import reduced_step
+from dalembert.errors import InputError
+from dalembert.methods import OneStepMethod
+from dalembert.problems import Problem
+from dalembert.systems import MechanicalSystem, State, state_at
+
+
+def _prepare(system: MechanicalSystem | Problem, start: dict[str, Any]) -> tuple[MechanicalSystem, State]:
+    if isinstance(system, Problem):
+        if not start:
+            start = {"q0": system.q0, "v0": system.v0, "p0": system.p0, "t0": system.t0}
+        system = system.system
+    given = start.pop("start", None)
+    if given is not None:
+        return system, given
+    if "q0" not in start:
+        raise InputError("give the initial values q0 and v0 or p0 (or start=da.consistent(...))")
+    return system, state_at(system, start.pop("q0"), **start)
+
+
+def step(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> State:
+    """One step of size h, which may be negative, from given initial values or `start=state`; the state that it ends in.
+
+    Example:
+        >>> import dalembert as da
+        >>> there = da.verify.step(da.problems.double_pendulum(), da.Rattle(), h=0.1)
+        >>> back = da.verify.step(da.problems.double_pendulum().system, da.Rattle(), h=-0.1, start=there)
+        >>> bool(abs(back.q - da.problems.double_pendulum().q0).max() < 1e-14)
+        True
+
+    """
+    system, state = _prepare(system, start)
+    method.check(system)
+    return _one_step(system, method, state, h)[0]
+
+
+def _one_step(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+    from dalembert.engine._run import one_step  # loads Numba
+
+    if not (np.isfinite(h) and h != 0):
+        raise InputError(f"h must be a finite number other than zero; got {h!r}")
+    return one_step(system, method, state, h)
+
+
+def step_tangent(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> np.ndarray:
+    """The derivative of the step map (q0, p0) -> (q1, p1), by the implicit function theorem from the step equations.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.verify.step_tangent(da.problems.double_pendulum(), da.Rattle(), h=0.1).shape
+        (8, 8)
+
+    """
+    system, state = _prepare(system, start)
+    return _tangent(system, method, state, h)[1]
+
+
+def _tangent(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+    new, x = _one_step(system, method, state, h)
+    reduced = reduced_step(system, method)
+    last = reduced.last
+    y = ca.SX(0, 1) if last is None else last.y
+    unknowns = ca.vertcat(reduced.x, y)
+    residual = reduced.residual if last is None else ca.vertcat(reduced.residual, last.matrix @ y - last.rhs)
+    packed = reduced.equations.state
+    arguments = [unknowns, *reduced.data]
+    derivatives = ca.Function(
+        "derivatives",
+        arguments,
+        [ca.jacobian(residual, unknowns), ca.jacobian(residual, packed), ca.jacobian(reduced.increment, unknowns),
+         ca.jacobian(reduced.increment, packed)],
+    )  # fmt: skip
+    data = (state.t, h, state.theta, np.concatenate([state.q, state.p]))
+    if last is not None:
+        matrix, rhs = ca.Function("last", [reduced.x, *reduced.data], [last.matrix, last.rhs])(x, *data)
+        x = np.concatenate([x, np.linalg.solve(np.asarray(matrix, float), np.asarray(rhs, float).ravel())])
+    F_x, F_s, D_x, D_s = (np.asarray(value, dtype=float) for value in derivatives(x, *data))
+    return new, np.eye(2 * system.dim) + D_s - D_x @ _solve_accurately(F_x, F_s)
+
+
+def _solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Solve A X = B with one refinement in extended precision, so that the defects below measure the method."""
+    if A.size == 0:
+        return np.zeros((0, B.shape[1]))
+    X = np.linalg.solve(A, B)
+    rest = B.astype(np.longdouble) - A.astype(np.longdouble) @ X.astype(np.longdouble)
+    return X + np.linalg.solve(A, rest.astype(float))
+
+
+def _tangent_space(system: MechanicalSystem, state: State) -> np.ndarray:
+    """An orthonormal basis of the tangent space of {g = 0, g_t + g_q v = 0}."""
+    n = system.dim
+    if not system.n_holonomic:
+        return np.eye(2 * n)
+    G = system.evaluate("G", state.t, state.q, theta=state.theta)
+    hidden_q = system.evaluate("g_dot_q", state.t, state.q, state.p, theta=state.theta)
+    hidden_p = system.evaluate("g_dot_p", state.t, state.q, state.p, theta=state.theta)
+    normals = np.block([[G, np.zeros_like(G)], [hidden_q, hidden_p]])
+    return np.linalg.svd(normals)[2][len(normals) :].T
+
+
+def symplecticity_defect(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
+    """How far one step is from symplectic on the constraint manifold: the largest entry of T^T (D^T J D - J) T.
+
+    D is the tangent of the step map and T an orthonormal basis of the tangent space of {g = 0, g_q v + g_t = 0}; the form
+    J = dq ^ dp restricted to it is what the exact flow preserves.
+
+    Example:
+        >>> import dalembert as da
+        >>> bool(da.verify.symplecticity_defect(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3), h=0.12) < 1e-13)
+        True
+
+    """
+    system, state = _prepare(system, start)
+    n = system.dim
+    _, D = _tangent(system, method, state, h)
+    J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    T = _tangent_space(system, state)
+    moved = D @ T
+    return float(np.max(np.abs(moved.T @ J @ moved - T.T @ J @ T)))
+
+
+def reversibility_defect(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
+    """How far a step of size h and a step of size -h are from returning, relative to the size of the state.
+
+    Zero, up to round-off, for symmetric methods.
+
+    Example:
+        >>> import dalembert as da
+        >>> bool(da.verify.reversibility_defect(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3), h=0.12) < 1e-13)
+        True
+
+    """
+    system, state = _prepare(system, start)
+    there, _ = _one_step(system, method, state, h)
+    back, _ = _one_step(system, method, there, -h)
+    off = np.concatenate([back.q - state.q, back.p - state.p])
+    size = 1.0 + float(np.max(np.abs(np.concatenate([state.q, state.p]))))
+    return float(np.max(np.abs(off))) / size

@@ -1,0 +1,71 @@
+"""One row a method: what it solves, its claims, and where its order can be read. A new method is a new row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import dalembert as da
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method and the numbers of steps on the models' intervals between which its slopes are asymptotic and above round-off."""
+
+    method: da.OneStepMethod
+    steps: tuple[int, ...]
+    models: tuple[str, ...] = ("double_pendulum", "magnetic_surface", "curved_mass", "varying_length")
+    unconstrained_steps: tuple[int, ...] = ()
+    special_steps: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    def steps_on(self, model: str) -> tuple[int, ...]:
+        return dict(self.special_steps).get(model, self.steps)
+
+    @property
+    def id(self) -> str:
+        method = self.method
+        if isinstance(method, da.UnderlyingODE):
+            return f"UnderlyingODE-{method.tableau.name}-{method.tableau.stages}"
+        return str(method).removeprefix("da.")
+
+
+def ladder(first: int, last: int) -> tuple[int, ...]:
+    """Numbers of steps, each about 1.4 times the one before."""
+    counts = [first]
+    while counts[-1] * 1.4 <= last:
+        counts.append(round(counts[-1] * 1.4))
+    return tuple(counts)
+
+
+SEPARABLE = ("double_pendulum",)
+
+ROWS = (
+    Row(da.LobattoIIIAB(2), ladder(320, 1300), unconstrained_steps=ladder(160, 640)),
+    Row(da.LobattoIIIAB(3), ladder(30, 350), unconstrained_steps=ladder(80, 320)),
+    Row(
+        da.LobattoIIIAB(4),
+        ladder(10, 120),
+        unconstrained_steps=ladder(40, 120),
+        special_steps=(("double_pendulum", ladder(60, 250)),),
+    ),
+    Row(da.LobattoIIIAB(5), (60, 66, 72, 80, 88), ("double_pendulum",), unconstrained_steps=(26, 29, 32, 35, 38)),
+    Row(da.Rattle(), ladder(320, 1300)),
+    Row(da.RadauIIA(2), ladder(1280, 5200), ("double_pendulum", "magnetic_surface", "curved_mass"), ladder(80, 320)),
+    Row(da.RadauIIA(3), ladder(300, 1300), ("double_pendulum",), ladder(40, 120)),
+    Row(da.RadauIIA(2, projected=True), ladder(160, 640)),
+    Row(da.RadauIIA(3, projected=True), ladder(20, 200), special_steps=(("magnetic_surface", ladder(8, 60)),)),
+    Row(da.RadauIIA(4, projected=True), ladder(40, 200), ("double_pendulum",)),
+    Row(da.RadauIIA(5, projected=True), ladder(20, 80), ("double_pendulum",)),
+    Row(da.Gauss(1), (), (), ladder(160, 640)),
+    Row(da.Gauss(2), (), (), ladder(40, 200)),
+    Row(da.Gauss(3), (), (), ladder(20, 80)),
+    Row(da.Gauss(2, projected=True), ladder(1280, 5200)),
+    Row(da.Gauss(3, projected=True), ladder(320, 1300), ("double_pendulum", "magnetic_surface")),
+    Row(da.Gauss(5, projected=True), ladder(160, 500), ("double_pendulum",)),
+    Row(da.LobattoIIIC(2), (), (), ladder(160, 640)),
+    Row(da.LobattoIIIC(3, projected=True), ladder(160, 640), ("double_pendulum", "magnetic_surface"), ladder(200, 900)),
+    Row(da.PartitionedRungeKutta(da.tableaux.lobatto_iiia(3), da.tableaux.lobatto_iiib(3)), ladder(80, 320), SEPARABLE),
+    Row(da.HalfExplicitEuler(), ladder(2000, 8000), SEPARABLE),
+    Row(da.Shake(), ladder(640, 2600), SEPARABLE),
+    Row(da.UnderlyingODE(da.tableaux.gauss(2)), ladder(30, 1300)),
+    Row(da.UnderlyingODE(da.tableaux.radau_iia(2)), ladder(160, 640), ("double_pendulum", "curved_mass")),
+)

@@ -1,0 +1,308 @@
+"""Figures show what is in the data: checked through the artists that were drawn and the files that were written."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert import plot
+from dalembert.plot._style import CYCLE
+from dalembert.plot._thin import envelope, spread
+
+MILLION = 1_000_000
+
+
+def recorded(t, q, p, energy, g=None, g_dot=None, lam=None):
+    """A run as `da.load` returns it, with given observations."""
+    n = len(t)
+    empty = np.zeros((n, 0))
+    observed = {
+        "energy": np.reshape(energy, (n, 1)),
+        "v": p,
+        "lam": empty if lam is None else lam,
+        "g": empty if g is None else g,
+        "g_dot": empty if g_dot is None else g_dot,
+    }
+    return da.Trajectory(t, q, p, t[1] - t[0], "da.Recorded()", {}, _observed=observed)
+
+
+def circle(n, per_turn=50.0, **observed):
+    t = np.arange(n) * 0.1
+    angle = 2 * np.pi * np.arange(n) / per_turn
+    return recorded(t, np.cos(angle)[:, None], np.sin(angle)[:, None], observed.pop("energy", np.zeros(n)), **observed)
+
+
+@pytest.fixture(scope="module")
+def pendulum_run():
+    problem = da.problems.double_pendulum()
+    return problem, da.simulate(problem, da.LobattoIIIAB(stages=3), steps=400)
+
+
+def in_a_fresh_process(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# -- no global state -----------------------------------------------------------------------------------------------------
+
+
+def test_importing_the_library_and_its_plots_does_not_load_matplotlib():
+    in_a_fresh_process("import sys, dalembert, dalembert.plot, dalembert.experiments; assert 'matplotlib' not in sys.modules")
+
+
+def test_drawing_loads_no_pyplot_and_needs_no_display(tmp_path):
+    os.environ.pop("DISPLAY", None)
+    in_a_fresh_process(
+        "import sys, dalembert as da\n"
+        "run = da.simulate(da.problems.pendulum(), da.Rattle(), steps=20)\n"
+        f"run.plot({str(tmp_path / 'x.png')!r})\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    assert (tmp_path / "x.png").stat().st_size > 1000
+
+
+def test_settings_of_matplotlib_are_left_as_they_were(pendulum_run):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    plot.overview(pendulum_run[1])
+    assert dict(matplotlib.rcParams) == before
+
+
+# -- thinning ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_single_spike_among_a_million_points_is_drawn():
+    energy = 1e-9 * np.sin(np.arange(MILLION))
+    energy[0], energy[654_321] = 0.0, 3e-3
+    figure = plot.energy_error(circle(MILLION, energy=energy), scale="linear")
+    highest = max(np.nanmax(line.get_ydata()) for line in figure.axes[0].lines)
+    assert highest == pytest.approx(3e-3, rel=1e-6)
+    assert sum(len(line.get_xdata()) for line in figure.axes[0].lines) < 10_000
+
+
+def test_thinning_has_no_rhythm_that_hides_an_orbit():
+    # 1,000,000 points, 20,000 shown: a stride of 50 would show an orbit of 50 steps as one dot.
+    figure = plot.phase_portrait(circle(MILLION, per_turn=50.0))
+    x, y = figure.axes[0].lines[-1].get_data()
+    assert len(x) == 20_000
+    assert len(np.unique(np.round(np.column_stack([x, y]), 6), axis=0)) == 50
+
+
+def test_thinned_points_are_points_of_the_run_in_order():
+    rows = spread(MILLION)
+    assert rows[0] >= 0 and rows[-1] < MILLION and np.all(np.diff(rows) > 0)
+    np.testing.assert_array_equal(spread(7), np.arange(7))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 499, 500, 501, 12_345])
+def test_an_envelope_bounds_its_series_and_is_reached(size):
+    rng = np.random.default_rng(size)
+    y = rng.normal(size=size)
+    t, low, high = envelope(np.arange(size, dtype=float), y)
+    assert low.min() == y.min() and high.max() == y.max()
+    assert np.all(low <= high) and len(t) <= 500 and np.all(np.diff(t) > 0)
+
+
+def test_a_million_points_take_seconds_and_small_files(tmp_path):
+    run = circle(MILLION, energy=np.sin(np.arange(MILLION)), g=np.full((MILLION, 1), 1e-16), g_dot=np.zeros((MILLION, 1)))
+    began = time.perf_counter()
+    for kind in ("png", "pdf", "svg"):
+        plot.overview(run, tmp_path / f"run.{kind}")
+        assert (tmp_path / f"run.{kind}").stat().st_size < 1_000_000
+    assert time.perf_counter() - began < 30
+
+
+# -- what the panels say -------------------------------------------------------------------------------------------------
+
+
+def test_the_energy_panel_states_the_largest_error_and_the_slope():
+    t = np.arange(1000) * 0.1
+    run = circle(1000, energy=5.0 + 2e-4 * t)
+    ax = plot.energy_error(run).axes[0]
+    assert ax.get_title(loc="right") == r"max $0.02$,  slope $2.0\times 10^{-4}$"
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), 2e-4 * t, atol=1e-15)
+
+
+def test_the_energy_axis_is_logarithmic_only_when_the_error_spans_decades():
+    grown = circle(1000, energy=1e-15 * 10 ** (np.arange(1000) / 80))
+    wavy = circle(1000, energy=1e-5 * np.sin(np.arange(1000) * 0.1))
+    assert plot.energy_error(grown).axes[0].get_yscale() == "log"
+    assert plot.energy_error(wavy).axes[0].get_yscale() == "linear"
+    assert plot.energy_error(wavy, scale="log").axes[0].get_yscale() == "log"
+    with pytest.raises(da.InputError, match="scale"):
+        plot.energy_error(wavy, scale="square")
+
+
+def test_residuals_are_the_largest_over_all_constraints_and_zeros_stay_on_the_axis():
+    g = np.zeros((50, 3))
+    g[20, 1], g_dot = -7e-12, np.full((50, 3), 2e-16)
+    ax = plot.residuals(circle(50, g=g, g_dot=g_dot)).axes[0]
+    drawn_g, drawn_g_dot = (line.get_ydata() for line in ax.lines[:2])
+    assert drawn_g.max() == 7e-12 and np.all(drawn_g > 0)
+    np.testing.assert_array_equal(drawn_g_dot, 2e-16)
+    low, high = ax.get_ylim()
+    assert ax.get_yscale() == "log" and low <= drawn_g.min() and high > 7e-12
+
+
+def test_systems_without_constraints_have_no_residual_panel():
+    ball = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0] ** 2, dim=1)
+    run = da.simulate(ball, da.LobattoIIIAB(stages=3), q0=[1.0], p0=[0.0], h=0.1, steps=50)
+    assert [ax.get_title(loc="left") for ax in run.plot().axes] == ["motion", "phase portrait", "energy"]
+    with pytest.raises(da.InputError, match="no constraints"):
+        plot.multipliers(run)
+
+
+def test_phase_portraits_show_the_chosen_coordinate(pendulum_run):
+    problem, run = pendulum_run
+    figure = plot.overview(run, problem=problem, coordinates=["z1", 2])
+    shown = {ax.get_xlabel(): ax.lines[-1].get_data() for ax in figure.axes if ax.get_title(loc="left") == "phase portrait"}
+    assert list(shown) == ["$z_{1}$", "$x_{2}$"]
+    np.testing.assert_array_equal(shown["$z_{1}$"], (run.q[:, 1], run.p[:, 1]))
+    np.testing.assert_array_equal(shown["$x_{2}$"], (run.q[:, 2], run.p[:, 2]))
+
+
+@pytest.mark.parametrize(("coordinate", "message"), [(4, "has 4"), (-5, "has 4"), ("w", "names: x1, z1, x2, z2")])
+def test_a_coordinate_that_does_not_exist_is_refused(pendulum_run, coordinate, message):
+    problem, run = pendulum_run
+    with pytest.raises(da.InputError, match=message):
+        plot.phase_portrait(run, coordinate, problem=problem)
+
+
+def test_the_mechanism_is_drawn_to_scale(pendulum_run):
+    problem, run = pendulum_run
+    ax = plot.configurations(run, problem, count=4, window=(0.0, 12.0)).axes[0]
+    path, *rods = ax.lines
+    assert len(rods) == 4 and ax.get_aspect() == 1.0
+    for rod, row in zip(rods, [0, 33, 67, 100], strict=True):
+        points = np.column_stack(rod.get_data())
+        np.testing.assert_allclose(points, [[0, 0], run.q[row, :2], run.q[row, 2:]], atol=1e-15)
+        np.testing.assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(np.column_stack(path.get_data()), run.q[:101, 2:])
+
+
+def test_spatial_mechanisms_are_drawn_in_space():
+    system = da.Hamiltonian(lambda q, p: p @ p / 2 + q[2], dim=3, holonomic=lambda q: [np.sqrt(q @ q) - 1])
+    problem = da.problems.Problem(
+        "spherical", "spherical pendulum", "-", system, np.array([1.0, 0, 0]), 0.05, 100, p0=np.array([0, 0.8, 0]),
+        drawing=lambda q: [np.array([[0, 0, 0], q])], labels=("x", "y", "z"),
+    )  # fmt: skip
+    figure = plot.overview(da.simulate(problem, da.LobattoIIIAB(stages=3)), problem=problem)
+    assert figure.axes[0].name == "3d"
+
+
+def test_a_problem_that_cannot_be_drawn_says_so(pendulum_run):
+    import dataclasses
+
+    problem, run = pendulum_run
+    with pytest.raises(da.InputError, match="drawing="):
+        plot.configurations(run, dataclasses.replace(problem, drawing=None))
+
+
+def test_multipliers_are_those_of_the_window(pendulum_run):
+    _, run = pendulum_run
+    (line,) = plot.multipliers(run, [1], window=(3.0, 9.0)).axes[0].lines
+    inside = (run.t >= 3) & (run.t <= 9)
+    np.testing.assert_array_equal(line.get_ydata(), run.lam[inside, 1])
+    for arguments in ({"which": [2]}, {"window": (100.0, 200.0)}):
+        with pytest.raises(da.InputError):
+            plot.multipliers(run, **arguments)
+
+
+def test_convergence_states_the_slopes_of_the_study():
+    h = 0.1 / 2 ** np.arange(6)
+    errors = {"q": 7 * h**4, "lam": 0.3 * h**2}
+    ax = plot.convergence(h, errors, orders={"q": 4.0}).axes[0]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["$q$: slope 4.00", r"$\lambda$: slope 2.00"]
+    (dashed,) = (line for line in ax.lines if line.get_linestyle() == "--")
+    x, y = dashed.get_data()
+    assert np.log(y[1] / y[0]) / np.log(x[1] / x[0]) == pytest.approx(4.0)
+    study = da.verify.order(
+        da.problems.pendulum(), da.Rattle(), t1=1.0, steps=[20, 40, 80], reference=(da.LobattoIIIAB(stages=6), 50)
+    )
+    text = plot.convergence(study).axes[0].get_legend().get_texts()[0].get_text()
+    assert text == f"$q$: slope {study.slopes['q']:.2f}" and 1.9 < study.slopes["q"] < 2.1
+
+
+@pytest.mark.parametrize(
+    ("h", "errors"), [([0.1, 0.2], {"q": [1.0, 2.0]}), ([0.2, 0.1], {"q": [1.0]}), ([0.2, 0.1], {}), ([0.2, 0.1], None)]
+)
+def test_convergence_refuses_unusable_data(h, errors):
+    with pytest.raises(da.InputError, match="convergence needs"):
+        plot.convergence(h, errors)
+
+
+def test_the_palette_stays_apart_without_red_or_green_cones():
+    # Vienot, Brettel and Mollon (1999): simulated dichromacy of linear RGB. Neighbours in the cycle must differ clearly.
+    protan = np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]])
+    deutan = np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]])
+    rgb = np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in CYCLE])
+    for seen in (np.eye(3), protan, deutan):
+        colors = np.clip(seen @ (rgb**2.2).T, 0, 1).T ** (1 / 2.2)
+        distances = np.linalg.norm(colors[1:] - colors[:-1], axis=1)
+        assert distances.min() > 0.15
+
+
+# -- drawing into axes of one's own, loaded and broken-off runs ----------------------------------------------------------
+
+
+def test_panels_draw_into_given_axes(pendulum_run):
+    from matplotlib.figure import Figure
+
+    problem, run = pendulum_run
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plot.phase_portrait(run, 0, problem=problem, ax=left) is figure
+    assert plot.energy_error(run, ax=right) is figure
+    assert len(figure.axes) == 2 and left.lines and right.lines
+
+
+def test_loaded_runs_can_be_drawn(pendulum_run, tmp_path):
+    _, run = pendulum_run
+    again = da.load(run.save(tmp_path / "run.npz"))
+    assert plot.residuals(again).axes[0].lines
+    assert len(again.plot().axes) == 5
+
+
+@pytest.mark.parametrize("states", [1, 2])
+def test_a_run_that_broke_off_at_once_can_be_drawn(states, pendulum_run):
+    problem, _ = pendulum_run
+    run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=states - 1)
+    assert len(plot.overview(run, problem=problem).axes) == 5
+
+
+def test_notebooks_get_a_picture(pendulum_run):
+    assert pendulum_run[1].plot()._repr_png_().startswith(b"\x89PNG")
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml"), ("PNG", b"\x89PNG")])
+def test_files_are_written_by_suffix_and_reproducibly(pendulum_run, tmp_path, kind, start):
+    for name in ("first", "second"):
+        plot.energy_error(pendulum_run[1], path=tmp_path / f"{name}.{kind}")
+    first, second = ((tmp_path / f"{name}.{kind}").read_bytes() for name in ("first", "second"))
+    assert first.startswith(start) and first == second
+    assert sorted(os.listdir(tmp_path)) == [f"first.{kind}", f"second.{kind}"]
+
+
+@pytest.mark.parametrize("name", ["run.gif", "run", "run.png.txt"])
+def test_other_suffixes_are_refused_before_anything_is_drawn(pendulum_run, tmp_path, name):
+    with pytest.raises(da.InputError, match=r"\.png, \.pdf, \.svg"):
+        pendulum_run[1].plot(tmp_path / name)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(pendulum_run, tmp_path):
+    with pytest.raises(da.DalembertError, match=r"could not be written to .*choose another path") as caught:
+        pendulum_run[1].plot(tmp_path / "nowhere" / "run.png")
+    assert "\n" not in str(caught.value)
+    (tmp_path / "taken.png").mkdir()
+    with pytest.raises(da.DalembertError, match="could not be written"):
+        pendulum_run[1].plot(tmp_path / "taken.png")
+    assert os.listdir(tmp_path) == ["taken.png"]
