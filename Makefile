@@ -11,7 +11,7 @@ setup: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable ".[test,lint]"
+	$(BIN)/pip install --quiet --editable ".[test,lint,docs]"
 	@touch $@
 
 run: setup

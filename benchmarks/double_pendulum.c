@@ -1,4 +1,4 @@
-// Double pendulum with the 3-stage Lobatto IIIA-IIIB method (L. Jay, SIAM J. Numer. Anal. 33, 1996), written by hand.
+// Double pendulum with the 3-stage Lobatto IIIA-IIIB method (L. Jay, SIAM J. Numer. Anal. 33, 1996): a baseline.
 //
 //     gcc -O3 -march=native -ffast-math -std=gnu11 -Wall double_pendulum.c -o double_pendulum -lm
 //     ./double_pendulum STEPS H [G]

@@ -48,12 +48,15 @@ def _host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def cache_directory() -> Path:
-    """Where machine code is kept between processes: $DALEMBERT_CACHE_DIR, or the user's cache directory."""
+def cache_directory() -> Path | None:
+    """Where machine code is kept between processes: $DALEMBERT_CACHE_DIR, or the user's cache directory, if there is one."""
     chosen = os.environ.get("DALEMBERT_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dalembert"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dalembert"
+    except RuntimeError:  # a user without a home directory, as in some containers
+        return None
 
 
 _compiled: dict[str, Code] = {}
@@ -64,25 +67,27 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     identity = "\n".join([assembly, *_host(), ".".join(map(str, llvm.llvm_version_info))])
     key = hashlib.sha256(identity.encode()).hexdigest()
     if key not in _compiled:
-        _compiled[key] = _compile(assembly, names, cache_directory() / f"{key}.o")
+        directory = cache_directory()
+        _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
     return _compiled[key]
 
 
-def _compile(assembly: str, names: tuple[str, ...], stored: Path) -> Code:
+def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code:
     target = _target()
     cpu, features = _host()
     speed = 2 if assembly.count("\n") < LONG else 1
     machine = target.create_target_machine(cpu=cpu, features=features, opt=speed, codemodel="jitdefault")
     module = llvm.parse_assembly(assembly)
     module.verify()
-    code = _read(stored)
+    code = None if stored is None else _read(stored)
     if code is None:
         options = llvm.create_pipeline_tuning_options(speed_level=speed)
         options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, machine)
-    engine.set_object_cache(lambda _, new: _write(stored, new), lambda _: code)
+    if stored is not None:
+        engine.set_object_cache(lambda _, new: _write(stored, new), lambda _: code)
     engine.finalize_object()
     return Code({name: engine.get_function_address(name) for name in names}, engine)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -33,6 +34,20 @@ class ReducedStep:
     jacobian: ca.SX
     last: LastBlock | None
     """Unknowns that only the end constraints determine: found after the others, without iteration."""
+
+    @cached_property
+    def jacobian_entries(self) -> ca.Function:
+        """The nonzeros of the Jacobian as a function of x and the data."""
+        return self._entries(self.jacobian)
+
+    @cached_property
+    def last_entries(self) -> ca.Function:
+        """The nonzeros of the last block's matrix."""
+        assert self.last is not None
+        return self._entries(self.last.matrix)
+
+    def _entries(self, matrix: ca.SX) -> ca.Function:
+        return ca.Function("entries", [self.x, *self.data], [ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())])
 
     @property
     def polish(self) -> int:

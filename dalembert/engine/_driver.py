@@ -51,10 +51,14 @@ from dalembert.engine._layout import (
 DONE, UNSOLVED = 0, 1
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
 MAX_ITERATIONS = 40
+MAX_REFRESHES = 8
 NOISE_SLOT = 3
+
+# Squared, like all sizes and rates in `solve`.
+ROUND_OFF = (0.1 * 2.220446049250313e-16) ** 2
 STAGNATION = 1e-10**2
-SLOW = 0.3**2
-NOISE = 1e-13**2  # below this size a ratio of increments says nothing about convergence
+SMALL = 1e-13**2  # below this size a ratio of increments says nothing about convergence
+SLOW, FAST = 0.3**2, 0.1**2
 FASTEST, FASTEST_GUESS = 1e-8**2, 1e-5**2  # a lucky cancellation must not pass for fast convergence
 
 # Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
@@ -146,7 +150,7 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
 
     Sizes, ratios and rates are squared throughout, which saves a square root in every iteration.
     """
-    previous, rate, fresh = np.inf, 1.0, counts[AGE] == 0
+    previous, rate, refreshed, noise = np.inf, 1.0, 0, memory[NOISE_SLOT]
     for iteration in range(1, MAX_ITERATIONS + 1):
         size = newton_increment(kernels, layout, index, memory, work)
         counts[ITERATIONS] += 1
@@ -155,26 +159,24 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
         ratio = size / previous
         if iteration == 1:
             rate = min(1.0, max(100.0 * numbers[RATE], FASTEST_GUESS))  # the last step's rate stands in, with a margin
-        elif ratio > 0.0 and (iteration == 2 or size > NOISE):
+        elif ratio > 0.0 and (iteration == 2 or size > max(SMALL, noise)):
             rate = max(ratio, FASTEST)
-        expected = size * rate
-        if expected <= numbers[TOLERANCE] or (ratio >= 0.25 and size <= max(STAGNATION, memory[NOISE_SLOT])):
+        # Increments stop shrinking at round-off; slow convergence also looks like that, so it must have been fast before.
+        stalled = ratio >= 0.25 and (size <= noise or (size <= STAGNATION and rate <= FAST))
+        if size * rate <= ROUND_OFF or stalled or size <= numbers[TOLERANCE]:
             if iteration > 1:
                 numbers[RATE] = rate
             for _ in range(layout[POLISH]):
                 newton_increment(kernels, layout, index, memory, work)
             return iteration
         if ratio > SLOW and iteration > 1:
-            if fresh and (ratio >= 1.0 or iteration > MAX_ITERATIONS // 2):
+            if refreshed == MAX_REFRESHES or not factorize(kernels, layout, index, memory, counts, numbers, work):
                 return -1
-            if not fresh:
-                if not factorize(kernels, layout, index, memory, counts, numbers, work):
-                    return -1
-                fresh = True
+            refreshed += 1
         previous = size
         if iteration == 1 and size > 1.0:  # the guess was far too small to measure increments by, as in a start from rest
             call_kernel(kernels[1], memory)
-            previous = np.inf
+            previous, noise = np.inf, memory[NOISE_SLOT]
     return -1
 
 

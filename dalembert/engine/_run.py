@@ -16,7 +16,6 @@ from dalembert.errors import StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State, state_at
 
-ROUND_OFF_TOLERANCE = 0.1 * np.finfo(float).eps
 CHUNK_SECONDS = 0.1
 
 
@@ -47,11 +46,10 @@ class Run:
         self.rows = np.empty((self.steps // self.save_every, 2 * self.system.dim + extra))
         self._place(np.concatenate([self.start.q, self.start.p]))
         self.memory[self._slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
-        tolerance = ROUND_OFF_TOLERANCE if self.newton_tolerance is None else self.newton_tolerance
         self.counts[at.AGE] = -1
         self.counts[at.MODE] = driver.GUESS_READY
         self.numbers[at.RATE] = 1.0
-        self.numbers[at.TOLERANCE] = tolerance**2
+        self.numbers[at.TOLERANCE] = 0.0 if self.newton_tolerance is None else self.newton_tolerance**2
         self.build_time = time.perf_counter() - began
 
     def _load(self, program: Program) -> None:

@@ -212,9 +212,10 @@ def configurations(
         axes.set_title(f"$t = {run.t[rows[0]]:.3g}$ to ${run.t[rows[-1]]:.3g}$", loc="right", color="#505050", fontsize=8)
         axes.set_aspect("equal", adjustable="datalim" if not spatial else None)
         axes.margins(0.08)
-        axes.locator_params(nbins=5)
-        if not spatial:
-            axes.grid(True)
+        axes.locator_params(nbins=4 if spatial else 5)
+        axes.grid(True)
+        if spatial:
+            axes.tick_params(labelsize=6, pad=-1)
     return figure
 
 

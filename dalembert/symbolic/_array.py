@@ -23,6 +23,22 @@ class SymbolicArray(np.ndarray):
     def __array_function__(self, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:  # type: ignore[override]
         return apply_function(func, args, kwargs)
 
+    def __getitem__(self, index: Any) -> Any:
+        _check_index(index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _check_index(index)
+        super().__setitem__(index, value)
+
+
+def _check_index(index: Any) -> None:
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Scalar):
+            part.__index__()
+        if isinstance(part, SymbolicArray):
+            raise ModelError("a model function indexed an array by symbols, as in q[q > 0]: use np.where(q > 0, a, b)")
+
 
 def wrap(x: Any) -> Any:
     """Object arrays become symbolic arrays; anything else passes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import casadi as ca
@@ -109,7 +110,7 @@ def multiprecision_run(
 ) -> MultiprecisionState:
     """Run `steps` steps with `digits` decimal digits, from the same step equations with exact coefficients.
 
-    q0, p0 and h may be mpmath numbers or strings ("0.1" means one tenth). Newton's iteration takes its matrix from double
+    q0, p0 and h may be fractions, mpmath numbers or strings ("0.1" means one tenth). Newton's iteration takes its matrix from double
     precision and its residuals from multiprecision, so that each iteration gains about ten digits.
 
     Example:
@@ -128,10 +129,10 @@ def multiprecision_run(
     reduced = reduce_step(method.step_equations(system, exact=True))
     constants = reduced.equations.step.constants
     symbols = [reduced.x, *reduced.data, ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in constants))]
-    values = [mp.mpf(value.numerator) / value.denominator for _, value in constants]
+    values = [_number(mp, value) for _, value in constants]
     theta = [mp.mpf(float(x)) for x in system.parameters.vector(params)]
-    q, p = ([mp.mpf(x) for x in part] for part in (q0, p0))
-    h, t = mp.mpf(h), mp.mpf(t0)
+    q, p = ([_number(mp, x) for x in part] for part in (q0, p0))
+    h, t = _number(mp, h), mp.mpf(t0)
     residual = _evaluator(mp, symbols, reduced.residual)
     finish = _finisher(mp, reduced, symbols)
     jacobian = ca.Function("jacobian", symbols, [reduced.jacobian])
@@ -144,6 +145,10 @@ def multiprecision_run(
         q, p = [a + b for a, b in zip(q, change[:n], strict=True)], [a + b for a, b in zip(p, change[n:], strict=True)]
     end = t + steps * h
     return MultiprecisionState(end, q, p, _multipliers(mp, system, end, q, p, theta))
+
+
+def _number(mp: Any, x: Any) -> Any:
+    return mp.mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mp.mpf(x)
 
 
 def _solve(

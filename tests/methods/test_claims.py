@@ -28,7 +28,16 @@ def test_order_with_holonomic_constraints(row, name):
     assert claimed, "a constrained row without a claim measures nothing"
     reference = {**model.reference, "stage_lam": model.reference["lam"]}
     reference = {component: reference[component] for component in claimed}
-    study = da.verify.order(model.system, row.method, reference=reference, t1=model.t1, steps=row.steps_on(name), points=4, round_off=6e-13, **model.start)
+    study = da.verify.order(
+        model.system,
+        row.method,
+        reference=reference,
+        t1=model.t1,
+        steps=row.steps_on(name),
+        points=4,
+        round_off=6e-13,
+        **model.start,
+    )
     for component, order in claimed.items():
         assert study.used[component].sum() >= 3, f"{component}: no window above round-off\n{study}"
         if row.id == "HalfExplicitEuler()" and component == "p":
@@ -44,7 +53,14 @@ def test_order_without_constraints(row):
     claimed = row.method.order_unconstrained
     reference = {component: model.reference[component] for component in claimed}
     study = da.verify.order(
-        model.system, row.method, reference=reference, t1=model.t1, steps=row.unconstrained_steps, points=4, round_off=6e-13, **model.start
+        model.system,
+        row.method,
+        reference=reference,
+        t1=model.t1,
+        steps=row.unconstrained_steps,
+        points=4,
+        round_off=6e-13,
+        **model.start,
     )
     for component, order in claimed.items():
         assert study.used[component].sum() >= 3, f"{component}: no window above round-off\n{study}"

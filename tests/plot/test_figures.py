@@ -195,6 +195,15 @@ def test_spatial_mechanisms_are_drawn_in_space():
     assert figure.axes[0].name == "3d"
 
 
+@pytest.mark.parametrize("name", sorted(set(da.problems.__all__) - {"Problem"}))
+def test_every_problem_of_the_catalogue_can_be_drawn(name, tmp_path):
+    problem = getattr(da.problems, name)()
+    run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=50)
+    figure = plot.overview(run, tmp_path / "run.png", problem=problem)
+    assert len(figure.axes) == (5 if problem.system.n_holonomic else 4)
+    assert problem.labels and all(len(problem.labels) == size for size in (problem.system.dim, run.q.shape[1]))
+
+
 def test_a_problem_that_cannot_be_drawn_says_so(pendulum_run):
     import dataclasses
 

@@ -29,7 +29,7 @@ def end_of(problem: da.problems.Problem, t1: float, steps: int, stages: int = 4)
     return run
 
 
-def assert_same(run: da.Trajectory, tolerance: float = 1e-9, **reference: Any) -> None:
+def assert_same(run: da.Trajectory, tolerance: float = 1e-10, **reference: Any) -> None:
     for name, value in reference.items():
         error = np.max(np.abs(getattr(run, name)[-1] - np.asarray(value)))
         assert error < tolerance, f"{name} is off by {error:.1e}"
@@ -38,7 +38,7 @@ def assert_same(run: da.Trajectory, tolerance: float = 1e-9, **reference: Any) -
 # -- pendulums -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("angle", [0.01, np.pi / 2, -2.0, 3.1, 4.0])
+@pytest.mark.parametrize("angle", [0.01, np.pi / 2, -2.0, 3.0, 4.0])
 def test_pendulum_and_its_exact_solution_against_the_angle(angle: float) -> None:
     m, l, g, t1 = 1.3, 0.8, 1.7, 9.0  # noqa: E741
     problem = da.problems.pendulum(m=m, l=l, g=g, angle=angle)
@@ -52,7 +52,7 @@ def test_pendulum_and_its_exact_solution_against_the_angle(angle: float) -> None
     for name, value in problem.exact(t1).items():
         assert np.max(np.abs(value - right[name])) < 1e-10, name
     run = da.simulate(problem, da.LobattoIIIAB(stages=5), h=t1 / 600, steps=600, progress=False)
-    assert_same(run, 1e-10, **right)
+    assert_same(run, **right)
     along = problem.exact(run.t)
     for name in ("q", "p", "lam"):
         assert along[name].shape == getattr(run, name).shape
@@ -68,7 +68,7 @@ def test_order_of_the_pendulum_measured_against_its_exact_solution() -> None:
 
 
 def test_double_pendulum_against_its_angles() -> None:
-    m1, m2, l1, l2, g, t1 = 1.2, 0.7, 0.9, 1.3, 1.1, 5.0
+    m1, m2, l1, l2, g, t1 = 1.2, 0.7, 0.9, 1.3, 1.1, 4.0
 
     def f(t: float, y: np.ndarray) -> np.ndarray:
         a, b, u, v = y
@@ -126,7 +126,7 @@ def test_pendulum_of_varying_length_against_its_angle() -> None:
 
 
 def test_spring_pendulum_against_polar_coordinates() -> None:
-    m, l, g, epsilon, angle, stretch, t1 = 1.3, 0.8, 1.7, 0.1, 1.2, 0.1, 5.0  # noqa: E741
+    m, l, g, epsilon, angle, stretch, t1 = 1.3, 0.8, 1.7, 0.1, 1.2, 0.1, 4.0  # noqa: E741
 
     def f(t: float, y: np.ndarray) -> list[float]:
         r, theta, r1, rate = y
@@ -183,7 +183,7 @@ def test_spherical_pendulum_against_spherical_angles() -> None:
 def test_two_bodies_against_spherical_angles() -> None:
     """L = sum m_i R^2 (theta_i'^2 + sin^2 theta_i phi_i'^2) / 2 + gamma m1 m2 cot(alpha) / R, c = cos(alpha)."""
     m, R, gamma, t1 = np.array([1.3, 0.8]), 1.2, 1.7, 2.0
-    theta0, phi0, theta_rate0, phi_rate0 = [1.0, 2.0], [0.3, 1.4], [0.2, -0.3], [0.5, -0.4]
+    theta0, phi0, theta_rate0, phi_rate0 = [1.0, 2.0], [0.3, 1.4], [1.1, -0.9], [0.5, -0.4]
 
     def f(t: float, y: np.ndarray) -> np.ndarray:
         theta, phi, u, w = y.reshape(4, 2)

@@ -13,6 +13,11 @@ def _spd(q, n=3):
     return 3 * np.eye(n) + np.outer(q[:n], q[:n])
 
 
+def _saddle(q):
+    G = np.array([[1.0, q[0], 0.0], [q[1], 0.0, 2.0]], like=q)
+    return np.block([[np.diag(1 + q[:3] ** 2), G.T], [G, np.zeros((2, 2))]])
+
+
 PRODUCTS = {
     "q @ q": lambda q: q @ q,
     "M @ q": lambda q: M @ q[:3],
@@ -120,7 +125,7 @@ LINEAR_ALGEBRA = {
     "solve constant right side": lambda q: np.linalg.solve(_spd(q), [1.0, 2.0, 3.0]),
     "solve several": lambda q: np.linalg.solve(_spd(q), q.reshape(3, 2)),
     "solve 6x6": lambda q: np.linalg.solve(_spd(q, 6), q),
-    "solve with zeros on the diagonal": lambda q: np.linalg.solve(np.roll(_spd(q, 4), 1, axis=0) - np.diag(q[:4]), q[2:]),
+    "solve a saddle point": lambda q: np.linalg.solve(_saddle(q), q[:5]),
 }
 
 CONDITIONS = {
@@ -138,7 +143,7 @@ CONDITIONS = {
     "minimum, maximum": lambda q: np.minimum(q, 0.4) * np.maximum(0.4, q),
     "comparisons": lambda q: [1 * (q[0] < 0.3), 1 * (q[0] <= 0.3), 1 * (q[0] > 0.3), 1 * (q[0] >= 0.3)],
     "equal": lambda q: [1 * (q[0] == 0.3), 1 * (q[0] != 0.3)],
-    "reflected comparisons": lambda q: (0.4 < q) * (np.float64(2.0) >= q),
+    "reflected comparisons": lambda q: (np.float64(0.4) < q) * (np.float64(2.0) >= q[0]),
     "and or not": lambda q: ((q > 0) & (q < 1)) | ~(q > -1),
     "xor": lambda q: (q > 0) ^ (q < 1),
     "logical functions": lambda q: np.logical_or(np.logical_and(q > 0, q < 1), np.logical_not(q < 2)),

@@ -1,0 +1,190 @@
+"""Elimination in a fixed pivot order, symbolic and at run time, against LAPACK."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalembert.compiler import SingularMatrix
+from dalembert.compiler._elimination import choose_pivots, eliminate, filled_pattern, substitute
+from dalembert.engine import _driver as driver
+from dalembert.engine import _layout as at
+
+
+def entries(A):
+    """Rows, columns and values of the nonzeros, in CasADi's order (by columns), which the library uses."""
+    columns, rows = np.nonzero(A.T)
+    return rows, columns, A[rows, columns]
+
+
+def order_of(A, *more):
+    rows, columns, values = entries(A)
+    samples = np.column_stack([values, *(B[rows, columns] for B in more)])
+    return choose_pivots(rows, columns, samples, len(A))
+
+
+def solve_symbolically(A, b, order):
+    """x of A x = b and the pivots, by the straight-line formulas, with every nonzero of A a symbol."""
+    rows, columns, values = entries(A)
+    pattern = ca.Sparsity.triplet(len(A), len(A), rows.tolist(), columns.tolist())
+    symbols, rhs = ca.SX.sym("a", len(values)), ca.SX.sym("b", len(A))
+    factors = eliminate(ca.SX(pattern, symbols), order)
+    solve = ca.Function("solve", [symbols, rhs], [substitute(*factors, order, rhs), ca.vertcat(*factors[0])])
+    x, reciprocals = solve(values, b)
+    return np.asarray(x).ravel(), 1 / np.asarray(reciprocals).ravel()
+
+
+def solve_at_run_time(A, b, order):
+    """The same by the compiled loops of the engine, on a memory block laid out as a run lays it out."""
+    rows, columns, values = entries(A)
+    tables = filled_pattern(rows, columns, order)
+    index = np.concatenate(list(tables.values())).astype(np.int64)
+    starts = dict(zip(tables, np.cumsum([0, *(len(t) for t in tables.values())]), strict=False))
+    n, n_entries = len(A), len(values)
+    layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
+    layout[at.N_X], layout[at.RESIDUAL], layout[at.FACTORS], layout[at.N_ENTRIES] = n, 0, n, n_entries
+    layout[at.FILLED] = n + n_entries
+    positions = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
+                 "rows": at.ROWS, "columns": at.COLUMNS}  # fmt: skip
+    for name, position in positions.items():
+        layout[position] = starts[name]
+    memory = np.concatenate([b, values, np.full(len(tables["column"]), np.nan)])
+    work = np.full(n, np.nan)
+    driver.eliminate(memory, layout, index, work)
+    pivots = 1 / memory[layout[at.FILLED] + tables["diagonal"]]
+    driver.substitute(memory, layout, index, work)
+    x = np.empty(n)
+    x[np.array(order.columns)] = work
+    return x, pivots
+
+
+def sparse(random, n, density):
+    """A regular matrix: a random permutation plus random entries."""
+    A = random.normal(size=(n, n)) * (random.random((n, n)) < density)
+    A[np.arange(n), random.permutation(n)] += random.choice([-1, 1], n) * random.uniform(1, 2, n)
+    return A
+
+
+def saddle_point(random, n, m):
+    """[M G^T; G 0]: what constraints make of a mass matrix."""
+    G = random.normal(size=(m, n)) * (random.random((m, n)) < 0.6) + np.eye(m, n)
+    return np.block([[np.diag(random.uniform(0.5, 2, n)), G.T], [G, np.zeros((m, m))]])
+
+
+def zero_diagonal(random, n, m):
+    """No usable entry on the diagonal at all."""
+    B = random.normal(size=(n, n)) + 2 * np.eye(n)
+    return np.block([[np.zeros((n, n)), B], [B.T, np.zeros((n, n))]])
+
+
+SOLVERS = pytest.mark.parametrize("solve", [solve_symbolically, solve_at_run_time])
+
+
+def check(A, solve, random):
+    condition = np.linalg.cond(A)
+    if condition > 1e6:
+        return
+    b = random.normal(size=len(A))
+    order = order_of(A)
+    assert sorted(order.rows) == sorted(order.columns) == list(range(len(A)))
+    x, pivots = solve(A, b, order)
+    wanted = np.linalg.solve(A, b)
+    assert np.max(np.abs(x - wanted)) <= 1e-14 * len(A) * condition * np.max(np.abs(wanted))
+    assert order.sign * np.prod(np.sign(pivots)) == np.linalg.slogdet(A)[0]
+
+
+@SOLVERS
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 14), st.floats(0, 1))
+def test_random_sparse_matrix(solve, seed, n, density):
+    random = np.random.default_rng(seed)
+    check(sparse(random, n, density), solve, random)
+
+
+@SOLVERS
+@pytest.mark.parametrize("build", [saddle_point, zero_diagonal])
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.data())
+def test_matrix_with_zero_blocks(solve, build, seed, n, data):
+    random = np.random.default_rng(seed)
+    check(build(random, n, data.draw(st.integers(1, n))), solve, random)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_determinant_is_the_product_of_the_pivots(n):
+    random = np.random.default_rng(n)
+    for _ in range(20):
+        A = sparse(random, n, 0.7)
+        order = order_of(A)
+        for solve in (solve_symbolically, solve_at_run_time):
+            pivots = solve(A, np.ones(n), order)[1]
+            assert order.sign * np.prod(pivots) == pytest.approx(np.linalg.det(A), rel=1e-10)
+
+
+def test_one_order_serves_all_samples():
+    """The pivots must stay usable in every sample: here the obvious ones vanish in one of the two."""
+    A = np.array([[1.0, 1.0, 0.0], [1.0, 1e-9, 1.0], [0.0, 1.0, 1.0]])
+    B = np.array([[1e-9, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1e-9]])
+    order = order_of(A, B)
+    for matrix in (A, B):
+        x, _ = solve_symbolically(matrix, np.array([1.0, 2.0, 3.0]), order)
+        np.testing.assert_allclose(x, np.linalg.solve(matrix, [1.0, 2.0, 3.0]), atol=1e-13)  # a pivot 1e-9 costs nine digits
+
+
+def test_sparse_matrix_stays_sparse():
+    """An arrow matrix, eliminated from the wrong end, fills completely; Markowitz's rule keeps it an arrow."""
+    n = 40
+    A = np.diag(np.full(n, 4.0))
+    A[0, :] = A[:, 0] = 1.0
+    A[0, 0] = 50.0
+    order = order_of(A)
+    rows, columns, _ = entries(A)
+    assert len(filled_pattern(rows, columns, order)["column"]) == len(rows)
+    assert order.products == 2 * (n - 1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 8), st.tuples(*[st.integers(-30, 30)] * 4))
+def test_units_do_not_matter(seed, n, exponents):
+    """Masses and lengths in any units: pivots must be judged after scaling."""
+    random = np.random.default_rng(seed)
+    m = n // 2
+    A = saddle_point(random, n, m)
+    if np.linalg.cond(A) > 1e4:
+        return
+    a, b, c, d = (10.0**e for e in exponents)
+    left, right = np.repeat([a, b], [n, m]), np.repeat([c, d], [n, m])
+    rhs = random.normal(size=n + m)
+    scaled = left[:, None] * A * right
+    x, _ = solve_symbolically(scaled, left * rhs, order_of(scaled))
+    np.testing.assert_allclose(x * right, np.linalg.solve(A, rhs), rtol=1e-9, atol=1e-11)
+
+
+_rank_one = np.outer([1.0, 2.0, 3.0], [1.0, 4.0, 5.0])
+_dependent = np.random.default_rng(5).normal(size=(5, 5))
+_dependent[4] = 0.3 * _dependent[0] - 0.7 * _dependent[1]  # singular up to rounding errors
+_no_row, _no_column = np.ones((3, 3)), np.ones((3, 3))
+_no_row[1], _no_column[:, 2] = 0, 0
+_two_identical_constraints = np.array([[1.0, 0, 1, 1], [0, 1, 2, 2], [1, 2, 0, 0], [1, 2, 0, 0]])
+SINGULAR = {
+    "zero": np.zeros((2, 2)),
+    "empty row": _no_row,
+    "empty column": _no_column,
+    "structurally": np.array([[1.0, 1, 1], [1, 0, 0], [1, 0, 0]]),
+    "numerically": _rank_one,
+    "up to rounding": _dependent,
+    "two identical constraints": _two_identical_constraints,
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_singular_matrix_is_refused(name):
+    with pytest.raises(SingularMatrix):
+        order_of(SINGULAR[name])
+
+
+def test_singular_in_one_sample_is_refused():
+    regular = np.array([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(SingularMatrix):
+        order_of(regular, np.array([[1.0, 2.0], [2.0, 4.0]]))

@@ -1,0 +1,182 @@
+"""Kernels as a whole: cut into pieces, in place, compiled once, kept on disk."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from compiled_kernels import by_casadi, call, compiled
+
+from dalembert.compiler import _ir, _jit
+from dalembert.compiler._ir import Kernel, emit_kernel, emit_module, instructions, operation_count
+from dalembert.compiler._jit import compile_module
+
+
+def tangled(n_inputs, n_operations, seed=0):
+    """A random graph: every operation takes two of the values so far, so that values cross between any two pieces."""
+    random = np.random.default_rng(seed)
+    x = ca.SX.sym("x", n_inputs)
+    values = [x[i] for i in range(n_inputs)]
+    for _ in range(n_operations):
+        a, b = (values[k] for k in random.integers(0, len(values), 2))
+        match random.integers(5):
+            case 0:
+                values.append(a + b)
+            case 1:
+                values.append(0.5 * a - b)
+            case 2:
+                values.append(ca.sin(a) * b)
+            case 3:
+                values.append(a / (1 + b * b))
+            case _:
+                values.append(ca.fmax(ca.tanh(a), b))
+    return x, values
+
+
+@pytest.mark.parametrize("piece", [1, 2, 7, 50])
+def test_pieces_compute_what_the_whole_computes(piece, monkeypatch):
+    x, values = tangled(5, 200)
+    results = ca.vertcat(*values[:5], *values[-40:], ca.SX(3.5), values[7])
+    rows = np.random.default_rng(1).normal(size=(20, 5))
+    whole = compiled(results, x)(rows)
+    monkeypatch.setattr(_ir, "PIECE", piece)
+    cut = compiled(results, x)(rows)
+    np.testing.assert_allclose(whole, by_casadi(results, x, rows), rtol=1e-12)
+    np.testing.assert_allclose(cut, whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("piece", [1, 3, 10, 10_000])
+def test_outputs_may_overwrite_inputs(piece, monkeypatch):
+    """x <- f(x), shifted so that slots are overwritten that later operations and later pieces still read."""
+    monkeypatch.setattr(_ir, "PIECE", piece)
+    n = 6
+    x, values = tangled(n, 60, seed=3)
+    results = ca.vertcat(values[1], values[0], *values[-n + 2 :])  # the first two only change places
+    start = np.random.default_rng(2).normal(size=n)
+    wanted = by_casadi(results, x, start[None])[0]
+    for shift in (0, 2, n):
+        memory = np.concatenate([start, np.full(n, np.nan)])
+        call(Kernel("f", [(x, 0)], [(results, shift)]), memory, work=2 * n)
+        np.testing.assert_allclose(memory[shift : shift + n], wanted, rtol=1e-13)
+        np.testing.assert_array_equal(memory[: min(shift, n)], start[: min(shift, n)])
+        np.testing.assert_array_equal(memory[shift + n :], np.full(n - shift, np.nan))
+
+
+@pytest.mark.parametrize("piece", [2, 10_000])
+def test_inputs_and_outputs_in_several_blocks(piece, monkeypatch):
+    monkeypatch.setattr(_ir, "PIECE", piece)
+    a, b = ca.SX.sym("a", 2), ca.SX.sym("b", 3)
+    outputs = [(a + ca.sum1(b), 7), (ca.vertcat(a[0] * b[2], ca.SX(1, 1), ca.sin(b[1])), 0)]
+    memory = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+    call(Kernel("f", [(a, 1), (b, 4)], outputs), memory, work=9)
+    # a = (2, 3), b = (5, 6, 7); a structural zero is stored as 0
+    np.testing.assert_allclose(memory, [14.0, 0.0, np.sin(6.0), 4.0, 5.0, 6.0, 7.0, 20.0, 21.0])
+
+
+def test_empty_kernel_touches_nothing():
+    memory = np.array([1.0, 2.0])
+    call(Kernel("f", [(ca.SX(0, 1), 0)], [(ca.SX(0, 1), 0)]), memory, work=2)
+    np.testing.assert_array_equal(memory, [1.0, 2.0])
+
+
+def test_common_subexpressions_are_computed_once():
+    x = ca.SX.sym("x", 1)
+    twice = ca.vertcat(ca.sin(x) + 1, 2 * ca.sin(x))
+    function, _, _ = Kernel("f", [(x, 0)], [(twice, 1)]).function()
+    assert operation_count(function) == 3  # one sine, one sum, one product
+    assert [code for code, *_ in instructions(function)].count(ca.OP_SIN) == 1
+
+
+@pytest.mark.parametrize("n", [1_000, 4_000, 16_000])
+def test_assembly_grows_linearly_and_pieces_stay_short(n):
+    """Compile time is linear if functions have bounded length and their total length is linear: LLVM sees nothing else."""
+    x, values = tangled(10, n)
+    kernel = Kernel("f", [(x, 0)], [(sum(values), 10)])
+    operations = operation_count(kernel.function()[0])
+    assert operations > n
+    text, crossing = emit_kernel(kernel, work=11)
+    bodies = [body for body in text.split("define ") if body.strip()]
+    pieces = -(-operations // _ir.PIECE)
+    assert len(bodies) == (pieces + 1 if pieces > 1 else 1)
+    assert max(body.count("\n") for body in bodies) < 8 * _ir.PIECE  # an operation, two loads and a store
+    assert text.count("\n") < 8 * operations
+    assert crossing < operations
+
+
+class Compilations:
+    """Counts LLVM's optimisation runs."""
+
+    def __init__(self, monkeypatch):
+        self.count = 0
+        original = _jit.llvm.create_pass_builder
+
+        def counting(*arguments):
+            self.count += 1
+            return original(*arguments)
+
+        monkeypatch.setattr(_jit.llvm, "create_pass_builder", counting)
+
+
+def _assembly(constant):
+    """Fresh symbols every time: equal models must give equal text."""
+    x = ca.SX.sym("anything", 2)
+    return emit_module([Kernel("f", [(x, 0)], [(constant * ca.sin(x[0]) + x[1], 2)])], 3)[0]
+
+
+def test_equal_assembly_is_compiled_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(tmp_path))
+    compilations = Compilations(monkeypatch)
+    first = compile_module(_assembly(1.25), ("f",))
+    assert compile_module(_assembly(1.25), ("f",)) is first
+    assert compilations.count == 1
+    other = compile_module(_assembly(np.nextafter(1.25, 2)), ("f",))
+    assert other is not first
+    assert compilations.count == 2
+
+
+def _value(constant):
+    memory = np.array([0.5, 2.0, np.nan])
+    x = ca.SX.sym("anything", 2)
+    call(Kernel("f", [(x, 0)], [(constant * ca.sin(x[0]) + x[1], 2)]), memory, work=3)
+    return memory[2]
+
+
+DAMAGE = {
+    "intact": (lambda content: content, 1),
+    "cut short": (lambda content: content[: len(content) // 2], 2),
+    "one bit flipped": (lambda content: content[:-1] + bytes([content[-1] ^ 1]), 2),
+    "empty": (lambda content: b"", 2),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_machine_code_on_disk(name, monkeypatch, tmp_path):
+    """A later process loads what an earlier one stored, and compiles again if the file was damaged."""
+    damage, compiled_times = DAMAGE[name]
+    monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(_jit, "_compiled", {})
+    compilations = Compilations(monkeypatch)
+    wanted = 7.5 * np.sin(0.5) + 2.0
+    assert _value(7.5) == pytest.approx(wanted, rel=1e-15)
+    (stored,) = (tmp_path / "cache").glob("*.o")
+    stored.write_bytes(damage(stored.read_bytes()))
+    monkeypatch.setattr(_jit, "_compiled", {})  # as in a new process
+    assert _value(7.5) == pytest.approx(wanted, rel=1e-15)
+    assert compilations.count == compiled_times
+
+
+def test_without_a_writable_cache_everything_works(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("not a directory")
+    monkeypatch.setattr(_jit, "_compiled", {})
+    monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert _value(8.5) == pytest.approx(8.5 * np.sin(0.5) + 2.0, rel=1e-15)
+
+
+def test_without_a_home_directory_everything_works(monkeypatch):
+    monkeypatch.setattr(_jit, "_compiled", {})
+    for name in ("DALEMBERT_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(_jit.Path, "home", no_home)
+    assert _value(9.5) == pytest.approx(9.5 * np.sin(0.5) + 2.0, rel=1e-15)

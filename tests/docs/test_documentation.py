@@ -1,0 +1,142 @@
+"""Every code block of README.md and docs/ runs, every measured number is measured again, every link leads somewhere."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page):
+    return [(match[1], match[2].strip(), match[3]) for match in FENCE.finditer(page.read_text(encoding="utf-8"))]
+
+
+def load_builder():
+    spec = importlib.util.spec_from_file_location("docs_build", DOCS / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules["docs_build"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def table(page, heading):
+    """The rows of the first table after a heading or sentence, as lists of cells."""
+    text = page.read_text(encoding="utf-8").partition(heading)[2]
+    rows = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+# -- code ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__documentation__"}
+    for language, option, code in blocks(page):
+        if language == "python" and option.startswith("file="):
+            (tmp_path / option.removeprefix("file=")).write_text(code)
+        elif language == "python":
+            exec(compile(code, str(page), "exec"), names)
+        elif language == "sh":
+            for line in code.splitlines():
+                command = shlex.split(line, comments=True)
+                if command and command[0] == "dalembert":
+                    assert main(command[1:]) == 0, f"{line}: {capsys.readouterr().err}"
+
+
+def test_every_block_has_a_language_that_this_test_runs():
+    for page in PAGES:
+        for language, _, _ in blocks(page):
+            assert language in ("python", "sh"), f"{page.name} has a block in {language!r}"
+
+
+def test_readme_has_its_ten_line_example_its_picture_and_its_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = (code for language, _, code in blocks(ROOT / "README.md") if language == "python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
+    assert "make run" in text and "make test" in text
+    picture = DOCS / "images" / "double_pendulum.png"
+    assert "docs/images/double_pendulum.png" in text and picture.stat().st_size < 200_000
+
+
+def test_the_numbers_under_the_picture():
+    run = da.simulate(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3), h=0.12, steps=5000)
+    energy = run.energy - run.energy[0]
+    assert np.abs(energy).max() < 1e-5
+    assert abs(da.verify.drift(energy, run.t).slope) * 600 < 1e-2 * np.abs(energy).max()
+    assert max(np.abs(values).max() for values in run.residuals.values()) < 1e-15
+
+
+# -- the tables of methods.md --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", table(DOCS / "methods.md", "Slopes of the errors"), ids=lambda row: f"s={row[0]}")
+def test_orders_on_the_page_are_what_is_measured(row):
+    stages, promised, steps, *slopes = row
+    method = da.LobattoIIIAB(stages=int(stages))
+    assert method.order["q"] == int(promised)
+    counts = [int(n) for n in steps.split(",")]
+    study = da.verify.order(
+        da.problems.double_pendulum(), method, t1=5.0, steps=counts, reference=(da.LobattoIIIAB(stages=8), 200)
+    )
+    for name, printed in zip(("q", "p", "lam"), slopes, strict=True):
+        assert study.used[name].sum() == 3 and study.slopes[name] == pytest.approx(float(printed), abs=0.02)
+
+
+@pytest.mark.parametrize("row", table(DOCS / "methods.md", "A run of 5000 steps"), ids=lambda row: f"s={row[0]}")
+def test_long_runs_on_the_page_are_what_is_measured(row):
+    method, problem = da.LobattoIIIAB(stages=int(row[0])), da.problems.double_pendulum()
+    run = da.simulate(problem, method, h=0.12, steps=5000)
+    error = np.abs(run.energy - run.energy[0]).max()
+    assert error == pytest.approx(float(row[1]), rel=0.06)
+    measured = [
+        abs(da.verify.drift(run.energy, run.t).slope) * 600 / error,
+        np.abs(run.residuals["g"]).max(),
+        np.abs(run.residuals["g_dot"]).max(),
+        da.verify.symplecticity_defect(problem, method, h=0.12),
+        da.verify.reversibility_defect(problem, method, h=0.12),
+    ]
+    for value, bound in zip(measured, row[2:], strict=True):
+        assert value < float(bound.removeprefix("<"))
+
+
+# -- the site ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_site_is_built_and_complete(tmp_path):
+    pytest.importorskip("markdown")
+    written = load_builder().build(ROOT, tmp_path)
+    names = {path.name for path in written}
+    assert {"index.html", "getting-started.html", "methods.html", "how-it-works.html", "adding-a-method.html"} <= names
+    index = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert 'src="images/double_pendulum.png"' in index and (tmp_path / "images" / "double_pendulum.png").exists()
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert "```" not in text and "viewport" in text
+        for target in re.findall(r'(?:href|src)="([^"#]+)', text):
+            assert "://" in target or (tmp_path / target).is_file(), f"{path.name} -> {target}"
+
+
+@pytest.mark.parametrize("link", ["[x](nowhere.md)", "![x](images/none.png)", "[x](methods.md#none)", "[x](../none.py)"])
+def test_a_broken_link_stops_the_build(tmp_path, link):
+    pytest.importorskip("markdown")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("# Start\n")
+    (tmp_path / "docs" / "methods.md").write_text(f"# Methods\n\n## One\n\n{link}\n")
+    with pytest.raises(SystemExit, match="docs: methods"):
+        load_builder().build(tmp_path, tmp_path / "out")
+    (tmp_path / "docs" / "methods.md").write_text("# Methods\n\n## One\n\n[x](#one) [y](methods.md#one)\n")
+    load_builder().build(tmp_path, tmp_path / "out")
