@@ -27,8 +27,8 @@ bench: setup
 	$(BIN)/python benchmarks/run.py
 
 lint: setup
-	$(BIN)/ruff check dalembert tests benchmarks
-	$(BIN)/ruff format --check dalembert tests benchmarks
+	$(BIN)/ruff check dalembert tests benchmarks docs
+	$(BIN)/ruff format --check dalembert tests benchmarks docs
 	$(BIN)/mypy
 
 docs: setup

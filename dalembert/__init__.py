@@ -10,6 +10,9 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 (`LobattoIIIAB`, `Rattle`), and `simulate`. Derivatives, Newton iterations and machine code are derived from these.
 """
 
+import importlib
+from typing import Any
+
 from dalembert import problems, systems, tableaux, verify
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import (
@@ -33,6 +36,14 @@ from dalembert.trajectory import Trajectory
 __version__ = "0.1.0"
 
 load = Trajectory.load
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use, so that importing dalembert stays fast.
+    if name in ("experiments", "plot"):
+        return importlib.import_module(f"dalembert.{name}")
+    raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+
 
 __all__ = [
     "DalembertError",
@@ -58,7 +69,9 @@ __all__ = [
     "UnderlyingODE",
     "UnsupportedSystem",
     "consistent",
+    "experiments",
     "load",
+    "plot",
     "problems",
     "simulate",
     "systems",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ class Trajectory:
         for start in range(0, len(self.t), block):
             rows = slice(start, start + block)
             matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
-            result[rows] = np.linalg.solve(matrix, self._map("multiplier_rhs", rows)[:, :, None])[:, :, 0]
+            result[rows] = _solve_each(matrix, self._map("multiplier_rhs", rows))
         return result
 
     # -- keeping ---------------------------------------------------------------------------------------------------
@@ -136,15 +136,14 @@ class Trajectory:
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
         if self.stage_lam is not None:
             arrays["stage_lam"] = self.stage_lam
-        temporary = None
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-                temporary = file.name
+            with temporary.open("wb") as file:
                 np.savez_compressed(file, **arrays)
             os.replace(temporary, target)
         except OSError as error:
-            if temporary is not None and os.path.exists(temporary):
-                os.unlink(temporary)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
             raise DalembertError(
                 f"the run could not be written to {target} ({error.strerror}): choose another path; the run itself is intact"
             ) from error
@@ -205,3 +204,14 @@ class Trajectory:
         from dalembert.plot import overview
 
         return overview(self, path)
+
+
+def _solve_each(matrices: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve one system a row; nan where the constraints are not independent, as in a run that ended at such a state."""
+    try:
+        return np.linalg.solve(matrices, rhs[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        if len(rhs) == 1:
+            return np.full_like(rhs, np.nan)
+        half = len(rhs) // 2
+        return np.vstack([_solve_each(matrices[:half], rhs[:half]), _solve_each(matrices[half:], rhs[half:])])

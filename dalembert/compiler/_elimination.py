@@ -17,7 +17,7 @@ THRESHOLD = 0.05
 """A pivot must have at least this size relative to the largest entry of its column, in every sample."""
 
 NEGLIGIBLE = 1e-14
-"""A smaller pivot of the equilibrated matrix is a rounding error where exact arithmetic would give zero."""
+"""An entry smaller than this, relative to the terms that it is a difference of, is a rounding error and no pivot."""
 
 
 class SingularMatrix(Exception):
@@ -55,7 +55,7 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
     active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
     holders: list[set[int]] = [set() for _ in range(size)]
     for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
-        active[i][j] = value
+        active[i][j] = np.stack([value, np.abs(value)])  # the entry, and the size of the largest term that went into it
         holders[j].add(i)
     row_order, column_order, products = [], [], 0
     remaining = set(range(size))
@@ -67,15 +67,18 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
             holders[column].discard(i)
         holders[j].discard(i)
         products += len(holders[j]) * (1 + len(pivot_row))
-        for k in holders[j]:
+        rest, absent = np.array(list(pivot_row.values())), np.zeros_like(pivot)
+        for k in holders[j] if pivot_row else ():
             target = active[k]
-            factor = target.pop(j) / pivot
-            for column, value in pivot_row.items():
-                if column in target:
-                    target[column] = target[column] - factor * value
-                else:
-                    target[column] = -factor * value
-                    holders[column].add(k)
+            change = target[j][0] / pivot[0] * rest
+            before = np.array([target.get(column, absent) for column in pivot_row])
+            after = before - change
+            after[:, 1] = np.maximum(before[:, 1], np.abs(change[:, 1]))
+            target.update(zip(pivot_row, after, strict=True))
+        for column in pivot_row:
+            holders[column] |= holders[j]
+        for k in holders[j]:
+            del active[k][j]
         remaining.discard(j)
         row_order.append(i)
         column_order.append(j)
@@ -100,21 +103,23 @@ def _equilibrate(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, siz
 def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> tuple[int, int]:
     best: tuple[int, bool, int, int] | None = None
     choice = (-1, -1)
-    for threshold in (THRESHOLD, 1e-6, 1e-13):
+    for threshold in (THRESHOLD, 1e-6, 0.0):
         for j in sorted(remaining, key=lambda column: (len(holders[column]), column))[:40]:
             if best is not None and (len(holders[j]) - 1) ** 2 > best[0]:
                 break
             if not holders[j]:
                 raise SingularMatrix
-            stacked = {i: np.abs(active[i][j]) for i in sorted(holders[j])}
-            largest = np.maximum(np.max(list(stacked.values()), axis=0), NEGLIGIBLE)
-            for i, values in stacked.items():
-                ratio = float(np.min(values / largest))
-                if ratio >= threshold and np.min(values) >= NEGLIGIBLE:
-                    # Of equally cheap pivots take a large one; coarse classes keep the order the same for similar matrices.
-                    score = ((len(holders[j]) - 1) * (len(active[i]) - 1), ratio < 0.3, j, i)
-                    if best is None or score < best:
-                        best, choice = score, (i, j)
+            members = sorted(holders[j])
+            values, terms = np.abs(np.array([active[i][j] for i in members])).swapaxes(0, 1)
+            largest = np.max(values, axis=0)
+            ratios = np.min(values / np.where(largest > 0, largest, 1.0), axis=1)
+            acceptable = (ratios >= threshold) & np.all(values > NEGLIGIBLE * terms, axis=1)
+            for k in np.flatnonzero(acceptable).tolist():
+                # Of equally cheap pivots take a large one; coarse classes keep the order the same for similar matrices.
+                i = members[k]
+                score = ((len(members) - 1) * (len(active[i]) - 1), bool(ratios[k] < 0.3), j, i)
+                if best is None or score < best:
+                    best, choice = score, (i, j)
         if best is not None:
             return choice
     raise SingularMatrix

@@ -24,7 +24,7 @@ class Hamiltonian(MechanicalSystem):
         ...     lambda q, p, m, g: p @ p / (2 * m) + m * g * q[1],
         ...     dim=2, holonomic=lambda q, l: [np.hypot(q[0], q[1]) - l], params={"m": 1.0, "g": 1.0, "l": 1.0})
         >>> pendulum
-        <Hamiltonian of 2 coordinates, 1 holonomic constraints, params m, g, l>
+        <Hamiltonian of 2 coordinates, 1 holonomic constraint, params m, g, l>
 
     """
 

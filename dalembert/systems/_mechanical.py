@@ -135,6 +135,7 @@ class MechanicalSystem:
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        constraints = f", {self.n_holonomic} holonomic constraints" if self.n_holonomic else ""
+        plural = "" if self.n_holonomic == 1 else "s"
+        constraints = f", {self.n_holonomic} holonomic constraint{plural}" if self.n_holonomic else ""
         parameters = f", params {', '.join(self.parameters.values)}" if self.parameters.values else ""
         return f"<{type(self).__name__} of {self.dim} coordinates{constraints}{parameters}>"

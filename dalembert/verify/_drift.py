@@ -33,6 +33,8 @@ def drift(series: Any, t: Any = None) -> Drift:
 
     """
     values = np.asarray(series, dtype=float)
+    if not np.all(np.isfinite(values)):
+        raise InputError("drift takes finite numbers; leave out the part of a run after it broke down")
     times = np.arange(len(values), dtype=float) if t is None else np.asarray(t, dtype=float)
     if values.ndim != 1 or values.shape != times.shape or len(values) < 3:
         raise InputError(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dalembert as da
 from dalembert.compiler import SingularMatrix
 from dalembert.compiler._elimination import choose_pivots, eliminate, filled_pattern, substitute
 from dalembert.engine import _driver as driver
@@ -188,3 +189,30 @@ def test_singular_in_one_sample_is_refused():
     regular = np.array([[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(SingularMatrix):
         order_of(regular, np.array([[1.0, 2.0], [2.0, 4.0]]))
+
+
+UNITS = {
+    "atoms": (9.1e-31, 1e-10, 1e-16),
+    "planets": (6e24, 1.5e11, 3e7),
+    "light": (1e-30, 1.0, 1.0),
+    "heavy": (1e30, 1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("stages", [2, 4])
+def test_units_of_a_model_do_not_matter(name, stages):
+    """A pendulum of mass m and length l, with l/g = T^2, moves like the pendulum of mass 1 and length 1 with g = 1."""
+    pendulum = da.Hamiltonian(
+        lambda q, p, m, g: p @ p / (2 * m) + m * g * q[1],
+        dim=2,
+        holonomic=lambda q, length: [np.hypot(q[0], q[1]) - length],
+        params={"m": 1.0, "g": 1.0, "length": 1.0},
+    )
+
+    def end(m, length, T):
+        run = da.simulate(pendulum, da.LobattoIIIAB(stages=stages), q0=[0.6 * length, -0.8 * length], p0=[0, 0], h=0.1 * T,
+                          steps=50, params={"m": m, "g": length / T**2, "length": length})  # fmt: skip
+        return np.concatenate([run.q[-1] / length, run.p[-1] * T / (m * length)])
+
+    np.testing.assert_allclose(end(*UNITS[name]), end(1.0, 1.0, 1.0), atol=1e-12)
