@@ -14,6 +14,7 @@ import importlib
 from typing import Any
 
 from dalembert import problems, systems, tableaux, verify
+from dalembert.compiler import step_function
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import (
     Gauss,
@@ -74,6 +75,7 @@ __all__ = [
     "plot",
     "problems",
     "simulate",
+    "step_function",
     "systems",
     "tableaux",
     "verify",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,9 +143,11 @@ class Trajectory:
             with temporary.open("wb") as file:
                 np.savez_compressed(file, **arrays)
             os.replace(temporary, target)
-        except OSError as error:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+            if not isinstance(error, OSError):
+                raise
             raise DalembertError(
                 f"the run could not be written to {target} ({error.strerror}): choose another path; the run itself is intact"
             ) from error
@@ -176,9 +180,9 @@ class Trajectory:
             raise InputError(
                 f"{path} cannot be read ({error.strerror or error}): give the path of a file written by run.save"
             ) from None
-        except (KeyError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
+        except InputError:
+            raise
+        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
             raise InputError(f"{path} is not a run saved by dalembert") from None
 
     def to_xarray(self) -> Any:

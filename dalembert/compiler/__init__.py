@@ -4,5 +4,16 @@ from dalembert.compiler._elimination import SingularMatrix
 from dalembert.compiler._observe import Observer, observer
 from dalembert.compiler._program import Program, build_program, first_guess, reduced_step
 from dalembert.compiler._reduction import ReducedStep
+from dalembert.compiler._step_function import step_function
 
-__all__ = ["Observer", "Program", "ReducedStep", "SingularMatrix", "build_program", "first_guess", "observer", "reduced_step"]
+__all__ = [
+    "Observer",
+    "Program",
+    "ReducedStep",
+    "SingularMatrix",
+    "build_program",
+    "first_guess",
+    "observer",
+    "reduced_step",
+    "step_function",
+]
