@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -80,6 +81,7 @@ def simulate(
     h = _positive("h", h)
     steps = _steps(steps, t1, start.t, h)
     save_every = _count("save_every", save_every, least=1)
+    _check_memory(steps // save_every * 16 * system.dim)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
     return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, bool(stage_multipliers), on_failure)
@@ -186,6 +188,18 @@ def _positive(name: str, value: Any) -> float:
     if not (np.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a positive number; got {value!r}")
     return number
+
+
+def _check_memory(needed: int) -> None:
+    try:
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not known on this platform
+        return
+    if needed > 0.8 * available:
+        raise InputError(
+            f"storing all these states takes {needed / 1e9:.0f} GB of the machine's {available / 1e9:.0f} GB of memory: "
+            "store fewer of them with save_every="
+        )
 
 
 def _count(name: str, value: Any, least: int) -> int:

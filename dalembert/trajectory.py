@@ -157,7 +157,7 @@ class Trajectory:
     def load(path: str | os.PathLike[str]) -> Trajectory:
         """Read a saved run. Nothing in the file is executed; the model is not in it."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))
                 if header["format"] > FORMAT:
                     raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")

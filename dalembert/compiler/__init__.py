@@ -1,8 +1,9 @@
 """Symbolic graphs to machine code: one block of memory, straight-line kernels, elimination with a fixed pivot order."""
 
 from dalembert.compiler._elimination import SingularMatrix
+from dalembert.compiler._guess import first_guess
 from dalembert.compiler._observe import Observer, observer
-from dalembert.compiler._program import Program, build_program, first_guess, reduced_step
+from dalembert.compiler._program import Program, build_program, reduced_step
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._step_function import step_function
 

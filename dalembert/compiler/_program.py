@@ -8,9 +8,11 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._elimination import PivotOrder, choose_pivots, eliminate, filled_pattern, substitute
+from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.compiler._reduction import ReducedStep, extrapolation, reduce_step
+from dalembert.compiler._memory import Layout
+from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State
 
@@ -21,60 +23,6 @@ OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
 
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Slots of the memory block on which all kernels work (counted in doubles)."""
-
-    n_theta: int
-    n_state: int
-    n_stage_lam: int
-    n_x: int
-    n_weights: int
-    n_factors: int
-
-    time = 0
-    h = 1
-    increment_size = 2
-    noise = 3
-    theta = 4
-
-    @property
-    def state(self) -> int:
-        return self.theta + self.n_theta
-
-    @property
-    def compensation(self) -> int:
-        return self.state + self.n_state
-
-    @property
-    def delta(self) -> int:
-        return self.compensation + self.n_state
-
-    @property
-    def stage_lam(self) -> int:
-        return self.delta + self.n_state
-
-    @property
-    def x(self) -> int:
-        return self.stage_lam + self.n_stage_lam
-
-    @property
-    def weights(self) -> int:
-        return self.x + self.n_x
-
-    @property
-    def residual(self) -> int:
-        return self.weights + self.n_weights
-
-    @property
-    def factors(self) -> int:
-        return self.residual + self.n_x
-
-    @property
-    def work(self) -> int:
-        return self.factors + self.n_factors
 
 
 @dataclass(frozen=True)
@@ -98,22 +46,6 @@ class Program:
     def addresses(self) -> np.ndarray:
         """The kernels' addresses in the order of `KERNELS`."""
         return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
-
-
-def first_guess(reduced: ReducedStep, system: MechanicalSystem, state: State, h: float) -> np.ndarray:
-    """Stages along the tangent: X_i = c_i times the rate of what they sample; impulses h lambda."""
-    t, q, p, theta = state.t, state.q, state.p, state.theta
-    f = system.evaluate("force", t, q, p, theta=theta) - system.evaluate("H_q", t, q, p, theta=theta)
-    rates = {"q": state.v, "p": f + system.evaluate("reaction", t, q, state.lam, theta=theta), "lam": state.lam}
-    parts = [np.zeros(0)]
-    for block in reduced.blocks:
-        if block.kind == "carried":
-            parts.append(np.zeros(block.symbols.shape[0]))
-        elif block.kind == "impulse":
-            parts.append(np.tile(h * rates[block.of], len(block.nodes)))
-        else:
-            parts.append(np.outer(block.nodes, rates[block.of]).ravel() * (1.0 if block.per_h else h))
-    return np.concatenate(parts)
 
 
 _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
@@ -207,7 +139,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     else:
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
-        _predictor(reduced, layout),
+        predictor(reduced, layout),
         Kernel(
             "weigh",
             symbols,
@@ -300,22 +232,3 @@ def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: c
     for k, block in enumerate(measured):
         total += weights[k] * ca.sumsqr(_slice(reduced, step, block))
     return total
-
-
-def _predictor(reduced: ReducedStep, layout: Layout) -> Kernel:
-    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in."""
-    h = reduced.equations.step.h_symbol
-    deltas = {name: ca.SX.sym(f"d{name}", symbols.shape[0]) for name, symbols in reduced.equations.step.state.items()}
-    predicted = []
-    for block in reduced.blocks:
-        if block.kind == "carried":
-            predicted.append(block.symbols)
-            continue
-        stages = len(block.nodes)
-        values = ca.mtimes(ca.SX(extrapolation(block)), ca.reshape(block.symbols, block.size, stages).T)
-        if block.kind == "increment":
-            moved = deltas[block.of] / h if block.per_h else deltas[block.of]
-            values = values - ca.repmat(moved.T, stages, 1)
-        predicted.append(ca.vec(values.T))
-    symbols = [(h, layout.h), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta)]
-    return Kernel("predict", symbols, [(ca.vertcat(ca.SX(0, 1), *predicted), layout.x)])

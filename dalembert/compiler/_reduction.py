@@ -123,14 +123,3 @@ def _same(a: ca.SX, b: ca.SX) -> bool:
 
 def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:
     return ca.substitute(expression, ca.vertcat(*symbols), ca.vertcat(*values)) if symbols else expression
-
-
-def extrapolation(block: UnknownBlock) -> np.ndarray:
-    """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve)."""
-    nodes = np.concatenate([[0.0], block.nodes]) if block.anchored else np.asarray(block.nodes, dtype=float)
-    targets = 1.0 + np.asarray(block.nodes, dtype=float)
-    distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
-    matrix = np.zeros((len(targets), len(nodes)))
-    for j in distinct:
-        matrix[:, j] = np.prod([(targets - nodes[m]) / (nodes[j] - nodes[m]) for m in distinct if m != j], axis=0)
-    return matrix[:, 1:] if block.anchored else matrix

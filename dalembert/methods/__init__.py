@@ -2,9 +2,10 @@
 
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step, StepEquations
+from dalembert.methods.families import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
-from dalembert.methods.runge_kutta import Gauss, LobattoIIIC, PartitionedRungeKutta, RadauIIA, RungeKutta
+from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
 from dalembert.methods.underlying_ode import UnderlyingODE
 
 __all__ = [

@@ -110,8 +110,8 @@ def multiprecision_run(
 ) -> MultiprecisionState:
     """Run `steps` steps with `digits` decimal digits, from the same step equations with exact coefficients.
 
-    q0, p0 and h may be fractions, mpmath numbers or strings ("0.1" means one tenth). Newton's iteration takes its matrix from double
-    precision and its residuals from multiprecision, so that each iteration gains about ten digits.
+    q0, p0 and h may be fractions, mpmath numbers or strings ("0.1" means one tenth). Newton's iteration takes its matrix
+    from double precision and its residuals from multiprecision, so that each iteration gains about ten digits.
 
     Example:
         >>> import dalembert as da

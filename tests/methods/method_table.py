@@ -9,7 +9,7 @@ import dalembert as da
 
 @dataclass(frozen=True)
 class Row:
-    """A method and the numbers of steps on the models' intervals between which its slopes are asymptotic and above round-off."""
+    """A method, and numbers of steps on the models' intervals for which its errors are asymptotic and above round-off."""
 
     method: da.OneStepMethod
     steps: tuple[int, ...]

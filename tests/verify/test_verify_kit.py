@@ -60,7 +60,7 @@ def test_the_tangent_agrees_with_differences_of_steps():
 
     def start(angle):
         a = np.array([np.sin(angle), -np.cos(angle)])
-        return da.consistent(system, q0=np.concatenate([a, a + [0.6, -0.8]]), v0=[0.1, 0.2, 0.3, -0.4])
+        return da.consistent(system, q0=np.concatenate([a, a + np.array([0.6, -0.8])]), v0=[0.1, 0.2, 0.3, -0.4])
 
     eps = 1e-5
     minus, middle, plus = start(0.4 - eps), start(0.4), start(0.4 + eps)

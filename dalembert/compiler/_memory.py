@@ -1,0 +1,59 @@
+"""Where everything lies in the block of memory on which all kernels work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slots of the memory block on which all kernels work (counted in doubles)."""
+
+    n_theta: int
+    n_state: int
+    n_stage_lam: int
+    n_x: int
+    n_weights: int
+    n_factors: int
+
+    time = 0
+    h = 1
+    increment_size = 2
+    noise = 3
+    theta = 4
+
+    @property
+    def state(self) -> int:
+        return self.theta + self.n_theta
+
+    @property
+    def compensation(self) -> int:
+        return self.state + self.n_state
+
+    @property
+    def delta(self) -> int:
+        return self.compensation + self.n_state
+
+    @property
+    def stage_lam(self) -> int:
+        return self.delta + self.n_state
+
+    @property
+    def x(self) -> int:
+        return self.stage_lam + self.n_stage_lam
+
+    @property
+    def weights(self) -> int:
+        return self.x + self.n_x
+
+    @property
+    def residual(self) -> int:
+        return self.weights + self.n_weights
+
+    @property
+    def factors(self) -> int:
+        return self.residual + self.n_x
+
+    @property
+    def work(self) -> int:
+        return self.factors + self.n_factors
