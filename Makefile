@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 run: setup
-	$(BIN)/dalembert run double_pendulum --method LobattoIIIAB --stages 3 --steps 2000000 --save-every 100 --plot out/double_pendulum.png --save out/double_pendulum.npz
+	$(BIN)/dalembert run double_pendulum --method LobattoIIIAB --stages 3 --steps 5000000 --save-every 250 --plot out/double_pendulum.png --save out/double_pendulum.npz
 
 test: setup
 	$(BIN)/python -m pytest -n auto

@@ -125,16 +125,22 @@ def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], re
     raise SingularMatrix
 
 
-def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], list[dict[int, ca.SX]], list[dict[int, ca.SX]]]:
-    """Symbolic LU: reciprocal pivots, rows of L (by earlier pivot) and rows of U (by later pivot), in pivot order."""
+Rows = list[dict[int, ca.SX]]
+
+
+def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], Rows, Rows]:
+    """Symbolic A = L D U: reciprocal pivots 1/D, rows of L (by earlier pivot) and of U (by later pivot), in pivot order.
+
+    L and U have unit diagonals, so that each level of `substitute` waits for one multiplication and addition only.
+    """
     position = {column: k for k, column in enumerate(order.columns)}
-    entries: list[dict[int, ca.SX]] = [{} for _ in range(A.shape[0])]
+    entries: Rows = [{} for _ in range(A.shape[0])]
     rows, columns = A.sparsity().get_triplet()
     for nonzero, (i, j) in enumerate(zip(rows, columns, strict=True)):
         entries[i][position[j]] = A.nz[nonzero]
     reciprocals: list[ca.SX] = []
-    lower: list[dict[int, ca.SX]] = []
-    upper: list[dict[int, ca.SX]] = []
+    lower: Rows = []
+    upper: Rows = []
     for k, i in enumerate(order.rows):
         row, factors = entries[i], {}
         while any(j < k for j in row):
@@ -146,25 +152,24 @@ def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], list[dict[int, 
         reciprocals.append(1 / row.pop(k))
         lower.append(factors)
         upper.append(row)
-    return reciprocals, lower, upper
+    unit = [{j: value * reciprocal for j, value in row.items()} for row, reciprocal in zip(upper, reciprocals, strict=True)]
+    return reciprocals, lower, unit
 
 
-def substitute(
-    reciprocals: list[ca.SX], lower: list[dict[int, ca.SX]], upper: list[dict[int, ca.SX]], order: PivotOrder, rhs: ca.SX
-) -> ca.SX:
-    """Solve A x = rhs with the factors of `eliminate`."""
+def substitute(reciprocals: list[ca.SX], lower: Rows, upper: Rows, order: PivotOrder, rhs: ca.SX) -> ca.SX:
+    """Solve A x = rhs with the factors of `eliminate`; in each sum, the term that is ready last comes last."""
     y: list[ca.SX] = []
     for k, i in enumerate(order.rows):
         value = rhs[i]
-        for j, factor in lower[k].items():
-            value = value - factor * y[j]
+        for j in sorted(lower[k]):
+            value = value - lower[k][j] * y[j]
         y.append(value)
     x: list[ca.SX] = [ca.SX(0)] * len(y)
     for k in reversed(range(len(y))):
-        value = y[k]
-        for j, entry in upper[k].items():
-            value = value - entry * x[j]
-        x[k] = value * reciprocals[k]
+        value = y[k] * reciprocals[k]
+        for j in sorted(upper[k], reverse=True):
+            value = value - upper[k][j] * x[j]
+        x[k] = value
     result: list[ca.SX] = [ca.SX(0)] * len(y)
     for k, column in enumerate(order.columns):
         result[column] = x[k]

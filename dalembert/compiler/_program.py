@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import PivotOrder, choose_pivots, eliminate, filled_pattern, substitute
+from dalembert.compiler._elimination import PivotOrder, Rows, choose_pivots, eliminate, filled_pattern, substitute
 from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
@@ -181,9 +181,6 @@ def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> tuple[ca.SX
         return reduced.increment, reduced.stage_lam
     y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
     return ca.substitute(reduced.increment, reduced.last.y, y), ca.substitute(reduced.stage_lam, reduced.last.y, y)
-
-
-Rows = list[dict[int, ca.SX]]
 
 
 def _name_factors(

@@ -62,7 +62,7 @@ SLOW, FAST = 0.3**2, 0.1**2
 FASTEST, FASTEST_GUESS = 1e-8**2, 1e-5**2  # a lucky cancellation must not pass for fast convergence
 
 # Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
-compiled = njit(cache=True, nogil=True, _nrt=False)
+compiled = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
 
 

@@ -37,7 +37,7 @@ def names() -> list[str]:
     Example:
         >>> from dalembert import experiments
         >>> experiments.names()[:2]
-        ['jay1996.figure5.5', 'jay1996.figure5.6']
+        ['jay1996.figure5.1', 'jay1996.figure5.2']
 
     """
     return list(_registered)

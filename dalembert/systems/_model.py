@@ -138,6 +138,8 @@ def vector_expression(role: str, value: Any, size: int | None = None) -> ca.SX:
         value = [value]
     try:
         array = value if isinstance(value, SymbolicArray) else np.array(value, dtype=object)
+        if any(isinstance(item, (np.ndarray, list, tuple)) for item in array.ravel()):
+            raise ValueError
     except ValueError:
         raise ModelError(f"{role} must return a flat list of numbers; got a ragged list") from None
     if array.ndim != 1 or (size is not None and len(array) != size):

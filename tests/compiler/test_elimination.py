@@ -133,6 +133,14 @@ def test_one_order_serves_all_samples():
         np.testing.assert_allclose(x, np.linalg.solve(matrix, [1.0, 2.0, 3.0]), atol=1e-13)  # a pivot 1e-9 costs nine digits
 
 
+@SOLVERS
+def test_rows_of_different_size(solve):
+    """Wilkinson's example: a pivot in the row with the huge entry costs ten digits, although it looks as large as the other."""
+    A = np.array([[1.0, 1e10], [1.0, 1.0]])
+    x, _ = solve(A, np.array([1e10, 2.0]), order_of(A))
+    np.testing.assert_allclose(x, [1 / (1 - 1e-10), (1 - 2e-10) / (1 - 1e-10)], rtol=1e-15)
+
+
 def test_sparse_matrix_stays_sparse():
     """An arrow matrix, eliminated from the wrong end, fills completely; Markowitz's rule keeps it an arrow."""
     n = 40

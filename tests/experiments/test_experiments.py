@@ -1,4 +1,4 @@
-"""The frame judges rightly, and the experiments' predicates fail on data that should fail them."""
+"""The frame judges rightly."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.experiments import Check, Experiment, jay1996
+from dalembert.experiments import Check, Experiment
 
 
 @pytest.fixture
@@ -97,91 +97,3 @@ def test_every_experiment_cites_its_paper_and_claims_one_sentence(name):
     experiment = experiments.find(name)
     assert experiment.name == name and experiment.document and experiment.item
     assert experiment.claim.endswith(".") and experiment.claim[0].isupper()
-
-
-# -- Jay (1996), figures 5.5 and 5.6 -------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def portraits():
-    return jay1996.compute_portraits(False)
-
-
-def verdict(checks):
-    return all(check.passes for check in checks)
-
-
-def test_figure_5_6_holds_and_is_drawn(tmp_path):
-    result = experiments.run("jay1996.figure5.6", out=tmp_path, formats=("png", "pdf"))
-    assert result.holds, str(result)
-    assert len(result.data["t"]) == 5001 and result.data["t"][-1] == pytest.approx(600.0)
-    assert [path.suffix for path in result.files] == [".png", ".pdf"]
-    first, _ = result.figure.axes
-    drawn = first.lines[-1].get_data()
-    assert len(drawn[0]) == 501 and drawn[0][-1] == pytest.approx(60.0)
-    np.testing.assert_allclose(drawn[1], result.data["H"][:501] + 3 * math.sqrt(0.75), atol=1e-15)
-
-
-def test_figure_5_6_fails_for_a_method_that_drifts():
-    run = da.simulate(da.problems.double_pendulum(), da.RadauIIA(stages=2, projected=True), h=0.12, steps=5000)
-    assert not verdict(jay1996.hamiltonian_holds({"t": run.t, "H": run.energy}))
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda t, H: H + 5e-10 * t,  # a drift of 3 % of the band
-        lambda t, H: H + 1e-9,  # a wrong initial value
-        lambda t, H: np.where(t == t[2500], H + 1e-4, H),  # one step outside the band
-        lambda t, H: jay1996.EXACT_ENERGY + (H - jay1996.EXACT_ENERGY) * (1 + 0.3 * t / t[-1]),  # swings that grow
-        lambda t, H: np.where(t == t[777], np.nan, H),
-    ],
-)
-def test_figure_5_6_fails_for_spoiled_data(spoil):
-    data = jay1996.compute_hamiltonian(False)
-    assert verdict(jay1996.hamiltonian_holds(data))
-    assert not verdict(jay1996.hamiltonian_holds({"t": data["t"], "H": spoil(data["t"], data["H"])}))
-
-
-@pytest.mark.slow
-def test_figure_5_6_holds_over_a_million_steps():
-    result = experiments.run("jay1996.figure5.6", full=True)
-    assert result.holds and result.data["t"][-1] == pytest.approx(120_000.0)
-
-
-def test_the_exact_motion_conserves_its_energy_and_agrees_with_a_method_of_order_ten():
-    run = da.simulate(da.problems.double_pendulum(), da.LobattoIIIAB(stages=6), h=0.05, steps=400)
-    t, exact = jay1996.exact_double_pendulum(20.0, samples=401)
-    np.testing.assert_allclose(t, run.t, atol=1e-12)
-    ours = np.array([run.q[:, 0], run.p[:, 0], run.q[:, 3], run.p[:, 3]])
-    np.testing.assert_allclose(exact, ours, atol=1e-8)
-
-
-def test_figure_5_5_holds_and_is_drawn(portraits):
-    assert verdict(jay1996.portraits_hold(portraits))
-    figure = jay1996.draw_portraits(portraits)
-    left, right = (ax.lines[-1].get_data() for ax in figure.axes)
-    np.testing.assert_array_equal(left, (portraits["x1"], portraits["p_x1"]))
-    np.testing.assert_array_equal(right, (portraits["z2"], portraits["p_z2"]))
-
-
-def test_figure_5_5_fails_for_a_method_that_drifts(portraits):
-    run = da.simulate(da.problems.double_pendulum(), da.RadauIIA(stages=2), h=0.12, steps=5000)
-    residuals = {name: np.max(np.abs(values), axis=1) for name, values in run.residuals.items()}
-    ours = {"x1": run.q[:, 0], "p_x1": run.p[:, 0], "z2": run.q[:, 3], "p_z2": run.p[:, 3], **residuals}
-    failed = [check.name for check in jay1996.portraits_hold(portraits | ours) if not check.passes]
-    assert any("farthest point" in name for name in failed) and "largest |g_dot|" in failed
-
-
-@pytest.mark.parametrize("spoil", ["short", "energetic", "off", "nan"])
-def test_figure_5_5_fails_for_spoiled_data(portraits, spoil):
-    data = dict(portraits)
-    if spoil == "short":  # covers a part of the portrait only
-        data |= {name: data[name][:300] for name in ("x1", "p_x1", "z2", "p_z2")}
-    elif spoil == "energetic":  # momenta 2 % too large
-        data["p_x1"] = 1.02 * data["p_x1"]
-    elif spoil == "off":
-        data["g"] = data["g"] + 1e-12
-    else:
-        data["z2"] = np.where(data["t"] == data["t"][5], np.nan, data["z2"])
-    assert not verdict(jay1996.portraits_hold(data))

@@ -1,0 +1,62 @@
+"""Run the benchmarks, print their tables and write docs/performance.md.
+
+python benchmarks/run.py                        all of them, a few minutes
+python benchmarks/run.py --only chain methods   some of them; their sections of the page are replaced
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+import bench_chain
+import bench_cold_start
+import bench_double_pendulum
+import bench_methods
+import bench_work_precision
+from common import ROOT, machine, note
+
+PARTS = {
+    "double_pendulum": bench_double_pendulum,
+    "chain": bench_chain,
+    "cold_start": bench_cold_start,
+    "work_precision": bench_work_precision,
+    "methods": bench_methods,
+}
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure dalembert and write docs/performance.md.")
+    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"some of {', '.join(PARTS)}")
+    chosen = parser.parse_args().only or list(PARTS)
+    sections = {} if chosen == list(PARTS) else written()
+    for name in PARTS:
+        if name in chosen:
+            note(name)
+            sections[name] = PARTS[name].run().markdown(name)
+            print(sections[name], flush=True)
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text("\n".join([header(), *(sections[name] for name in PARTS if name in sections)]))
+    note(f"written to {PAGE.relative_to(ROOT)}")
+
+
+def header() -> str:
+    return f"""# Performance
+
+`make bench` measures all of this and writes this page; the line under each title repeats one part. Times depend on the machine:
+
+{machine()}
+"""
+
+
+def written() -> dict[str, str]:
+    """The sections of the page as it stands."""
+    if not PAGE.exists():
+        return {}
+    texts = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:]
+    return {name: text.rstrip() + "\n" for text in texts for name in PARTS if f"--only {name}`" in text}
+
+
+if __name__ == "__main__":
+    main()
