@@ -60,12 +60,11 @@ def run() -> Section:
         ]
         ratio = (results[64]["us"] / 64) / (results[8]["us"] / 8)
         header = ("links", "us/step", "us/step and link", "iterations/step", "factorisations/step", "compiling, s")
-        parts.append(
-            f"### {stages} stages\n\n{table(header, rows)}\n\nA step and link cost {ratio:.2f} times as much with 64 links as with 8."
-        )
+        verdict = f"A step and link cost {ratio:.2f} times as much with 64 links as with 8."
+        parts.append(f"### {stages} stages\n\n{table(header, rows)}\n\n{verdict}")
     intro = f"""
-`da.problems.chain(links=N)`: 2N coordinates and N constraints, released from a slight arc, h = {H}, {STEPS} steps. Each row is a
-process of its own without compiled kernels; compiling is the time from the model's functions to the first step done.
+`da.problems.chain(links=N)`: 2N coordinates and N constraints, released from a slight arc, h = {H}, {STEPS} steps. Each row
+is a process of its own without compiled kernels; compiling is the time from the model's functions to the first step done.
 """
     return Section("Chains", "\n\n".join([intro.strip(), *parts]))
 

@@ -52,7 +52,8 @@ def run() -> Section:
     }.items():
         rows.append([name, f"{statistics.median(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}"])
     body = f"""
-Wall seconds from the start of a fresh Python process to its end, after one step of the double pendulum; {REPEATS} processes each.
+Wall seconds from the start of a fresh Python process to its end, after one step of the double pendulum; {REPEATS} processes
+each.
 
 {table(("what", "median, s", "least", "most"), rows)}
 """

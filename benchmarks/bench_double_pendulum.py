@@ -108,8 +108,8 @@ def measure(programs: dict[str, Path]) -> Section:
     else:
         verdict = "**No C compiler was found, so nothing is compared with C here.**"
     body = f"""
-{STEPS:,} steps of the double pendulum, 3-stage Lobatto IIIA-IIIB, h = {H}, in a warm process, every state stored. Microseconds a
-step are medians of {ROUNDS} rounds that alternate between the programs, with the least beside them. {verdict}
+{STEPS:,} steps of the double pendulum, 3-stage Lobatto IIIA-IIIB, h = {H}, in a warm process, every state stored.
+Microseconds a step are medians of {ROUNDS} rounds that alternate between the programs, with the least beside them. {verdict}
 
 {table(header, rows)}
 

@@ -92,8 +92,8 @@ def run() -> Section:
         )
     header = ("method", "problem", "h", "us/step", "iterations/step", "compiling, s")
     body = f"""
-{STEPS:,} steps of each method on its reference problem, medians of repeated runs. Each row is a process of its own without compiled
-kernels; compiling is the time from the model's functions to the first step done.
+{STEPS:,} steps of each method on its reference problem, medians of repeated runs. Each row is a process of its own without
+compiled kernels; compiling is the time from the model's functions to the first step done.
 
 {table(header, rows)}
 """

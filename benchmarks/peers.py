@@ -1,7 +1,7 @@
 """What a user might pick instead of dalembert, for the two examples of Jay (1996), each in its best formulation.
 
-Right-hand sides, residuals and their Jacobians (by complex steps, exact to round-off) are compiled by Numba; heyoka compiles its
-own expressions. A peer is a function of a tolerance that returns an object with `run()`, whose call is what is timed, and
+Right-hand sides, residuals and their Jacobians (by complex steps, exact to round-off) are compiled by Numba; heyoka compiles
+its own expressions. A peer is a function of a tolerance that returns an object with `run()`, whose call is what is timed, and
 `states(result)`, which gives (q, p) at the steps of the solver, time first.
 """
 

@@ -15,6 +15,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
 from dalembert.systems import MechanicalSystem, State, state_at
+from dalembert.systems._consistent import finite_number
 from dalembert.trajectory import Trajectory
 
 
@@ -197,7 +198,7 @@ def _check_memory(needed: int) -> None:
         return
     if needed > 0.8 * available:
         raise InputError(
-            f"storing all these states takes {needed / 1e9:.0f} GB of the machine's {available / 1e9:.0f} GB of memory: "
+            f"storing all these states takes {needed / 1e9:.3g} GB of the machine's {available / 1e9:.0f} GB of memory: "
             "store fewer of them with save_every="
         )
 
@@ -218,7 +219,7 @@ def _steps(steps: int | None, t1: float | None, t0: float, h: float) -> int:
     if steps is not None:
         return _count("steps", steps, least=0)
     assert t1 is not None
-    length = (float(t1) - t0) / h
+    length = (finite_number("t1", t1) - t0) / h
     if not np.isfinite(length) or length < 0:
         raise InputError(f"t1 must be a finite time after t0 = {t0:g}; got {t1!r}")
     whole = round(length)

@@ -39,8 +39,8 @@ def extrapolation(block: UnknownBlock) -> np.ndarray:
     return matrix[:, 1:] if block.anchored else matrix
 
 
-def predictor(reduced: ReducedStep, layout: Layout) -> Kernel:
-    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in."""
+def predictor(reduced: ReducedStep, layout: Layout, weights: tuple[ca.SX, ca.SX]) -> Kernel:
+    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it."""
     h = reduced.equations.step.h_symbol
     deltas = {name: ca.SX.sym(f"d{name}", symbols.shape[0]) for name, symbols in reduced.equations.step.state.items()}
     predicted = []
@@ -54,5 +54,8 @@ def predictor(reduced: ReducedStep, layout: Layout) -> Kernel:
             moved = deltas[block.of] / h if block.per_h else deltas[block.of]
             values = values - ca.repmat(moved.T, stages, 1)
         predicted.append(ca.vec(values.T))
-    symbols = [(h, layout.h), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta)]
-    return Kernel("predict", symbols, [(ca.vertcat(ca.SX(0, 1), *predicted), layout.x)])
+    guess = ca.vertcat(ca.SX(0, 1), *predicted)
+    weight, noise = (ca.substitute(part, reduced.x, guess) for part in weights)
+    state = reduced.equations.state
+    symbols = [(h, layout.h), (state, layout.state), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta)]
+    return Kernel("predict", symbols, [(guess, layout.x), (weight, layout.weights), (noise, layout.noise)])

@@ -20,7 +20,8 @@ class Layout:
     h = 1
     increment_size = 2
     noise = 3
-    theta = 4
+    orientation = 4
+    theta = 5
 
     @property
     def state(self) -> int:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import PivotOrder, Rows, choose_pivots, eliminate, filled_pattern, substitute
+from dalembert.compiler._elimination import (
+    PivotOrder,
+    Rows,
+    choose_pivots,
+    diagonal_order,
+    eliminate,
+    filled_pattern,
+    substitute,
+)
 from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
@@ -35,8 +43,6 @@ class Program:
     memory_size: int
     code: Code
     straight_line: bool
-    n_pivots: int
-    base_sign: float
     index: np.ndarray
     index_start: dict[str, int]
     cost_ratio: float
@@ -111,17 +117,15 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     time, h, theta, state = reduced.data
     n_x = reduced.x.shape[0]
     rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
-    constant_sign, n_filled = 1.0, 0
+    n_filled = 0
     tables: dict[str, np.ndarray] = {}
     if straight_line:
         reciprocals, lower, upper = eliminate(reduced.jacobian, order)
         reciprocals, lower, upper, stored = _name_factors(reciprocals, lower, upper)
-        constant_sign = float(np.prod([np.sign(float(r)) for r in reciprocals if r.is_constant()]))
-        n_pivots = sum(not r.is_constant() for r in reciprocals)
     else:
         tables = filled_pattern(rows, columns, order)
         stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
-        n_pivots, n_filled = n_x, len(tables["column"])
+        n_filled = len(tables["column"])
     n_factors = len(stored) + n_filled
     layout = Layout(theta.shape[0], state.shape[0], reduced.stage_lam.shape[0], n_x, len(measured), n_factors)
     symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
@@ -139,7 +143,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     else:
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
-        predictor(reduced, layout),
+        predictor(reduced, layout, _weights(reduced, measured)),
         Kernel(
             "weigh",
             symbols,
@@ -147,7 +151,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         ),
         Kernel("factor", symbols, [(values, layout.factors)]),
         iterate,
-        Kernel("finish", symbols, list(zip(_results(reduced, last_order), (layout.delta, layout.stage_lam), strict=True))),
+        _finisher(reduced, last_order, symbols, layout),
     )
     assembly, used = emit_module(kernels, layout.work)
     code = compile_module(assembly, KERNELS)
@@ -167,20 +171,23 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         memory_size=layout.work + used,
         code=code,
         straight_line=straight_line,
-        n_pivots=n_pivots,
-        base_sign=order.sign * constant_sign,
         index=np.concatenate(list(tables.values())).astype(np.int64),
         index_start=dict(zip(tables, starts.tolist(), strict=False)),
         cost_ratio=factor_cost / iteration_cost,
     )
 
 
-def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> tuple[ca.SX, ca.SX]:
-    """The increment of the state and Lambda_s, with the last unknowns solved for."""
-    if reduced.last is None or last_order is None:
-        return reduced.increment, reduced.stage_lam
-    y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
-    return ca.substitute(reduced.increment, reduced.last.y, y), ca.substitute(reduced.stage_lam, reduced.last.y, y)
+def _finisher(reduced: ReducedStep, last_order: PivotOrder | None, symbols: list, layout: Layout) -> Kernel:
+    """The increment of the state, Lambda_s and the sign of the orientation, with the last unknowns solved for."""
+    pivots, _, _ = eliminate(reduced.orientation, diagonal_order(reduced.orientation))
+    sign = ca.SX(1)
+    for pivot in pivots:
+        sign *= ca.sign(pivot)
+    results = [reduced.increment, reduced.stage_lam, sign]
+    if reduced.last is not None and last_order is not None:
+        y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
+        results = [ca.substitute(result, reduced.last.y, y) for result in results]
+    return Kernel("finish", symbols, list(zip(results, (layout.delta, layout.stage_lam, layout.orientation), strict=True)))
 
 
 def _name_factors(

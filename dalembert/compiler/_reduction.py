@@ -34,6 +34,8 @@ class ReducedStep:
     jacobian: ca.SX
     last: LastBlock | None
     """Unknowns that only the end constraints determine: found after the others, without iteration."""
+    orientation: ca.SX
+    """G(q_0) H_pp G(q_1)^T: its determinant changes sign if the constraints lose independence between q_0 and q_1."""
 
     @cached_property
     def jacobian_entries(self) -> ca.Function:
@@ -48,6 +50,15 @@ class ReducedStep:
 
     def _entries(self, matrix: ca.SX) -> ca.Function:
         return ca.Function("entries", [self.x, *self.data], [ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())])
+
+    @cached_property
+    def outcome(self) -> ca.Function:
+        """(x, data) -> the increment of the state and the orientation matrix, with the last unknowns solved for."""
+        if self.last is None:
+            return ca.Function("outcome", [self.x, *self.data], [self.increment, self.orientation])
+        y = ca.solve(self.last.matrix, self.last.rhs)
+        results = [ca.substitute(part, self.last.y, y) for part in (self.increment, self.orientation)]
+        return ca.Function("outcome", [self.x, *self.data], results)
 
     @property
     def polish(self) -> int:
@@ -93,7 +104,17 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
     stage_lam = _substitute(equations.stage_lam, left, right)
-    return ReducedStep(equations, blocks, x, residual, increment, stage_lam, ca.jacobian(residual, x), last)
+    jacobian, orientation = ca.jacobian(residual, x), _orientation(equations, increment)
+    return ReducedStep(equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation)
+
+
+def _orientation(equations: StepEquations, increment: ca.SX) -> ca.SX:
+    step = equations.step
+    system, t, h, theta = step.definition, step.time_symbol, step.h_symbol, step.theta
+    q0, p0 = step.state["q"], step.state["p"]
+    q1 = q0 + increment[: system.dim]
+    G0, G1 = ca.sparsify(system.function("G")(t, q0, theta)), ca.sparsify(system.function("G")(t + h, q1, theta))
+    return G0 @ ca.sparsify(system.function("H_pp")(t, q0, p0, theta)) @ G1.T
 
 
 def _split_off_last(

@@ -12,7 +12,6 @@ from numba import njit
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import (
     AGE,
-    BASE_SIGN,
     COLUMN,
     COLUMNS,
     COST_RATIO,
@@ -25,7 +24,6 @@ from dalembert.engine._layout import (
     KNOWN_AGES,
     MODE,
     N_ENTRIES,
-    N_PIVOTS,
     N_STATE,
     N_X,
     PERIOD_COST,
@@ -52,7 +50,7 @@ DONE, UNSOLVED = 0, 1
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
 MAX_ITERATIONS = 40
 MAX_REFRESHES = 8
-NOISE_SLOT = 3
+NOISE_SLOT, ORIENTATION_SLOT = 3, 4
 
 # Squared, like all sizes and rates in `solve`.
 ROUND_OFF = (0.1 * 2.220446049250313e-16) ** 2
@@ -109,22 +107,13 @@ def substitute(memory, layout, index, work):
 
 
 @compiled
-def factorize(kernels, layout, index, memory, counts, numbers, work):
-    """Renew the factors at the current unknowns; False if they are useless or the constraints changed orientation."""
+def factorize(kernels, layout, index, memory, counts, work):
+    """Renew the factors at the current unknowns."""
     call_kernel(kernels[2], memory)
-    counts[FACTORIZATIONS] += 1
-    counts[AGE] = 0
-    sign = numbers[BASE_SIGN]
     if not layout[STRAIGHT_LINE]:
         eliminate(memory, layout, index, work)
-    for k in range(layout[N_PIVOTS]):
-        pivot = memory[layout[FACTORS] + k] if layout[STRAIGHT_LINE] else memory[layout[FILLED] + index[layout[DIAGONAL] + k]]
-        sign = -sign if pivot < 0.0 else sign
-        if not np.isfinite(pivot):
-            return False
-    if counts[SIGN] == 0:
-        counts[SIGN] = 1 if sign > 0.0 else -1
-    return sign * counts[SIGN] > 0.0
+    counts[FACTORIZATIONS] += 1
+    counts[AGE] = 0
 
 
 @compiled
@@ -170,8 +159,9 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
                 newton_increment(kernels, layout, index, memory, work)
             return iteration
         if ratio > SLOW and iteration > 1:
-            if refreshed == MAX_REFRESHES or not factorize(kernels, layout, index, memory, counts, numbers, work):
+            if refreshed == MAX_REFRESHES:
                 return -1
+            factorize(kernels, layout, index, memory, counts, work)
             refreshed += 1
         previous = size
         if iteration == 1 and size > 1.0:  # the guess was far too small to measure increments by, as in a start from rest
@@ -204,18 +194,17 @@ def keep_factors(iterations, counts, numbers, known):
 def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
     """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
     x, size = layout[X], layout[N_X]
-    call_kernel(kernels[1], memory)
     for k in range(size):
         guess[k] = memory[x + k]
-    if counts[AGE] < 0 and not factorize(kernels, layout, index, memory, counts, numbers, work):
-        return False
-    reused = counts[AGE] > 0
+    reused = counts[AGE] >= 0
+    if not reused:
+        factorize(kernels, layout, index, memory, counts, work)
     iterations = solve(kernels, layout, index, memory, counts, numbers, work)
     if iterations < 0 and reused:
         for k in range(size):
             memory[x + k] = guess[k]
-        if factorize(kernels, layout, index, memory, counts, numbers, work):
-            iterations = solve(kernels, layout, index, memory, counts, numbers, work)
+        factorize(kernels, layout, index, memory, counts, work)
+        iterations = solve(kernels, layout, index, memory, counts, numbers, work)
     if iterations < 0:
         return False
     if not keep_factors(iterations, counts, numbers, known):
@@ -224,22 +213,34 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
 
 
 @compiled
+def finish_step(kernels, layout, memory, counts):
+    """The increment of the state; False if it is not finite, or if the constraints lost independence on the way."""
+    call_kernel(kernels[4], memory)
+    total = 0.0
+    for k in range(layout[N_STATE]):
+        total += memory[layout[DELTA] + k]
+    return np.isfinite(total) and memory[ORIENTATION_SLOT] * counts[SIGN] > 0.0
+
+
+@compiled
 def advance(kernels, layout, index, memory, counts, numbers, known, guess, work, store, last_step, save_every, t0, h):
-    """Run steps until `last_step`; UNSOLVED stops before the step that could not be solved, its guess in memory."""
+    """Run steps until `last_step`; UNSOLVED stops before the step that could not be made, its guess in memory."""
     state, n_state, delta, x, n_x = layout[STATE], layout[N_STATE], layout[DELTA], layout[X], layout[N_X]
+    until_saved = save_every - counts[STEPS_DONE] % save_every
     while counts[STEPS_DONE] < last_step:
         step = counts[STEPS_DONE]
         memory[0] = t0 + step * h
-        if n_x and counts[MODE] != SOLVED:
-            if counts[MODE] == PREDICT:
-                call_kernel(kernels[0], memory)
-            if not solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+        if counts[MODE] == SOLVED:  # by the rescue, which has looked at the result
+            call_kernel(kernels[4], memory)
+        else:
+            call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
+            solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
+            if not (solved and finish_step(kernels, layout, memory, counts)):
                 for k in range(n_x):
                     memory[x + k] = guess[k]
                 counts[AGE] = -1
                 return UNSOLVED
         counts[MODE] = PREDICT
-        call_kernel(kernels[4], memory)
         for k in range(n_state):  # compensated summation: what rounding takes away is given back in the next step
             old = memory[state + k]
             change = memory[delta + k] + memory[state + n_state + k]
@@ -248,7 +249,9 @@ def advance(kernels, layout, index, memory, counts, numbers, known, guess, work,
             memory[state + n_state + k] = (old - (new - change_seen)) + (change - change_seen)
             memory[state + k] = new
         counts[STEPS_DONE] = step + 1
-        if (step + 1) % save_every == 0:
+        until_saved -= 1
+        if until_saved == 0:
+            until_saved = save_every
             for k in range(n_state):
                 store[counts[SAVED], k] = memory[state + k]
             for k in range(store.shape[1] - n_state):

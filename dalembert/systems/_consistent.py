@@ -46,7 +46,7 @@ def state_at(
 ) -> State:
     """The state of given initial values, refused in one sentence when they are malformed or inconsistent."""
     theta = system.parameters.vector(params) if theta is None else theta
-    t0 = _finite_number("t0", t0)
+    t0 = finite_number("t0", t0)
     q = _vector(system, "q0", q0)
     p = _momentum(system, t0, q, v0, p0, theta)
     if check:
@@ -79,7 +79,7 @@ def consistent(
 
     """
     theta = system.parameters.vector(params)
-    t0 = _finite_number("t0", t0)
+    t0 = finite_number("t0", t0)
     guess = _vector(system, "q0", q0)
     p = _momentum(system, t0, guess, v0, p0, theta)
     _check_model(system, t0, guess, p, theta)
@@ -95,7 +95,7 @@ def _complete(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, 
     return State(t, q, system.evaluate("H_p", t, q, p, theta=theta), p, system.multipliers(t, q, p, theta), residuals, theta)
 
 
-def _finite_number(name: str, value: Any) -> float:
+def finite_number(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -113,11 +113,11 @@ def _vector(system: MechanicalSystem, name: str, value: Any) -> np.ndarray:
     if array.shape != (system.dim,):
         raise InputError(f"{name} must have shape ({system.dim},), one number for each coordinate; got shape {array.shape}")
     if not np.all(np.isfinite(array)):
-        raise InputError(f"{name} must be finite; got {_short(array)}")
+        raise InputError(f"{name} must be finite; got {short(array)}")
     return array
 
 
-def _short(array: np.ndarray) -> str:
+def short(array: np.ndarray) -> str:
     return np.array2string(array, max_line_width=10_000, threshold=12, precision=6)
 
 
@@ -149,7 +149,7 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
 def _check_model(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
     if "L_vv" in system.function_names and not well_conditioned(system.evaluate("L_vv", t, q, theta=theta)):
         raise ModelError(
-            f"the mass matrix L_vv is singular or not finite at the initial values q = {_short(q)}: every velocity must enter "
+            f"the mass matrix L_vv is singular or not finite at the initial values q = {short(q)}: every velocity must enter "
             "the Lagrangian quadratically, as in m * v[i]**2 / 2 with m > 0"
         )
     described = {
@@ -165,8 +165,8 @@ def _check_model(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarra
         value = system.evaluate(name, *arguments, theta=theta)
         if not np.all(np.isfinite(value)):
             raise InputError(
-                f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values q = {_short(q)}, "
-                f"p = {_short(p)}: "
+                f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values q = {short(q)}, "
+                f"p = {short(p)}: "
                 "check the model's formulas and parameters there"
             )
 
