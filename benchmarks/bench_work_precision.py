@@ -52,9 +52,8 @@ def run() -> Section:
             position = np.abs(result.q - reference.q).max()
             iterations = result.stats["newton_iterations"] / result.stats["steps"]
             found.append((ms, position, f"{stages} stages, h = {h}"))
-            rows.append(
-                [stages, h, f"{ms:.2f}", f"{1e3 * ms * h / T1:.2f}", f"{iterations:.1f}", f"{energy:.1e}", f"{position:.1e}"]
-            )
+            us = 1e3 * ms * h / T1
+            rows.append([stages, h, f"{ms:.2f}", f"{us:.2f}", f"{iterations:.1f}", f"{energy:.1e}", f"{position:.1e}"])
     header = ("stages", "h", "ms", "us/step", "iterations/step", "energy error", "position error")
     cheapest = []
     for target in TARGETS:
@@ -62,10 +61,10 @@ def run() -> Section:
         ms, _, name = min(reached, default=(np.nan, np.nan, "none of these runs"))
         cheapest.append([f"{target:.0e}", name, f"{ms:.2f}"])
     body = f"""
-The double pendulum from its default start, a regular orbit, to t = {T1:g} in a warm process. Errors are the largest over the run:
-of the energy, and of any coordinate against {REFERENCE[0]} with h = {REFERENCE[1]}. That reference differs by {check:.0e} from
-{CHECK[0]} with h = {CHECK[1]}, and by {angles:.0e} from the equations in angles, solved by SciPy's DOP853 with rtol = 3e-14; position
-errors below these are not errors of the row's method.
+The double pendulum from its default start, a regular orbit, to t = {T1:g} in a warm process. Errors are the largest over the
+run: of the energy, and of any coordinate against {REFERENCE[0]} with h = {REFERENCE[1]}. That reference differs by {check:.0e}
+from {CHECK[0]} with h = {CHECK[1]}, and by {angles:.0e} from the equations in angles, solved by SciPy's DOP853 with
+rtol = 3e-14; position errors below these are not errors of the row's method.
 
 {table(header, rows)}
 

@@ -26,6 +26,7 @@
 #define MAX_ITERATIONS 40
 #define EPSILON 2.220446049250313e-16
 #define ROUND_OFF (0.1 * EPSILON * 0.1 * EPSILON)
+#define NOISE (180.0 * EPSILON * 180.0 * EPSILON)
 #define STAGNATION 1e-20
 #define SMALL 1e-26
 #define FAST 1e-2
@@ -203,7 +204,7 @@ static long integrate(long steps, double h, parameters c, const double *start, d
 
             // The next increment is expected to be `rate` times this one; stop if it is lost in round-off
             const double size = per_size * (dot(dV2, dV2) + dot(dV3, dV3)), ratio = size / previous;
-            const double noise = 1e8 * EPSILON * EPSILON * scale * per_size;
+            const double noise = NOISE * scale * per_size;
             if (count == 1) rate = least(1.0, most(100.0 * last_rate, FASTEST_GUESS));
             else if (ratio > 0.0 && (count == 2 || size > most(SMALL, noise))) rate = most(ratio, FASTEST);
             const int stalled = ratio >= 0.25 && (size <= noise || (size <= STAGNATION && rate <= FAST));

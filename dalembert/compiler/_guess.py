@@ -30,7 +30,7 @@ def first_guess(reduced: ReducedStep, system: MechanicalSystem, state: State, h:
 
 def extrapolation(block: UnknownBlock) -> np.ndarray:
     """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve)."""
-    nodes = np.concatenate([[0.0], block.nodes]) if block.anchored else np.asarray(block.nodes, dtype=float)
+    nodes = np.concatenate([[0.0] * block.anchored, block.nodes, [1.0] * block.ends])
     targets = 1.0 + np.asarray(block.nodes, dtype=float)
     distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
     matrix = np.zeros((len(targets), len(nodes)))
@@ -43,19 +43,24 @@ def predictor(reduced: ReducedStep, layout: Layout, weights: tuple[ca.SX, ca.SX]
     """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it."""
     h = reduced.equations.step.h_symbol
     deltas = {name: ca.SX.sym(f"d{name}", symbols.shape[0]) for name, symbols in reduced.equations.step.state.items()}
+    stage_lam = ca.SX.sym("stage_lam", reduced.stage_lam.shape[0])
     predicted = []
     for block in reduced.blocks:
         if block.kind == "carried":
             predicted.append(block.symbols)
             continue
         stages = len(block.nodes)
-        values = ca.mtimes(ca.SX(extrapolation(block)), ca.reshape(block.symbols, block.size, stages).T)
+        known = ca.reshape(block.symbols, block.size, stages).T
         if block.kind == "increment":
-            moved = deltas[block.of] / h if block.per_h else deltas[block.of]
-            values = values - ca.repmat(moved.T, stages, 1)
-        predicted.append(ca.vec(values.T))
+            at_end = moved = deltas[block.of] / h if block.per_h else deltas[block.of]
+        else:
+            at_end, moved = h * stage_lam, ca.SX.zeros(block.size, 1)
+        known = ca.vertcat(known, at_end.T) if block.ends else known
+        values = ca.mtimes(ca.SX(extrapolation(block)), known)
+        predicted.append(ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     weight, noise = (ca.substitute(part, reduced.x, guess) for part in weights)
     state = reduced.equations.state
-    symbols = [(h, layout.h), (state, layout.state), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta)]
+    symbols = [(h, layout.h), (state, layout.state), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta),
+               (stage_lam, layout.stage_lam)]  # fmt: skip
     return Kernel("predict", symbols, [(guess, layout.x), (weight, layout.weights), (noise, layout.noise)])

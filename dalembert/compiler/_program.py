@@ -67,43 +67,57 @@ def reduced_step(system: MechanicalSystem, method: OneStepMethod) -> ReducedStep
 
 
 def build_program(
-    system: MechanicalSystem, method: OneStepMethod, state: State, h: float, guess: np.ndarray | None = None
+    system: MechanicalSystem, method: OneStepMethod, state: State, h: float, near: np.ndarray | None = None
 ) -> Program:
-    """Compile the step equations, with a pivot order chosen around `state`."""
+    """Compile the step equations; with the unknowns `near`, the pivot order is chosen for just these and this state."""
     reduced = reduced_step(system, method)
-    guess = first_guess(reduced, system, state, h) if guess is None else guess
-    order = _pivot_order(reduced.jacobian, reduced.jacobian_entries, state, h, guess)
-    last_order = None if reduced.last is None else _pivot_order(reduced.last.matrix, reduced.last_entries, state, h, guess)
+    guess = first_guess(reduced, system, state, h) if near is None else near
+
+    def order_of(matrix: ca.SX, entries: ca.Function) -> PivotOrder:
+        samples = [] if near is not None else _random_samples(entries, state, h, guess)
+        if len(samples) < 3:  # asked for, or the model is defined in a small region only
+            samples = [*samples, *_samples_around(entries, state, h, guess)]
+        rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
+        values = np.array(samples).T if samples else np.ones((len(rows), 1))
+        return choose_pivots(rows, columns, values, matrix.shape[0])
+
+    order = order_of(reduced.jacobian, reduced.jacobian_entries)
+    last_order = None if reduced.last is None else order_of(reduced.last.matrix, reduced.last_entries)
     key = (system.fingerprint, method, order, last_order)
     if key not in _programs:
         _programs[key] = _compile(reduced, order, last_order)
     return _programs[key]
 
 
-def _pivot_order(matrix: ca.SX, entries: ca.Function, state: State, h: float, guess: np.ndarray) -> PivotOrder:
-    n = len(guess)
-    rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-    packed = np.concatenate([state.q, state.p])
-    # Random states of about the start's size, rather than the start itself: neighbouring starts and step sizes then share
-    # one order, and so one compiled program.
+def _random_samples(entries: ca.Function, state: State, h: float, guess: np.ndarray) -> list[np.ndarray]:
+    """The matrix at random states of about the start's size, with all parameters one.
+
+    Not at the start itself: other parameters, neighbouring starts and step sizes then share one order, and so one program.
+    """
     random = np.random.default_rng(1788)
+    packed = np.concatenate([state.q, state.p])
     state_size, guess_size = _rounded_size(packed), _rounded_size(guess)
     coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
     samples = []
     for _ in range(9):
-        point, around = guess_size * random.standard_normal(n), state_size * random.standard_normal(len(packed))
-        values = np.asarray(entries(point, state.t, coarse_h, state.theta, around), dtype=float).ravel()
-        if np.all(np.isfinite(values)):
-            samples.append(values)
-    if len(samples) < 3:  # the model is defined in a small region only: look around the start
-        for spread in (0.0, 1e-3, 1e-2):
-            point, around = (x + spread * np.abs(x) * random.standard_normal(len(x)) for x in (guess, packed))
-            values = np.asarray(entries(point, state.t, h, state.theta, around), dtype=float).ravel()
-            if np.all(np.isfinite(values)):
-                samples.append(values)
-    if not samples:
-        samples = [np.ones(len(rows))]
-    return choose_pivots(rows, columns, np.array(samples).T, matrix.shape[0])
+        point, around = guess_size * random.standard_normal(len(guess)), state_size * random.standard_normal(len(packed))
+        samples.append(entries(point, state.t, coarse_h, np.ones(len(state.theta)), around))
+    return _finite(samples)
+
+
+def _samples_around(entries: ca.Function, state: State, h: float, guess: np.ndarray) -> list[np.ndarray]:
+    random = np.random.default_rng(1788)
+    packed = np.concatenate([state.q, state.p])
+    samples = []
+    for spread in (0.0, 1e-3, 1e-2):
+        point, around = (x + spread * np.abs(x) * random.standard_normal(len(x)) for x in (guess, packed))
+        samples.append(entries(point, state.t, h, state.theta, around))
+    return _finite(samples)
+
+
+def _finite(samples: list) -> list[np.ndarray]:
+    arrays = [np.asarray(sample, dtype=float).ravel() for sample in samples]
+    return [values for values in arrays if np.all(np.isfinite(values))]
 
 
 def _rounded_size(x: np.ndarray) -> float:
@@ -179,15 +193,21 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
 
 def _finisher(reduced: ReducedStep, last_order: PivotOrder | None, symbols: list, layout: Layout) -> Kernel:
     """The increment of the state, Lambda_s and the sign of the orientation, with the last unknowns solved for."""
-    pivots, _, _ = eliminate(reduced.orientation, diagonal_order(reduced.orientation))
-    sign = ca.SX(1)
-    for pivot in pivots:
-        sign *= ca.sign(pivot)
-    results = [reduced.increment, reduced.stage_lam, sign]
+    results = [reduced.increment, reduced.stage_lam, _sign_of_determinant(reduced.orientation)]
     if reduced.last is not None and last_order is not None:
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]
     return Kernel("finish", symbols, list(zip(results, (layout.delta, layout.stage_lam, layout.orientation), strict=True)))
+
+
+def _sign_of_determinant(matrix: ca.SX) -> ca.SX:
+    """A number with the sign of det(matrix), for a matrix that is close to positive definite."""
+    if matrix.shape[0] <= 3:
+        return ca.det(ca.densify(matrix)) if matrix.shape[0] else ca.SX(1)
+    sign = ca.SX(1)
+    for pivot in eliminate(matrix, diagonal_order(matrix))[0]:
+        sign *= ca.sign(pivot)
+    return sign
 
 
 def _name_factors(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._last_stage import explicit_last_stage, same
 from dalembert.methods import StepEquations
-from dalembert.methods._step import UnknownBlock
+from dalembert.methods._step import Equation, UnknownBlock
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +85,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     right: list[ca.SX] = []
     open_equations = list(step.equations)
     for equation in step.equations:
-        block = next(
-            (b for b in remaining[1:] if b.symbols.shape == equation.left.shape and _same(b.symbols, equation.left)), None
-        )
+        block = next((b for b in remaining[1:] if same(b.symbols, equation.left)), None)
         if block is None or block.symbols.shape[0] == 0:
             continue
         value = _substitute(equation.right, left, right)
@@ -96,6 +95,16 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         left, right = [*left, block.symbols], [*right, value]
         remaining.remove(block)
         open_equations.remove(equation)
+    stage = explicit_last_stage(step, open_equations, left, right)
+    if stage is not None:
+        first, value = remaining[0], stage
+        own = next(e for e in open_equations if same(e.left, first.symbols))
+        kept = first.symbols.shape[0] - first.size
+        symbols = first.symbols[kept:]
+        right = [_substitute(r, [symbols], [value]) for r in right]
+        left, right = [*left, symbols], [*right, value]
+        open_equations[open_equations.index(own)] = Equation(own.left[:kept], own.right[:kept])
+        remaining[0] = replace(first.without_last_stages(1), ends=bool(first.nodes[-1] == 1.0))
     blocks = tuple(b for b in remaining if b.symbols.shape[0])
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.end_constraints]
@@ -104,6 +113,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
     stage_lam = _substitute(equations.stage_lam, left, right)
+    if last is not None and stage_lam.shape == last.y.shape and blocks[-1].kind == "impulse":
+        blocks = (*blocks[:-1], replace(blocks[-1], ends=True))
     jacobian, orientation = ca.jacobian(residual, x), _orientation(equations, increment)
     return ReducedStep(equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation)
 
@@ -136,10 +147,6 @@ def _split_off_last(
     shortened = blocks[-1].without_last_stages(n_end // blocks[-1].size)
     rhs = -ca.substitute(end, y, ca.SX.zeros(n_end, 1))
     return tuple(b for b in (*blocks[:-1], shortened) if b.symbols.shape[0]), kept, rest, LastBlock(y, matrix, rhs)
-
-
-def _same(a: ca.SX, b: ca.SX) -> bool:
-    return bool(ca.is_equal(a, b, 1))
 
 
 def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:

@@ -195,14 +195,14 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
     """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
     x, size = layout[X], layout[N_X]
     for k in range(size):
-        guess[k] = memory[x + k]
+        guess[k] = memory[at(x + k)]
     reused = counts[AGE] >= 0
     if not reused:
         factorize(kernels, layout, index, memory, counts, work)
     iterations = solve(kernels, layout, index, memory, counts, numbers, work)
     if iterations < 0 and reused:
         for k in range(size):
-            memory[x + k] = guess[k]
+            memory[at(x + k)] = guess[k]
         factorize(kernels, layout, index, memory, counts, work)
         iterations = solve(kernels, layout, index, memory, counts, numbers, work)
     if iterations < 0:
@@ -218,7 +218,7 @@ def finish_step(kernels, layout, memory, counts):
     call_kernel(kernels[4], memory)
     total = 0.0
     for k in range(layout[N_STATE]):
-        total += memory[layout[DELTA] + k]
+        total += memory[at(layout[DELTA] + k)]
     return np.isfinite(total) and memory[ORIENTATION_SLOT] * counts[SIGN] > 0.0
 
 
@@ -237,23 +237,23 @@ def advance(kernels, layout, index, memory, counts, numbers, known, guess, work,
             solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
             if not (solved and finish_step(kernels, layout, memory, counts)):
                 for k in range(n_x):
-                    memory[x + k] = guess[k]
+                    memory[at(x + k)] = guess[k]
                 counts[AGE] = -1
                 return UNSOLVED
         counts[MODE] = PREDICT
         for k in range(n_state):  # compensated summation: what rounding takes away is given back in the next step
-            old = memory[state + k]
-            change = memory[delta + k] + memory[state + n_state + k]
+            old = memory[at(state + k)]
+            change = memory[at(delta + k)] + memory[at(state + n_state + k)]
             new = old + change
             change_seen = new - old
-            memory[state + n_state + k] = (old - (new - change_seen)) + (change - change_seen)
-            memory[state + k] = new
+            memory[at(state + n_state + k)] = (old - (new - change_seen)) + (change - change_seen)
+            memory[at(state + k)] = new
         counts[STEPS_DONE] = step + 1
         until_saved -= 1
         if until_saved == 0:
             until_saved = save_every
             for k in range(n_state):
-                store[counts[SAVED], k] = memory[state + k]
+                store[counts[SAVED], k] = memory[at(state + k)]
             for k in range(store.shape[1] - n_state):
                 store[counts[SAVED], n_state + k] = memory[layout[STAGE_LAM] + k]
             counts[SAVED] += 1

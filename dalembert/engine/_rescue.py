@@ -66,7 +66,7 @@ def _repivot(run: Run, x: np.ndarray) -> None:
     q, p = np.split(run.state, 2)
     here = State(run.time, q, np.zeros(len(q)), p, np.zeros(0), {}, run.start.theta)
     try:
-        program = build_program(run.system, run.method, here, run.h, guess=x)
+        program = build_program(run.system, run.method, here, run.h, near=x)
     except SingularMatrix:
         return
     if program.order != run.program.order:

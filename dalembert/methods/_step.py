@@ -36,6 +36,8 @@ class UnknownBlock:
     symbols: ca.SX
     per_h: bool = False
     anchored: bool = False
+    ends: bool = False
+    """The sampled curve's value at the end of the step is known besides: the final state, or Lambda_s."""
 
     def without_last_stages(self, count: int) -> UnknownBlock:
         """The block without its last stages."""
@@ -46,10 +48,15 @@ class UnknownBlock:
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """left = right. If left is a whole block of unknowns, the equation may serve to eliminate it."""
+    """left = right. If left is a whole block of unknowns, the equation may serve to eliminate it.
+
+    Where right combines stage values, right_i = sum_j weights_ij terms_j, both are kept.
+    """
 
     left: ca.SX
     right: ca.SX
+    weights: np.ndarray | None = None
+    terms: tuple[ca.SX, ...] = ()
 
     @property
     def residual(self) -> ca.SX:
@@ -148,6 +155,13 @@ class Step:
         """Demand left = right, component by component."""
         left_column = as_column(left)
         self.equations.append(Equation(left_column, as_column(np.broadcast_to(right, np.shape(left)))))
+
+    def combination(self, left: Any, weights: Any, terms: Any) -> None:
+        """Demand left_i = sum_j weights_ij terms_j, the form of every Runge-Kutta stage."""
+        self.equation(left, weights @ terms)
+        if np.asarray(weights).dtype != object:
+            columns = tuple(as_column(term) for term in terms)
+            self.equations[-1] = replace(self.equations[-1], weights=np.asarray(weights, dtype=float), terms=columns)
 
     def at_end(self, constraint: Any) -> None:
         """Demand that an expression of the step's new state vanishes."""

@@ -73,8 +73,8 @@ class PartitionedEquations(OneStepMethod):
         k = system.H_p(T, Q, P)                                                                             # (3.3b)
         hl = h * (system.force(T_hat, Q, P) - system.H_q(T_hat, Q, P)) + system.reaction(T, Q, L)
 
-        step.equation(V, A[known:] @ k)                                                                     # (3.3c)
-        step.equation(W, A_hat @ hl)                        # a^_is = 0, so Lambda_s acts on p_1 only         (3.10)
+        step.combination(V, A[known:], k)                   # V_i = sum_j a_ij k_j                            (3.3c)
+        step.combination(W, A_hat, hl)                      # a^_is = 0, so Lambda_s acts on p_1 only         (3.10)
         step.equation(system.g(T[known:], Q[known:]) / h, 0)
 
         dq, dp = h * (b @ k), b_hat @ hl
@@ -184,8 +184,8 @@ class RungeKuttaEquations(OneStepMethod):
         k = system.H_p(T, Q, P)                                                                             # (3.3b)
         hl = h * (system.force(T, Q, P) - system.H_q(T, Q, P)) + system.reaction(T, Q, L)
 
-        step.equation(V, A @ k)                                                                             # (3.3c)
-        step.equation(W, A @ hl)
+        step.combination(V, A, k)                           # V_i = sum_j a_ij k_j                            (3.3c)
+        step.combination(W, A, hl)
         step.equation(system.g(T, Q) / h, 0)
 
         dq, dp = h * (b @ k), b @ hl                                                                        # (3.3a)

@@ -64,8 +64,8 @@ class UnderlyingODE(OneStepMethod):
         T, Q, P = t0 + c * h, q0 + h * V, p0 + W
         k = system.H_p(T, Q, P)
         hl = h * (system.force(T, Q, P) - system.H_q(T, Q, P)) + system.reaction(T, Q, L)
-        step.equation(V, A @ k)
-        step.equation(W, A @ hl)
+        step.combination(V, A, k)
+        step.combination(W, A, hl)
         K, rhs = system.multiplier_matrix(T, Q, P), system.multiplier_rhs(T, Q, P)
         step.equation(np.stack([K[i] @ L[i] for i in range(len(c))]), h * rhs)                              # (3.1f)
 

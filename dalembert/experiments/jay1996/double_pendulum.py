@@ -245,7 +245,7 @@ def gauss_diverges(data: Data) -> tuple[Check, ...]:
         checks.append(
             Check(f"{name}: largest change of that time when h is halved", float(np.max(np.abs(np.diff(times)))), "<=", 0.3)
         )
-        checks.append(Check(f"{name}: largest |g| at h = {data['h'][0]:g}", float(np.max(data[f"{name}_g0"])), ">=", 0.1))
+        checks.append(Check(f"{name}: largest |g| at h = {data['h'][0]:g}", float(np.max(data[f"{name}_g0"])), ">=", 5e-4))
     return tuple(checks)
 
 

@@ -1,0 +1,97 @@
+"""An explicit last stage: the combination of stage equations from which the forces of all inner stages drop out.
+
+If the velocity is affine in the momentum, k_j = k0_j + B W_j with B independent of the stage, and W = A^ hl has been
+substituted, the equations V = A k read V = A k0 + (A A^) B hl. In Lobatto IIIA-IIIB methods the forces hl_l of the inner
+stages l = 2..s-1 enter these s-1 equations with s-2 columns of A A^: one combination c of the equations is free of them, and
+it gives V_s in terms of the other stages, of k0 and of hl_1, which depends on no V. With s = 3: V_3 = 8 V_2 + ...
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import casadi as ca
+import numpy as np
+
+from dalembert.methods._step import Equation, Step
+
+LARGEST = 10.0
+"""Combinations with larger coefficients would cost digits by cancellation."""
+
+
+def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> ca.SX | None:
+    """V_s in terms of the other unknowns, or None; `left`, `right` are the substitutions made so far."""
+    if not step.unknowns:
+        return None
+    first = step.unknowns[0]
+    own = next((e for e in open_equations if e.weights is not None and same(e.left, first.symbols)), None)
+    momenta = next((b for b in step.unknowns[1:] if b.of == "p"), None)
+    if own is None or own.weights is None or momenta is None or len(first.nodes) < 2:
+        return None
+    forces = next((e for e in step.equations if e.weights is not None and same(e.left, momenta.symbols)), None)
+    if forces is None or forces.weights is None or not any(same(symbols, momenta.symbols) for symbols in left):
+        return None
+    affine = _affine_velocity(own.terms, momenta.symbols, momenta.size, first.symbols)
+    if affine is None:
+        return None
+    k0, B = affine
+    substituted = [ca.substitute(term, ca.vertcat(*left), ca.vertcat(*right)) for term in forces.terms]
+    A, A_hat = own.weights, forces.weights
+    acting = [j for j in range(len(substituted)) if np.any(A_hat[:, j])]
+    inner = [j for j in acting if ca.depends_on(substituted[j], first.symbols)]
+    c = _combination(A, A_hat, inner)
+    if c is None:
+        return None
+    n, stages = first.size, len(first.nodes)
+    value = ca.SX.zeros(n, 1)
+    for i in range(stages - 1):
+        value -= float(c[i]) * first.symbols[i * n : (i + 1) * n]
+    for j, term in enumerate(k0):
+        value += float(sum(c[i] * Fraction(A[i, j]) for i in range(stages))) * term
+    for j in sorted(set(acting) - set(inner)):
+        value += float(sum(c[i] * _product(A, A_hat, i, j) for i in range(stages))) * (B @ substituted[j])
+    return value
+
+
+def same(a: ca.SX, b: ca.SX) -> bool:
+    """Whether two columns are the same symbols."""
+    return a.shape == b.shape and bool(ca.is_equal(a, b, 1))
+
+
+def _affine_velocity(terms: tuple[ca.SX, ...], W: ca.SX, n: int, V: ca.SX) -> tuple[list[ca.SX], ca.SX] | None:
+    """k0_j and B if k_j = k0_j + B W_j for every stage, with k0 and B free of unknowns."""
+    k0, B = [], None
+    for j, term in enumerate(terms):
+        derivative = ca.jacobian(term, W)
+        own = derivative[:, j * n : (j + 1) * n]
+        if ca.depends_on(derivative, ca.vertcat(V, W)) or ca.depends_on(term, V) or own.nnz() != derivative.nnz():
+            return None
+        if B is not None and not ca.is_equal(ca.densify(B), ca.densify(own), 20):
+            return None
+        B = own
+        k0.append(ca.substitute(term, W, ca.SX.zeros(*W.shape)))
+    return None if B is None else (k0, B)
+
+
+def _product(A: np.ndarray, A_hat: np.ndarray, i: int, j: int) -> Fraction:
+    """(A A^)_ij of the coefficients as they are rounded."""
+    return sum((Fraction(A[i, m]) * Fraction(A_hat[m, j]) for m in range(A.shape[1])), Fraction(0))
+
+
+def _combination(A: np.ndarray, A_hat: np.ndarray, inner: list[int]) -> list[Fraction] | None:
+    """c with c_s = 1 and sum_i c_i (A A^)_ij = 0 for the inner stages j, in exact arithmetic; None if there is none."""
+    stages = len(A)
+    if len(inner) != stages - 1:
+        return None
+    rows = [[_product(A, A_hat, i, j) for i in range(stages - 1)] + [-_product(A, A_hat, stages - 1, j)] for j in inner]
+    for k in range(stages - 1):
+        pivot = max(range(k, stages - 1), key=lambda r: abs(rows[r][k]))
+        if rows[pivot][k] == 0:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for r in range(stages - 1):
+            if r != k:
+                rows[r] = [a - rows[r][k] * b for a, b in zip(rows[r], rows[k], strict=True)]
+    c = [row[-1] for row in rows]
+    return [*c, Fraction(1)] if max(map(abs, c)) <= LARGEST else None
