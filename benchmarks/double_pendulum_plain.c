@@ -6,15 +6,14 @@
 //
 // q = (x1, z1, x2, z2),   H = p.p/(2m) + g (m1 z1 + m2 z2),   0 = |a| - l1 = |b - a| - l2 with a = (x1, z1), b = (x2, z2)
 //
-// Unknowns: V_i = (Q_i - q)/h for i = 2, 3 and L_j = h Lambda_j for j = 1, 2. The stage momenta are substituted, L_3 is found
-// after the iteration. With the products of the two coefficient matrices, N_j = g_q(Q_j) and a_j = h U_q + N_j^T L_j, the
-// forces with the opposite sign times h,
-//     R_2 = V_2 - M^-1 (p/2 - a_1/12 - a_2/24),   R_3 = V_3 - M^-1 (p - a_1/6 - a_2/3),   c_2 = g(Q_2)/h,   c_3 = g(Q_3)/h.
-// Newton's equations for the increments, with B = M + (h/24) (N^T L_2)_q at Q_2, after block elimination:
-//     r_2 = M R_2:           B dV_2 + N_2^T dL_2/24 = -r_2 - N_1^T dL_1/12,   N_2 dV_2 = -c_2
-//     r_3 = R_3 - 8 R_2:     dV_3 = -r_3 + 8 dV_2 + M^-1 N_1^T dL_1/2       (L_2 and the second derivatives drop out)
-//     N_3 dV_3 = -c_3:       8 N_3 dV_2 + (N_3 M^-1 N_1^T/2) dL_1 = N_3 r_3 - c_3
-// The first line has a symmetric matrix, whose inverse ((P, E), (E^T, -S)) is formed once a step at the guess, in blocks of
+// Unknowns: V_2 = (Q_2 - q)/h and L_j = h Lambda_j for j = 1, 2. The stage momenta are substituted, and V_3, which the other
+// unknowns give explicitly; L_3 is found after the iteration. With the products of the two coefficient matrices,
+// N_j = g_q(Q_j) and a_j = h U_q + N_j^T L_j, which is h times the force with the opposite sign,
+//     V_2 = M^-1 (p/2 - a_1/12 - a_2/24),   V_3 = M^-1 (p - a_1/6 - a_2/3) = 8 V_2 - M^-1 (3 p - a_1/2),   g(Q_2) = g(Q_3) = 0.
+// Newton's equations, with the residuals r = M V_2 - (p/2 - a_1/12 - a_2/24), c_2 = g(Q_2)/h, c_3 = g(Q_3)/h and the matrix
+// B = M + (h/24) (N^T L_2)_q at Q_2, are
+//     B dV_2 + N_2^T dL_2/24 = -r - N_1^T dL_1/12,   N_2 dV_2 = -c_2,   8 N_3 dV_2 + (N_3 M^-1 N_1^T/2) dL_1 = -c_3.
+// The first two have a symmetric matrix, whose inverse ((P, E), (E^T, -S)) is formed once a step at the guess, in blocks of
 // 2 x 2 and without pivoting; the two numbers of dL_1 remain. Residuals are evaluated anew in every iteration.
 
 #include <math.h>
@@ -25,8 +24,8 @@
 // Sizes of increments and rates of convergence are squared, as in dalembert/engine/_driver.py.
 #define MAX_ITERATIONS 40
 #define EPSILON 2.220446049250313e-16
-#define ROUND_OFF (0.1 * EPSILON * 0.1 * EPSILON)
-#define NOISE (180.0 * EPSILON * 180.0 * EPSILON)
+#define ROUND_OFF (0.5 * EPSILON * 0.5 * EPSILON)
+#define NOISE (80.0 * EPSILON * 80.0 * EPSILON)
 #define STAGNATION 1e-20
 #define SMALL 1e-26
 #define FAST 1e-2
@@ -135,15 +134,19 @@ INLINE void add_compensated(double *sum, double *lost, double change) {
 static long integrate(long steps, double h, parameters c, const double *start, double (*store)[8]) {
     const double m[4] = {c.m1, c.m1, c.m2, c.m2}, per_m[4] = {1.0 / c.m1, 1.0 / c.m1, 1.0 / c.m2, 1.0 / c.m2};
     const double weight[4] = {0.0, h * c.m1 * c.g, 0.0, h * c.m2 * c.g}, l[2] = {c.l1, c.l2}, per_h = 1.0 / h;
-    double q[4], p[4], lost_q[4] = {0}, lost_p[4] = {0}, V2[4], V3[4], L1[2] = {0}, L2[2] = {0}, last_rate = 1.0;
+    double q[4], p[4], lost_q[4] = {0}, lost_p[4] = {0}, V2[4], V3[4], L1[2] = {0}, L2[2] = {0}, x[2], y[2], last_rate = 1.0, last_V3 = 0.0;
     long iterations = 0;
 
     // First guess: along the tangent, without reactions
-    EACH(k, 4) q[k] = start[k], p[k] = start[4 + k], V2[k] = 0.5 * per_m[k] * p[k], V3[k] = per_m[k] * p[k];
+    EACH(k, 4) q[k] = start[k], p[k] = start[4 + k], V2[k] = 0.5 * per_m[k] * p[k];
     rods at1 = rods_at(q, 0.0, V2);
     for (long step = 0; step < steps; step++) {
+        // V_3 = 8 V_2 - base3 + (M^-1 N_1^T/2) L_1 and r without the terms of the unknowns
+        double MN1[2][4], base2[4], base3[4];
+        EACH(i, 2) EACH(k, 4) MN1[i][k] = 0.5 * per_m[k] * at1.N[i][k];
+        EACH(k, 4) base2[k] = 0.125 * weight[k] - 0.5 * p[k], base3[k] = per_m[k] * (3.0 * p[k] - 0.5 * weight[k]);
+        EACH(k, 4) V3[k] = 8.0 * V2[k] - base3[k] + (MN1[0][k] * L1[0] + MN1[1][k] * L1[1]);
         rods at2 = rods_at(q, h, V2), at3 = rods_at(q, h, V3);
-        const rods guess3 = at3;
 
         // P, E and S at the guess; E by rows
         double B[4][4], A[4][4], NA[2][4], K[2][2], S[2][2], E[2][4], P[4][4];
@@ -155,21 +158,20 @@ static long integrate(long steps, double h, parameters c, const double *start, d
         EACH(i, 2) EACH(k, 4) E[i][k] = S[i][0] * NA[0][k] + S[i][1] * NA[1][k];
         EACH(j, 4) EACH(k, 4) P[j][k] = A[j][k] - (NA[0][j] * E[0][k] + NA[1][j] * E[1][k]);
 
-        // D dL_1 = 8 N_3 P r_2 + 8 N_3 E c_2 - (c_3 - N_3 r_3),   D = N_3 M^-1 N_1^T/2 - (2/3) N_3 P N_1^T
-        double MN1[2][4], PN1[2][4], N3P[2][4], N3E[2][2], EN1[2][2], D[2][2], per_D[2][2], x[2], y[2];
-        EACH(i, 2) EACH(k, 4) MN1[i][k] = 0.5 * per_m[k] * at1.N[i][k];
+        // D dL_1 = 8 N_3 P r + 8 N_3 E c_2 - c_3,   D = N_3 M^-1 N_1^T/2 - (2/3) N_3 P N_1^T
+        double PN1[2][4], N3P[2][4], N3E[2][2], EN1[2][2], D[2][2], per_D[2][2];
         times_matrix(at1.N, P, PN1);
-        times_matrix(guess3.N, P, N3P);
+        times_matrix(at3.N, P, N3P);
         EACH(j, 2) {
-            times(guess3.N, MN1[j], x), times(guess3.N, PN1[j], y);
+            times(at3.N, MN1[j], x), times(at3.N, PN1[j], y);
             EACH(i, 2) D[i][j] = x[i] - (2.0 / 3.0) * y[i];
-            times(guess3.N, E[j], x), times(at1.N, E[j], y);
+            times(at3.N, E[j], x), times(at1.N, E[j], y);
             EACH(i, 2) N3E[i][j] = x[i], EN1[j][i] = (1.0 / 12.0) * y[i];
         }
         inverse2(D, per_D);
         EACH(i, 2) EACH(k, 4) PN1[i][k] *= 1.0 / 12.0;
 
-        // X takes (r_2, c_2, c_3 - N_3 r_3) to (dL_1, dL_2/24); stored by columns
+        // X takes (r, c_2, c_3) to (dL_1, dL_2/24); stored by columns
         double X[8][4];
         EACH(i, 2) {
             EACH(k, 4) X[k][i] = 8.0 * (per_D[i][0] * N3P[0][k] + per_D[i][1] * N3P[1][k]);
@@ -180,26 +182,20 @@ static long integrate(long steps, double h, parameters c, const double *start, d
             X[k][2 + i] = direct - (EN1[i][0] * X[k][0] + EN1[i][1] * X[k][1]);
         }
 
-        // The parts of the residuals that the unknowns do not enter; the size of V and of its rounding errors
-        double base2[4], base3[4];
-        EACH(k, 4) base2[k] = 0.125 * weight[k] - 0.5 * p[k], base3[k] = per_m[k] * (3.0 * p[k] - 0.5 * weight[k]);
         const double scale = dot(q, q) * per_h * per_h;
-        double per_size = 1.0 / (dot(V2, V2) + dot(V3, V3) + 1e-16 * scale + 1e-300), previous = NONE, rate = 1.0;
+        double per_size = 1.0 / (dot(V2, V2) + last_V3 + 1e-16 * scale + 1e-300), previous = NONE, rate = 1.0;
         for (int count = 1;; count++) {
-            double a1[4], a2[4], r2[4], r3[4], c2[2], c3[2], dL[4], dV2[4], dV3[4];
+            double a1[4], a2[4], r[4], c2[2], c3[2], dL[4], dV2[4], dV3[4];
             transposed(at1.N, L1, a1), transposed(at2.N, L2, a2);
-            EACH(k, 4) r2[k] = (m[k] * V2[k] + base2[k] + (1.0 / 12.0) * a1[k]) + (1.0 / 24.0) * a2[k];
-            EACH(k, 4) r3[k] = V3[k] - 8.0 * V2[k] + base3[k] - 0.5 * per_m[k] * a1[k];
-            times(guess3.N, r3, x);
-            EACH(i, 2) c2[i] = (at2.r[i] - l[i]) * per_h, c3[i] = (at3.r[i] - l[i]) * per_h - x[i];
-
+            EACH(k, 4) r[k] = (m[k] * V2[k] + base2[k] + (1.0 / 12.0) * a1[k]) + (1.0 / 24.0) * a2[k];
+            EACH(i, 2) c2[i] = (at2.r[i] - l[i]) * per_h, c3[i] = (at3.r[i] - l[i]) * per_h;
             EACH(i, 4) dL[i] = ((X[4][i] * c2[0] + X[5][i] * c2[1]) + (X[6][i] * c3[0] + X[7][i] * c3[1]))
-                               + ((X[0][i] * r2[0] + X[1][i] * r2[1]) + (X[2][i] * r2[2] + X[3][i] * r2[3]));
-            EACH(i, 4) dV2[i] = -(((P[0][i] * r2[0] + P[1][i] * r2[1]) + (P[2][i] * r2[2] + P[3][i] * r2[3]))
+                               + ((X[0][i] * r[0] + X[1][i] * r[1]) + (X[2][i] * r[2] + X[3][i] * r[3]));
+            EACH(i, 4) dV2[i] = -(((P[0][i] * r[0] + P[1][i] * r[1]) + (P[2][i] * r[2] + P[3][i] * r[3]))
                                   + (E[0][i] * c2[0] + E[1][i] * c2[1])) - (PN1[0][i] * dL[0] + PN1[1][i] * dL[1]);
-            EACH(i, 4) dV3[i] = 8.0 * dV2[i] - r3[i] + (MN1[0][i] * dL[0] + MN1[1][i] * dL[1]);
-            EACH(k, 4) V2[k] += dV2[k], V3[k] += dV3[k];
+            EACH(k, 4) V2[k] += dV2[k], dV3[k] = 8.0 * dV2[k] + (MN1[0][k] * dL[0] + MN1[1][k] * dL[1]);
             EACH(i, 2) L1[i] += dL[i], L2[i] += 24.0 * dL[2 + i];
+            EACH(k, 4) V3[k] = 8.0 * V2[k] - base3[k] + (MN1[0][k] * L1[0] + MN1[1][k] * L1[1]);
             at2 = rods_at(q, h, V2), at3 = rods_at(q, h, V3);
 
             // The next increment is expected to be `rate` times this one; stop if it is lost in round-off
@@ -216,11 +212,12 @@ static long integrate(long steps, double h, parameters c, const double *start, d
             if (!(size < NONE) || (count > 1 && ratio >= 1.0) || count == MAX_ITERATIONS) return -1;
             previous = size;
             if (count == 1 && size > 1.0) {  // the guess was far too small to measure increments by, as in a start from rest
-                per_size = 1.0 / (dot(V2, V2) + dot(V3, V3) + 1e-16 * scale + 1e-300);
+                per_size = 1.0 / (dot(V2, V2) + last_V3 + 1e-16 * scale + 1e-300);
                 previous = NONE;
             }
         }
 
+        last_V3 = dot(V3, V3);
         // p_1 = p - a_1/6 - (2/3) a_2 - a_3/6, where L_3 makes N_3 M^-1 p_1 = 0
         double a1[4], a2[4], a3[4], dp[4], v[4], MN3[2][4], per_K[2][2];
         transposed(at1.N, L1, a1), transposed(at2.N, L2, a2);
@@ -241,14 +238,8 @@ static long integrate(long steps, double h, parameters c, const double *start, d
 
         // Guess: the polynomials through this step's stages, continued
         at1 = at3;
-        EACH(k, 4) {
-            const double v2 = V2[k], v3 = V3[k];
-            V2[k] = 2.0 * v3 - 3.0 * v2, V3[k] = 5.0 * v3 - 8.0 * v2;
-        }
-        EACH(i, 2) {
-            const double l1 = L1[i], l2 = L2[i];
-            L1[i] = 2.0 * l2 - l1, L2[i] = 3.0 * l2 - 2.0 * l1;
-        }
+        EACH(k, 4) V2[k] = 2.0 * V3[k] - 3.0 * V2[k];
+        EACH(i, 2) L2[i] = L1[i] - 3.0 * L2[i] + 18.0 * y[i], L1[i] = 6.0 * y[i];
     }
     return iterations;
 }

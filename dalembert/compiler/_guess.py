@@ -39,10 +39,11 @@ def extrapolation(block: UnknownBlock) -> np.ndarray:
     return matrix[:, 1:] if block.anchored else matrix
 
 
-def predictor(reduced: ReducedStep, layout: Layout, weights: tuple[ca.SX, ca.SX]) -> Kernel:
+def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple[ca.SX, ca.SX]) -> Kernel:
     """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it."""
     h = reduced.equations.step.h_symbol
-    deltas = {name: ca.SX.sym(f"d{name}", symbols.shape[0]) for name, symbols in reduced.equations.step.state.items()}
+    sizes = [symbols.shape[0] for symbols in reduced.equations.step.state.values()]
+    deltas = dict(zip(reduced.equations.step.state, ca.vertsplit(delta, [0, *np.cumsum(sizes).tolist()]), strict=True))
     stage_lam = ca.SX.sym("stage_lam", reduced.stage_lam.shape[0])
     predicted = []
     for block in reduced.blocks:
@@ -61,6 +62,6 @@ def predictor(reduced: ReducedStep, layout: Layout, weights: tuple[ca.SX, ca.SX]
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     weight, noise = (ca.substitute(part, reduced.x, guess) for part in weights)
     state = reduced.equations.state
-    symbols = [(h, layout.h), (state, layout.state), (reduced.x, layout.x), (ca.vertcat(*deltas.values()), layout.delta),
+    symbols = [(h, layout.h), (state, layout.state), (reduced.x, layout.x), (delta, layout.delta),
                (stage_lam, layout.stage_lam)]  # fmt: skip
     return Kernel("predict", symbols, [(guess, layout.x), (weight, layout.weights), (noise, layout.noise)])

@@ -20,7 +20,7 @@ LARGEST = 10.0
 
 
 def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> ca.SX | None:
-    """V_s in terms of the other unknowns, or None; `left`, `right` are the substitutions made so far."""
+    """V_s in terms of the other unknowns, or None; `left` and `right` are the substitutions made so far."""
     if not step.unknowns:
         return None
     first = step.unknowns[0]

@@ -121,12 +121,13 @@ def _finite(samples: list) -> list[np.ndarray]:
 
 
 def _rounded_size(x: np.ndarray) -> float:
-    size = float(np.linalg.norm(x)) / np.sqrt(max(len(x), 1))
-    return 2.0 ** round(np.log2(size)) if size > 0 else 1.0
+    size = float(np.max(np.abs(x), initial=0.0))
+    return 2.0 ** round(np.log2(size)) if 1e-100 < size < 1e100 else 1.0
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None) -> Program:
-    measured = [block for block in reduced.blocks if block.kind == "increment"]
+    # The first block alone: momenta carry the multipliers' rounding errors, eps/h^2 relative to their own increments.
+    measured = [block for block in reduced.blocks[:1] if block.kind == "increment"]
     straight_line = order.products <= STRAIGHT_LINE_LIMIT
     time, h, theta, state = reduced.data
     n_x = reduced.x.shape[0]
@@ -145,7 +146,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
-    weights = ca.SX.sym("weight", len(measured))
+    weights, delta = ca.SX.sym("weight", len(measured)), ca.SX.sym("delta", state.shape[0])
     if straight_line:
         step = substitute(reciprocals, lower, upper, order, reduced.residual)
         size = _weighted_size(reduced, measured, weights, step)
@@ -157,11 +158,11 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     else:
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
-        predictor(reduced, layout, _weights(reduced, measured)),
+        predictor(reduced, layout, delta, _weights(reduced, measured, delta)),
         Kernel(
             "weigh",
-            symbols,
-            list(zip(_weights(reduced, measured), (layout.weights, layout.noise), strict=True)),
+            [*symbols, (delta, layout.delta)],
+            list(zip(_weights(reduced, measured, delta), (layout.weights, layout.noise), strict=True)),
         ),
         Kernel("factor", symbols, [(values, layout.factors)]),
         iterate,
@@ -236,17 +237,20 @@ def _slice(reduced: ReducedStep, column: ca.SX, wanted: object) -> ca.SX:
     raise AssertionError("a block that is not part of the step")
 
 
-def _weights(reduced: ReducedStep, measured: list) -> tuple[ca.SX, ca.SX]:
-    """1 / |X|^2 for each block of increments X, and the squared size that rounding errors of the state give to increments.
+def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """1 / |X|^2 for the block of increments X, and the squared size that rounding errors of the state give to increments.
 
-    X has a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured,
-    about 10 times with 3 stages and 400 times with 11.
+    To X belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has a floor far
+    below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10 times with
+    3 stages and 400 times with 11.
     """
     h, states = reduced.equations.step.h_symbol, reduced.equations.step.state
     weights, noise = [], ca.SX(0)
     for block in measured:
-        scale = ca.sumsqr(states[block.of]) / (h * h if block.per_h else 1)
-        weights.append(1 / (ca.sumsqr(block.symbols) + 1e-16 * scale + 1e-300))
+        per = h * h if block.per_h else 1
+        scale = ca.sumsqr(states[block.of]) / per
+        size = ca.sumsqr(block.symbols) + (ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0)
+        weights.append(1 / (size + 1e-16 * scale + 1e-300))
         noise += (20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps) ** 2 * scale * weights[-1]
     return ca.vertcat(ca.SX(0, 1), *weights), noise
 
@@ -255,4 +259,6 @@ def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: c
     total = ca.SX(0)
     for k, block in enumerate(measured):
         total += weights[k] * ca.sumsqr(_slice(reduced, step, block))
+    if measured and reduced.explicit_stage.shape[0]:
+        total += weights[0] * ca.sumsqr(ca.jtimes(reduced.explicit_stage, reduced.x, step))
     return total

@@ -37,6 +37,8 @@ class ReducedStep:
     """Unknowns that only the end constraints determine: found after the others, without iteration."""
     orientation: ca.SX
     """G(q_0) H_pp G(q_1)^T: its determinant changes sign if the constraints lose independence between q_0 and q_1."""
+    explicit_stage: ca.SX
+    """The stage that was eliminated from the first block, in terms of x: its increments count for convergence too."""
 
     @cached_property
     def jacobian_entries(self) -> ca.Function:
@@ -116,7 +118,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     if last is not None and stage_lam.shape == last.y.shape and blocks[-1].kind == "impulse":
         blocks = (*blocks[:-1], replace(blocks[-1], ends=True))
     jacobian, orientation = ca.jacobian(residual, x), _orientation(equations, increment)
-    return ReducedStep(equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation)
+    explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
+    return ReducedStep(equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation, explicit_stage)
 
 
 def _orientation(equations: StepEquations, increment: ca.SX) -> ca.SX:

@@ -53,7 +53,7 @@ MAX_REFRESHES = 8
 NOISE_SLOT, ORIENTATION_SLOT = 3, 4
 
 # Squared, like all sizes and rates in `solve`.
-ROUND_OFF = (0.1 * 2.220446049250313e-16) ** 2
+ROUND_OFF = (0.5 * 2.220446049250313e-16) ** 2
 STAGNATION = 1e-10**2
 SMALL = 1e-13**2  # below this size a ratio of increments says nothing about convergence
 SLOW, FAST = 0.3**2, 0.1**2
@@ -61,6 +61,7 @@ FASTEST, FASTEST_GUESS = 1e-8**2, 1e-5**2  # a lucky cancellation must not pass 
 
 # Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
 compiled = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+inlined = njit(cache=True, nogil=True, _nrt=False, error_model="numpy", inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
 
 
@@ -106,7 +107,7 @@ def substitute(memory, layout, index, work):
         work[i] = value * memory[filled + index[diagonal + i]]
 
 
-@compiled
+@inlined
 def factorize(kernels, layout, index, memory, counts, work):
     """Renew the factors at the current unknowns."""
     call_kernel(kernels[2], memory)
@@ -116,7 +117,7 @@ def factorize(kernels, layout, index, memory, counts, work):
     counts[AGE] = 0
 
 
-@compiled
+@inlined
 def newton_increment(kernels, layout, index, memory, work):
     """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
     call_kernel(kernels[3], memory)
@@ -133,7 +134,7 @@ def newton_increment(kernels, layout, index, memory, work):
     return total
 
 
-@compiled
+@inlined
 def solve(kernels, layout, index, memory, counts, numbers, work):
     """Iterate until the increments are lost in round-off; the number of iterations, or -1.
 
@@ -170,7 +171,7 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
     return -1
 
 
-@compiled
+@inlined
 def keep_factors(iterations, counts, numbers, known):
     """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
 
@@ -190,7 +191,7 @@ def keep_factors(iterations, counts, numbers, known):
     return False
 
 
-@compiled
+@inlined
 def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
     """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
     x, size = layout[X], layout[N_X]
@@ -212,7 +213,7 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
     return True
 
 
-@compiled
+@inlined
 def finish_step(kernels, layout, memory, counts):
     """The increment of the state; False if it is not finite, or if the constraints lost independence on the way."""
     call_kernel(kernels[4], memory)
