@@ -134,7 +134,8 @@ INLINE void add_compensated(double *sum, double *lost, double change) {
 static long integrate(long steps, double h, parameters c, const double *start, double (*store)[8]) {
     const double m[4] = {c.m1, c.m1, c.m2, c.m2}, per_m[4] = {1.0 / c.m1, 1.0 / c.m1, 1.0 / c.m2, 1.0 / c.m2};
     const double weight[4] = {0.0, h * c.m1 * c.g, 0.0, h * c.m2 * c.g}, l[2] = {c.l1, c.l2}, per_h = 1.0 / h;
-    double q[4], p[4], lost_q[4] = {0}, lost_p[4] = {0}, V2[4], V3[4], L1[2] = {0}, L2[2] = {0}, x[2], y[2], last_rate = 1.0, last_V3 = 0.0;
+    double q[4], p[4], lost_q[4] = {0}, lost_p[4] = {0}, V2[4], V3[4], L1[2] = {0}, L2[2] = {0}, x[2], y[2];
+    double last_rate = 1.0, last_V3 = 0.0;  // of the last step: rate of convergence, and |V_3|^2, which stands for its guess
     long iterations = 0;
 
     // First guess: along the tangent, without reactions
@@ -217,7 +218,6 @@ static long integrate(long steps, double h, parameters c, const double *start, d
             }
         }
 
-        last_V3 = dot(V3, V3);
         // p_1 = p - a_1/6 - (2/3) a_2 - a_3/6, where L_3 makes N_3 M^-1 p_1 = 0
         double a1[4], a2[4], a3[4], dp[4], v[4], MN3[2][4], per_K[2][2];
         transposed(at1.N, L1, a1), transposed(at2.N, L2, a2);
@@ -238,6 +238,7 @@ static long integrate(long steps, double h, parameters c, const double *start, d
 
         // Guess: the polynomials through this step's stages, continued
         at1 = at3;
+        last_V3 = dot(V3, V3);
         EACH(k, 4) V2[k] = 2.0 * V3[k] - 3.0 * V2[k];
         EACH(i, 2) L2[i] = L1[i] - 3.0 * L2[i] + 18.0 * y[i], L1[i] = 6.0 * y[i];
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import casadi as ca
@@ -20,7 +21,7 @@ from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import Layout
-from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State
 
@@ -73,46 +74,52 @@ def build_program(
     reduced = reduced_step(system, method)
     guess = first_guess(reduced, system, state, h) if near is None else near
 
-    def order_of(matrix: ca.SX, entries: ca.Function) -> PivotOrder:
-        samples = [] if near is not None else _random_samples(entries, state, h, guess)
-        if len(samples) < 3:  # asked for, or the model is defined in a small region only
-            samples = [*samples, *_samples_around(entries, state, h, guess)]
-        rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-        values = np.array(samples).T if samples else np.ones((len(rows), 1))
-        return choose_pivots(rows, columns, values, matrix.shape[0])
+    packed = np.concatenate([state.q, state.p])
 
-    order = order_of(reduced.jacobian, reduced.jacobian_entries)
-    last_order = None if reduced.last is None else order_of(reduced.last.matrix, reduced.last_entries)
+    def order_of(part: Part) -> PivotOrder:
+        if near is None:
+            coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
+            sizes = (_rounded_size(packed), _rounded_size(guess))
+            order = _shared_order(reduced, part, len(state.theta), len(packed), len(guess), *sizes, coarse_h)
+            if order is not None:
+                return order
+        random = np.random.default_rng(1788)
+        samples = []
+        for spread in (0.0, 1e-3, 1e-2):
+            point, around = (x + spread * np.abs(x) * random.standard_normal(len(x)) for x in (guess, packed))
+            samples.append(reduced.entries(part)(point, state.t, h, state.theta, around))
+        return _order_from(reduced.matrix(part), samples)
+
+    order = order_of("jacobian")
+    last_order = None if reduced.last is None else order_of("last")
     key = (system.fingerprint, method, order, last_order)
     if key not in _programs:
         _programs[key] = _compile(reduced, order, last_order)
     return _programs[key]
 
 
-def _random_samples(entries: ca.Function, state: State, h: float, guess: np.ndarray) -> list[np.ndarray]:
-    """The matrix at random states of about the start's size, with all parameters one.
+@functools.lru_cache(maxsize=1024)
+def _shared_order(
+    reduced: ReducedStep, part: Part, n_theta: int, n_state: int, n_x: int, state_size: float, x_size: float, h: float
+) -> PivotOrder | None:
+    """The order from random states of about the start's size, at time zero, with all parameters one; None if undefined there.
 
-    Not at the start itself: other parameters, neighbouring starts and step sizes then share one order, and so one program.
+    Not from the start itself: other parameters, neighbouring starts and step sizes then share one order, and so one program.
     """
     random = np.random.default_rng(1788)
-    packed = np.concatenate([state.q, state.p])
-    state_size, guess_size = _rounded_size(packed), _rounded_size(guess)
-    coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
-    samples = []
-    for _ in range(9):
-        point, around = guess_size * random.standard_normal(len(guess)), state_size * random.standard_normal(len(packed))
-        samples.append(entries(point, state.t, coarse_h, np.ones(len(state.theta)), around))
-    return _finite(samples)
+    samples = [
+        reduced.entries(part)(
+            x_size * random.standard_normal(n_x), 0.0, h, np.ones(n_theta), state_size * random.standard_normal(n_state)
+        )
+        for _ in range(9)
+    ]
+    return _order_from(reduced.matrix(part), samples) if len(_finite(samples)) >= 3 else None
 
 
-def _samples_around(entries: ca.Function, state: State, h: float, guess: np.ndarray) -> list[np.ndarray]:
-    random = np.random.default_rng(1788)
-    packed = np.concatenate([state.q, state.p])
-    samples = []
-    for spread in (0.0, 1e-3, 1e-2):
-        point, around = (x + spread * np.abs(x) * random.standard_normal(len(x)) for x in (guess, packed))
-        samples.append(entries(point, state.t, h, state.theta, around))
-    return _finite(samples)
+def _order_from(matrix: ca.SX, samples: list) -> PivotOrder:
+    rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
+    finite = _finite(samples)
+    return choose_pivots(rows, columns, np.array(finite).T if finite else np.ones((len(rows), 1)), matrix.shape[0])
 
 
 def _finite(samples: list) -> list[np.ndarray]:

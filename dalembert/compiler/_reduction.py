@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -11,6 +13,8 @@ import numpy as np
 from dalembert.compiler._last_stage import explicit_last_stage, same
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
+
+Part = Literal["jacobian", "last"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,19 +44,17 @@ class ReducedStep:
     explicit_stage: ca.SX
     """The stage that was eliminated from the first block, in terms of x: its increments count for convergence too."""
 
-    @cached_property
-    def jacobian_entries(self) -> ca.Function:
-        """The nonzeros of the Jacobian as a function of x and the data."""
-        return self._entries(self.jacobian)
-
-    @cached_property
-    def last_entries(self) -> ca.Function:
-        """The nonzeros of the last block's matrix."""
+    def matrix(self, part: Part) -> ca.SX:
+        """The matrix of Newton's iteration, or that of the last block."""
+        if part == "jacobian":
+            return self.jacobian
         assert self.last is not None
-        return self._entries(self.last.matrix)
+        return self.last.matrix
 
-    def _entries(self, matrix: ca.SX) -> ca.Function:
-        return ca.Function("entries", [self.x, *self.data], [ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())])
+    @functools.cache  # noqa: B019 - lives as long as the step
+    def entries(self, part: Part) -> ca.Function:
+        """The nonzeros of a matrix as a function of x and the data."""
+        return ca.Function("entries", [self.x, *self.data], [ca.vertcat(ca.SX(0, 1), *self.matrix(part).nonzeros())])
 
     @cached_property
     def outcome(self) -> ca.Function:
