@@ -30,7 +30,7 @@ def simulate(
     h: float | None = None,
     steps: int | None = None,
     t1: float | None = None,
-    t0: float = 0.0,
+    t0: float | None = None,
     save_every: int = 1,
     params: Mapping[str, Any] | None = None,
     progress: bool | None = None,
@@ -59,17 +59,9 @@ def simulate(
 
     """
     if isinstance(system, Problem):
-        problem, system = system, system.system
-        if q0 is None and start is None:
-            q0, t0 = problem.q0, problem.t0
-            if v0 is None and p0 is None:
-                v0, p0 = problem.v0, problem.p0
-        h = problem.h if h is None else h
-        steps = problem.steps if steps is None and t1 is None else steps
-    if not isinstance(system, MechanicalSystem):
-        raise UnsupportedSystem(
-            f"simulate takes a da.Hamiltonian, a da.Lagrangian or a problem of da.problems; got {type(system).__name__}"
-        )
+        h = system.h if h is None else h
+        steps = system.steps if steps is None and t1 is None else steps
+    system, start = initial_state(system, q0=q0, v0=v0, p0=p0, start=start, t0=t0, params=params)
     if not isinstance(method, OneStepMethod):
         hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
         raise InputError(
@@ -78,7 +70,6 @@ def simulate(
     method.check(system)
     if on_failure not in ("raise", "return"):
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
-    start = _start(system, q0, v0, p0, start, t0, params)
     h = _positive("h", h)
     steps = _steps(steps, t1, start.t, h)
     save_every = _count("save_every", save_every, least=1)
@@ -148,7 +139,7 @@ def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, statu
         p=states[:, n : 2 * n],
         h=run.h,
         method=str(method),
-        parameters=_unflatten(system, run.start.theta),
+        parameters=system.parameters.unflatten(run.start.theta),
         status=status,
         message=message,
         stats=run.stats(),
@@ -158,27 +149,44 @@ def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, statu
     )
 
 
-def _unflatten(system: MechanicalSystem, theta: np.ndarray) -> dict[str, np.ndarray]:
-    result, position = {}, 0
-    for name, value in system.parameters.values.items():
-        result[name] = theta[position : position + value.size].reshape(value.shape)
-        position += value.size
-    return result
-
-
-def _start(
-    system: MechanicalSystem, q0: Any, v0: Any, p0: Any, start: State | None, t0: float, params: Mapping[str, Any] | None
-) -> State:
-    if start is not None:
-        if q0 is not None or v0 is not None or p0 is not None:
-            raise InputError("give either start= or the initial values q0 and v0 or p0, not both")
-        if not isinstance(start, State):
-            raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
-        theta = start.theta if params is None else system.parameters.vector(params)
-        return state_at(system, start.q, p0=start.p, t0=start.t, theta=theta)
-    if q0 is None:
-        raise InputError("give the initial values q0 and v0 or p0 (or start=da.consistent(...))")
-    return state_at(system, q0, v0, p0, t0=t0, params=params)
+def initial_state(
+    system: MechanicalSystem | Problem,
+    *,
+    q0: Any = None,
+    v0: Any = None,
+    p0: Any = None,
+    start: State | None = None,
+    t0: float | None = None,
+    params: Mapping[str, Any] | None = None,
+    check: bool = True,
+) -> tuple[MechanicalSystem, State]:
+    """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
+    if isinstance(system, Problem):
+        if q0 is None and start is None:
+            q0, t0 = system.q0, system.t0 if t0 is None else t0
+            if v0 is None and p0 is None:
+                v0, p0 = system.v0, system.p0
+        system = system.system
+    if not isinstance(system, MechanicalSystem):
+        raise UnsupportedSystem(
+            f"the first argument is a da.Hamiltonian, a da.Lagrangian or a problem of da.problems; got {type(system).__name__}"
+        )
+    if start is None:
+        if q0 is None:
+            raise InputError("give the initial values q0 and v0 or p0 (or start=da.consistent(...))")
+        return system, state_at(system, q0, v0, p0, t0=0.0 if t0 is None else t0, params=params)
+    if not isinstance(start, State):
+        raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
+    if q0 is not None or v0 is not None or p0 is not None:
+        raise InputError("give either start= or the initial values q0 and v0 or p0, not both")
+    if t0 is not None and t0 != start.t:
+        raise InputError(
+            f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
+        )
+    if start.fingerprint != system.fingerprint:
+        raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
+    theta = system.parameters.vector(params, base=start.theta)
+    return system, state_at(system, start.q, p0=start.p, t0=start.t, theta=theta, check=check)
 
 
 def _positive(name: str, value: Any) -> float:

@@ -21,7 +21,8 @@ class Layout:
     increment_size = 2
     noise = 3
     orientation = 4
-    theta = 5
+    energy = 5
+    theta = 6
 
     @property
     def state(self) -> int:

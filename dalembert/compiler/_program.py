@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.compiler._elimination import (
     PivotOrder,
     Rows,
+    SingularMatrix,
     choose_pivots,
     diagonal_order,
     eliminate,
@@ -113,7 +114,10 @@ def _shared_order(
         )
         for _ in range(9)
     ]
-    return _order_from(reduced.matrix(part), samples) if len(_finite(samples)) >= 3 else None
+    try:
+        return _order_from(reduced.matrix(part), samples) if len(_finite(samples)) >= 3 else None
+    except SingularMatrix:  # it need not be singular for the model's own parameters
+        return None
 
 
 def _order_from(matrix: ca.SX, samples: list) -> PivotOrder:
@@ -133,8 +137,7 @@ def _rounded_size(x: np.ndarray) -> float:
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None) -> Program:
-    # The first block alone: momenta carry the multipliers' rounding errors, eps/h^2 relative to their own increments.
-    measured = [block for block in reduced.blocks[:1] if block.kind == "increment"]
+    measured = [block for block in reduced.blocks if block.kind == "increment"]
     straight_line = order.products <= STRAIGHT_LINE_LIMIT
     time, h, theta, state = reduced.data
     n_x = reduced.x.shape[0]
@@ -200,12 +203,13 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
 
 
 def _finisher(reduced: ReducedStep, last_order: PivotOrder | None, symbols: list, layout: Layout) -> Kernel:
-    """The increment of the state, Lambda_s and the sign of the orientation, with the last unknowns solved for."""
-    results = [reduced.increment, reduced.stage_lam, _sign_of_determinant(reduced.orientation)]
+    """The increment of the state, Lambda_s, the sign of the orientation and H, with the last unknowns solved for."""
+    results = [reduced.increment, reduced.stage_lam, _sign_of_determinant(reduced.orientation), reduced.energy]
     if reduced.last is not None and last_order is not None:
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]
-    return Kernel("finish", symbols, list(zip(results, (layout.delta, layout.stage_lam, layout.orientation), strict=True)))
+    slots = (layout.delta, layout.stage_lam, layout.orientation, layout.energy)
+    return Kernel("finish", symbols, list(zip(results, slots, strict=True)))
 
 
 def _sign_of_determinant(matrix: ca.SX) -> ca.SX:
@@ -245,19 +249,27 @@ def _slice(reduced: ReducedStep, column: ca.SX, wanted: object) -> ca.SX:
 
 
 def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """1 / |X|^2 for the block of increments X, and the squared size that rounding errors of the state give to increments.
+    """1 / |X|^2 for each block of increments X, and the squared size that rounding errors of the state give to increments.
 
-    To X belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has a floor far
-    below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10 times with
-    3 stages and 400 times with 11.
+    To the first block belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has
+    a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about
+    10 times with 3 stages and 400 times with 11. With constraints, momenta also carry those of the multipliers: positions are
+    known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
     """
     h, states = reduced.equations.step.h_symbol, reduced.equations.step.state
     weights, noise = [], ca.SX(0)
     for block in measured:
         per = h * h if block.per_h else 1
-        scale = ca.sumsqr(states[block.of]) / per
-        size = ca.sumsqr(block.symbols) + (ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0)
-        weights.append(1 / (size + 1e-16 * scale + 1e-300))
+        scale, floor = ca.sumsqr(states[block.of]) / per, ca.SX(1e-300)
+        size = ca.sumsqr(block.symbols)
+        if block is measured[0]:
+            size += ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0
+        elif reduced.equations.step.definition.n_holonomic:
+            momentum = ca.repmat(states[block.of], len(block.nodes), 1) + block.symbols
+            mass = ca.sumsqr(momentum) / (ca.sumsqr(measured[0].symbols) + 1e-300)
+            scale += mass * ca.sumsqr(states[measured[0].of]) / (h * h)
+            floor = 16 * scale
+        weights.append(1 / (size + 1e-16 * scale + floor))
         noise += (20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps) ** 2 * scale * weights[-1]
     return ca.vertcat(ca.SX(0, 1), *weights), noise
 

@@ -41,6 +41,8 @@ class ReducedStep:
     """Unknowns that only the end constraints determine: found after the others, without iteration."""
     orientation: ca.SX
     """G(q_0) H_pp G(q_1)^T: its determinant changes sign if the constraints lose independence between q_0 and q_1."""
+    energy: ca.SX
+    """H at the end of the step: a model may leave its domain where its derivatives are finite."""
     explicit_stage: ca.SX
     """The stage that was eliminated from the first block, in terms of x: its increments count for convergence too."""
 
@@ -58,11 +60,11 @@ class ReducedStep:
 
     @cached_property
     def outcome(self) -> ca.Function:
-        """(x, data) -> the increment of the state and the orientation matrix, with the last unknowns solved for."""
-        if self.last is None:
-            return ca.Function("outcome", [self.x, *self.data], [self.increment, self.orientation])
-        y = ca.solve(self.last.matrix, self.last.rhs)
-        results = [ca.substitute(part, self.last.y, y) for part in (self.increment, self.orientation)]
+        """(x, data) -> the increment of the state and H, and the orientation matrix, with the last unknowns solved for."""
+        results = [ca.vertcat(self.increment, self.energy), self.orientation]
+        if self.last is not None:
+            y = ca.solve(self.last.matrix, self.last.rhs)
+            results = [ca.substitute(part, self.last.y, y) for part in results]
         return ca.Function("outcome", [self.x, *self.data], results)
 
     @property
@@ -120,8 +122,12 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     if last is not None and stage_lam.shape == last.y.shape and blocks[-1].kind == "impulse":
         blocks = (*blocks[:-1], replace(blocks[-1], ends=True))
     jacobian, orientation = ca.jacobian(residual, x), _orientation(equations, increment)
+    q1, p1 = ca.vertsplit(equations.state + increment, [0, step.definition.dim, 2 * step.definition.dim])
+    energy = step.definition.function("H")(step.time_symbol + step.h_symbol, q1, p1, step.theta)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
-    return ReducedStep(equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation, explicit_stage)
+    return ReducedStep(
+        equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation, energy, explicit_stage
+    )
 
 
 def _orientation(equations: StepEquations, increment: ca.SX) -> ca.SX:

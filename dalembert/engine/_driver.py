@@ -50,7 +50,7 @@ DONE, UNSOLVED = 0, 1
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
 MAX_ITERATIONS = 40
 MAX_REFRESHES = 8
-NOISE_SLOT, ORIENTATION_SLOT = 3, 4
+NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT = 3, 4, 5
 
 # Squared, like all sizes and rates in `solve`.
 ROUND_OFF = (0.5 * 2.220446049250313e-16) ** 2
@@ -215,9 +215,9 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
 
 @inlined
 def finish_step(kernels, layout, memory, counts):
-    """The increment of the state; False if it is not finite, or if the constraints lost independence on the way."""
+    """The increment of the state; False if it or H is not finite, or if the constraints lost independence on the way."""
     call_kernel(kernels[4], memory)
-    total = 0.0
+    total = memory[ENERGY_SLOT]
     for k in range(layout[N_STATE]):
         total += memory[at(layout[DELTA] + k)]
     return np.isfinite(total) and memory[ORIENTATION_SLOT] * counts[SIGN] > 0.0

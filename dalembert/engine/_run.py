@@ -15,7 +15,6 @@ from dalembert.engine._rescue import orientation_at, rescue
 from dalembert.errors import StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State, state_at
-from dalembert.systems._consistent import short
 
 CHUNK_SECONDS = 0.1
 
@@ -143,14 +142,7 @@ class Run:
                 chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, min(10 * chunk, self.steps)))
             if report is not None:
                 report(self.steps_done)
-            if not np.isfinite(self.energy()):
-                return f"the model left its domain: H is not finite at q = {short(self.state[: self.system.dim])}"
         return None
-
-    def energy(self) -> float:
-        """H at the current state."""
-        q, p = np.split(self.state, 2)
-        return float(self.system.evaluate("H", self.time, q, p, theta=self.start.theta)[0])
 
     def use(self, program: Program) -> None:
         """Go on with another program (another pivot order) from the current state."""

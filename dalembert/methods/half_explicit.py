@@ -40,17 +40,12 @@ class HalfExplicitEuler(OneStepMethod):
         """1."""
         return {"q": 1, "p": 1}
 
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """1: it is the symplectic Euler method."""
-        return {"q": 1, "p": 1}
-
     def check(self, system: MechanicalSystem) -> None:
         """Refuse nonseparable Hamiltonians, for which the method is neither half-explicit nor symplectic."""
         super().check(system)
         if not is_separable(system):
             raise UnsupportedSystem(
-                f"{self} needs a separable Hamiltonian H = T(p) + U(q) and forces that do not depend on p; "
+                f"{self} needs a separable Hamiltonian H = T(p) + U(t, q) and forces that do not depend on p; "
                 "use da.Rattle(), which does not"
             )
 
@@ -73,7 +68,8 @@ class Shake(HalfExplicitEuler):
         q_{n+1} - 2 q_n + q_{n-1} = -h^2 M^-1 (U_q(q_n) - force + G^T(q_n) Lambda_n),   0 = g(q_{n+1})
 
     Written with p_{n+1/2} = M (q_{n+1} - q_n)/h, and started so that its positions are those of RATTLE. `run.p[n]` is
-    p_{n-1/2}, so the hidden constraint does not hold for it.
+    p_{n-1/2}: the hidden constraint does not hold for it, and `run.energy` and `run.lam`, which combine q_n with it, are off by
+    O(h); take them from RATTLE.
 
     Example:
         >>> import dalembert as da
@@ -89,11 +85,6 @@ class Shake(HalfExplicitEuler):
     @property
     def order(self) -> dict[str, int]:
         """2 in the positions; p lives half a step earlier."""
-        return {"q": 2}
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """2 in the positions: it is the Stoermer-Verlet method."""
         return {"q": 2}
 
     @property
@@ -119,8 +110,8 @@ class _ShakeStart(HalfExplicitEuler):
 
 
 def is_separable(system: MechanicalSystem) -> bool:
-    """Whether H = T(p) + U(q) and the forces do not depend on p."""
+    """Whether H = T(p) + U(t, q) and the forces do not depend on p."""
     t, q, p = ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim)
     theta = ca.SX.sym("theta", system.parameters.size)
     H_p, H_q, force = (system.function(name)(t, q, p, theta) for name in ("H_p", "H_q", "force"))
-    return not (ca.depends_on(H_p, q) or ca.depends_on(ca.vertcat(H_q, force), p))
+    return not (ca.depends_on(H_p, ca.vertcat(t, q)) or ca.depends_on(ca.vertcat(H_q, force), p))

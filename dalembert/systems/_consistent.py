@@ -31,6 +31,8 @@ class State:
     lam: np.ndarray
     residuals: dict[str, np.ndarray]
     theta: np.ndarray
+    fingerprint: str = ""
+    """Of the model to which the state belongs."""
 
 
 def state_at(
@@ -78,6 +80,7 @@ def consistent(
         (True, True)
 
     """
+    system = getattr(system, "system", system)  # a problem of the catalogue serves as well
     theta = system.parameters.vector(params)
     t0 = finite_number("t0", t0)
     guess = _vector(system, "q0", q0)
@@ -92,7 +95,8 @@ def consistent(
 
 def _complete(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> State:
     residuals = {"g": system.evaluate("g", t, q, theta=theta), "g_dot": system.evaluate("g_dot", t, q, p, theta=theta)}
-    return State(t, q, system.evaluate("H_p", t, q, p, theta=theta), p, system.multipliers(t, q, p, theta), residuals, theta)
+    v, lam = system.evaluate("H_p", t, q, p, theta=theta), system.multipliers(t, q, p, theta)
+    return State(t, q, v, p, lam, residuals, theta, system.fingerprint)
 
 
 def finite_number(name: str, value: Any) -> float:

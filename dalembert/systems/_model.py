@@ -39,6 +39,12 @@ class Parameters:
             raise ModelError(f"parameter {name!r} must be finite; got {one_line(value)}")
         return array
 
+    def unflatten(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """The named values behind a flat vector."""
+        ends = np.cumsum([value.size for value in self.values.values()], dtype=int)
+        parts = np.split(vector, ends[:-1]) if self.values else []
+        return {name: part.reshape(value.shape) for (name, value), part in zip(self.values.items(), parts, strict=True)}
+
     def symbols(self) -> dict[str, Any]:
         """The parameters as model functions see them: scalars, or arrays of the declared shape."""
         result, start = {}, 0
@@ -48,9 +54,9 @@ class Parameters:
             start += value.size
         return result
 
-    def vector(self, overrides: Mapping[str, Any] | None = None) -> np.ndarray:
-        """The flat vector of all values, some of them replaced."""
-        merged = dict(self.values)
+    def vector(self, overrides: Mapping[str, Any] | None = None, base: np.ndarray | None = None) -> np.ndarray:
+        """The flat vector of all values (by default, or as in the flat vector `base`), some of them replaced."""
+        merged = dict(self.values) if base is None else self.unflatten(base)
         for name, value in _mapping(overrides).items():
             if name not in merged:
                 known = ", ".join(merged) or "none"

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
-from dalembert.simulation import simulate
+from dalembert.simulation import initial_state, simulate
 from dalembert.systems import MechanicalSystem
 from dalembert.trajectory import Trajectory
 
@@ -94,7 +94,7 @@ def order(
     counts = [int(n) for n in steps]
     if len(counts) < 2 or any(b <= a for a, b in itertools.pairwise(counts)) or counts[0] < 1:
         raise InputError(f"steps must be at least two increasing numbers of steps; got {list(steps)}")
-    t0 = float(start.get("t0", 0.0))
+    t0 = initial_state(system, **start)[1].t
     right = _reference(system, reference, t0, t1, start)
 
     def final(used: OneStepMethod, n: int) -> Trajectory:

@@ -11,20 +11,13 @@ from dalembert.compiler import reduced_step
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
-from dalembert.systems import MechanicalSystem, State, state_at
+from dalembert.simulation import initial_state
+from dalembert.systems import MechanicalSystem, State
 
 
 def _prepare(system: MechanicalSystem | Problem, start: dict[str, Any]) -> tuple[MechanicalSystem, State]:
-    if isinstance(system, Problem):
-        if not start:
-            start = {"q0": system.q0, "v0": system.v0, "p0": system.p0, "t0": system.t0}
-        system = system.system
-    given = start.pop("start", None)
-    if given is not None:
-        return system, given
-    if "q0" not in start:
-        raise InputError("give the initial values q0 and v0 or p0 (or start=da.consistent(...))")
-    return system, state_at(system, start.pop("q0"), **start)
+    # A state that a step ended in is taken as it is: methods that keep no hidden constraint go on from there too.
+    return initial_state(system, check=start.get("start") is None, **start)
 
 
 def step(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> State:

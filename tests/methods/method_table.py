@@ -24,7 +24,7 @@ class Row:
     def id(self) -> str:
         method = self.method
         if isinstance(method, da.UnderlyingODE):
-            return f"UnderlyingODE-{method.tableau.name}-{method.tableau.stages}"
+            return f"UnderlyingODE-{method.tableau.name}-{method.tableau.stages}-{method.projected}"
         return str(method).removeprefix("da.")
 
 
@@ -68,5 +68,7 @@ ROWS = (
     Row(da.HalfExplicitEuler(), ladder(2000, 8000), SEPARABLE),
     Row(da.Shake(), ladder(640, 2600), SEPARABLE),
     Row(da.UnderlyingODE(da.tableaux.gauss(2)), ladder(30, 1300)),
+    Row(da.LobattoIIIC(2, projected=True), ladder(640, 2600), ("double_pendulum", "curved_mass")),
+    Row(da.UnderlyingODE(da.tableaux.gauss(2), projected=False), ladder(30, 1300), ("double_pendulum", "curved_mass")),
     Row(da.UnderlyingODE(da.tableaux.radau_iia(2)), ladder(160, 640), ("double_pendulum", "curved_mass")),
 )

@@ -73,8 +73,9 @@ def test_symplectic_and_symmetric_on_constraints(row):
     # a state in the middle of the motion: starts from rest have symmetries that hide defects
     middle = da.simulate(model.system, da.LobattoIIIAB(4), h=0.05, steps=40, **model.start)
     start = da.consistent(model.system, q0=middle.q[-1], p0=middle.p[-1])
-    symplectic = da.verify.symplecticity_defect(model.system, row.method, h=step_size(row.method.symplectic), start=start)
-    assert (symplectic < 1e-13) if row.method.symplectic else (symplectic > 1e-10), symplectic
+    if row.method.symplectic is not None:
+        symplectic = da.verify.symplecticity_defect(model.system, row.method, h=step_size(row.method.symplectic), start=start)
+        assert (symplectic < 1e-13) if row.method.symplectic else (symplectic > 1e-10), symplectic
     if row.method.symmetric is not None:
         symmetric = da.verify.reversibility_defect(model.system, row.method, h=step_size(row.method.symmetric), start=start)
         assert (symmetric < 1e-13) if row.method.symmetric else (symmetric > 1e-10), symmetric
