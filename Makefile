@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup run test test-all bench lint docs clean
+.PHONY: setup run test test-all bench bench-peers lint docs clean
 
 setup: $(READY)
 
@@ -25,6 +25,10 @@ test-all: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+bench-peers: setup
+	$(BIN)/pip install --quiet ".[bench]"
+	$(BIN)/python benchmarks/peers_work_precision.py
 
 lint: setup
 	$(BIN)/ruff check dalembert tests benchmarks docs

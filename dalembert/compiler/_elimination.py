@@ -1,7 +1,7 @@
 """Sparse LU with a pivot order that is fixed in advance.
 
-The order is chosen once, by Markowitz's rule, from numeric samples of the matrix: the start of the run and random states of
-the same size, so that a pivot is taken only where it stays away from zero as the configuration turns. Small matrices are
+The order is chosen once, by Markowitz's rule, from numeric samples of the matrix at random states of the start's size, so
+that a pivot is taken only where it stays away from zero as the configuration turns. Small matrices are
 then eliminated symbolically, in straight-line code in which constants fold and identity blocks vanish; large ones are
 eliminated at run time by a loop over the same filled pattern (`dalembert.engine`).
 """
@@ -31,22 +31,6 @@ class PivotOrder:
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     products: int
-
-    @property
-    def sign(self) -> int:
-        """The sign of the two permutations together: det(A) = sign * product of the pivots."""
-        return _parity(self.rows) * _parity(self.columns)
-
-
-def _parity(permutation: tuple[int, ...]) -> int:
-    seen, sign = [False] * len(permutation), 1
-    for start in range(len(permutation)):
-        length, k = 0, start
-        while not seen[k]:
-            seen[k], k, length = True, permutation[k], length + 1
-        if length and length % 2 == 0:
-            sign = -sign
-    return sign
 
 
 def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:

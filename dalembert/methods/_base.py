@@ -9,6 +9,7 @@ from typing import ClassVar
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._step import Step, StepEquations
 from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.tableaux import Tableau
 
 
 class OneStepMethod(ABC):
@@ -56,8 +57,9 @@ class OneStepMethod(ABC):
         return StepEquations.of(step)
 
     def __str__(self) -> str:
-        arguments = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.init)  # type: ignore[arg-type]
-        return f"da.{type(self).__name__}({arguments})"
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        named = {name: value.name if isinstance(value, Tableau) else value for name, value in values.items()}
+        return f"da.{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in named.items())})"
 
 
 def check_stages(name: str, stages: object, least: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.compiler import first_guess
 from dalembert.compiler._ir import instructions
 from dalembert.compiler._reduction import ReducedStep, reduce_step
-from dalembert.errors import InputError, StepFailed
+from dalembert.errors import InconsistentStart, InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, state_at
 
@@ -133,6 +133,7 @@ def multiprecision_run(
     theta = [mp.mpf(float(x)) for x in system.parameters.vector(params)]
     q, p = ([_number(mp, x) for x in part] for part in (q0, p0))
     h, t = _number(mp, h), mp.mpf(t0)
+    _check_start(mp, system, t, q, p, theta, digits)
     residual = _evaluator(mp, symbols, reduced.residual)
     finish = _finisher(mp, reduced, symbols)
     jacobian = ca.Function("jacobian", symbols, [reduced.jacobian])
@@ -145,6 +146,17 @@ def multiprecision_run(
         q, p = [a + b for a, b in zip(q, change[:n], strict=True)], [a + b for a, b in zip(p, change[n:], strict=True)]
     end = t + steps * h
     return MultiprecisionState(end, q, p, _multipliers(mp, system, end, q, p, theta))
+
+
+def _check_start(mp: Any, system: MechanicalSystem, t: Any, q: list[Any], p: list[Any], theta: list[Any], digits: int) -> None:
+    symbols = [ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim), ca.SX.sym("theta", len(theta))]
+    constraints = ca.vertcat(system.function("g")(symbols[0], symbols[1], symbols[3]), system.function("g_dot")(*symbols))
+    worst = max((abs(x) for x in _evaluator(mp, symbols, constraints)([t, *q, *p, *theta])), default=mp.mpf(0))
+    if worst > mp.mpf(10) ** (5 - digits) * (1 + max(abs(x) for x in [*q, *p])):
+        raise InconsistentStart(
+            f"the initial values violate a constraint by {float(worst):.1e}, which {digits} digits show: give them exactly, as "
+            'fractions, mpmath numbers or strings such as "0.6"'
+        )
 
 
 def _number(mp: Any, x: Any) -> Any:
