@@ -109,17 +109,19 @@ def measure(programs: dict[str, Path]) -> Section:
         verdict = "**No C compiler was found, so nothing is compared with C here.**"
     body = f"""
 {STEPS:,} steps of the double pendulum, 3-stage Lobatto IIIA-IIIB, h = {H}, in a warm process, every state stored.
-Microseconds a step are medians of {ROUNDS} rounds that alternate between the programs, with the least beside them. {verdict}
+Microseconds a step are medians of {ROUNDS} rounds that alternate between the programs, with the least beside them.
+{verdict}
 
 {table(header, rows)}
 
-`{PLAIN}` is the same algorithm written by hand: the same Cartesian coordinates, unknowns, predictor, stopping rule, compensated
-sums and stored states, with parameters at run time. `{SPECIALISED}` shows what analysis of this one problem buys: relative
-coordinates, unit masses and lengths, and an elimination that holds for nothing else. "dalembert takes" is the ratio of the
-medians. "apart" is the largest difference of q to that of `da.simulate` after {CHECKED_STEPS} steps.
+`{PLAIN}` is the same algorithm written by hand: the same Cartesian coordinates, unknowns, predictor, stopping
+rule, compensated sums and stored states, with parameters at run time. `{SPECIALISED}` shows what analysis of
+this one problem buys: relative coordinates, unit masses and lengths, and an elimination that holds for nothing else.
+"dalembert takes" is the ratio of the medians. "apart" is the largest difference of q to that of `da.simulate` after
+{CHECKED_STEPS} steps.
 
-In a warm call of {STEPS:,} steps, {100 * statistics.median(shares):.1f} % of the time is spent in compiled code (a call takes
-{statistics.median(totals):.2f} s).
+In a warm call of {STEPS:,} steps, {100 * statistics.median(shares):.1f} % of the time is spent in compiled code; the call
+takes {statistics.median(totals):.2f} s.
 """
     return Section("Double pendulum against hand-written C", body)
 

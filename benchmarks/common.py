@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -54,12 +53,12 @@ def seconds(function: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def median_over(repeat: Callable[[], float], *, at_least: int = 5, for_seconds: float = 0.5) -> float:
-    """The median of a measurement, repeated at least so often and so long."""
+def least_of(repeat: Callable[[], float], *, at_least: int = 5, for_seconds: float = 0.5) -> float:
+    """The least of a measurement, repeated at least so often and so long: what other work on the machine disturbs least."""
     values, began = [], time.perf_counter()
     while len(values) < at_least or time.perf_counter() - began < for_seconds:
         values.append(repeat())
-    return statistics.median(values)
+    return min(values)
 
 
 @contextmanager

@@ -69,6 +69,7 @@ def test_order_without_constraints(row):
 
 @pytest.mark.parametrize("row", CONSTRAINED_ROWS, ids=lambda row: row.id)
 def test_symplectic_and_symmetric_on_constraints(row):
+    """Theorem 3.1 of Jay (1996): (3.3d) keeps symplecticity, while projections after Gauss and Radau steps destroy it."""
     model = models.CONSTRAINED[row.models[0]]()
     # a state in the middle of the motion: starts from rest have symmetries that hide defects
     middle = da.simulate(model.system, da.LobattoIIIAB(4), h=0.05, steps=40, **model.start)
