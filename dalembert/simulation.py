@@ -123,15 +123,10 @@ def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, statu
     n, done = system.dim, run.steps_done
     saved = done // run.save_every
     numbers = np.arange(saved + 1) * run.save_every
-    states = np.full((saved + 1, run.rows.shape[1]), np.nan)
-    states[0, : 2 * n] = np.concatenate([run.start.q, run.start.p])
-    states[1:] = run.rows[:saved]
     if done % run.save_every:
-        states = np.vstack([states, run.row])
+        run.rows[saved + 1] = run.row
         numbers = np.append(numbers, done)
-    finite = np.all(np.isfinite(states[:, : 2 * n]), axis=1)
-    if not finite[-1]:
-        states, numbers = states[finite], numbers[finite]
+    states = run.rows[: len(numbers)]
     t = run.start.t + numbers * run.h
     return Trajectory(
         t=t,

@@ -39,7 +39,7 @@ def extrapolation(block: UnknownBlock) -> np.ndarray:
     return matrix[:, 1:] if block.anchored else matrix
 
 
-def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple[ca.SX, ca.SX]) -> Kernel:
+def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple[ca.SX, ca.SX], once: ca.SX) -> Kernel:
     """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it."""
     h = reduced.equations.step.h_symbol
     sizes = [symbols.shape[0] for symbols in reduced.equations.step.state.values()]
@@ -62,6 +62,8 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     weight, noise = (ca.substitute(part, reduced.x, guess) for part in weights)
     state = reduced.equations.state
-    symbols = [(h, layout.h), (state, layout.state), (reduced.x, layout.x), (delta, layout.delta),
-               (stage_lam, layout.stage_lam)]  # fmt: skip
-    return Kernel("predict", symbols, [(guess, layout.x), (weight, layout.weights), (noise, layout.noise)])
+    time, _, theta, _ = reduced.data
+    symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x),
+               (delta, layout.delta), (stage_lam, layout.stage_lam)]  # fmt: skip
+    outputs = [(guess, layout.x), (weight, layout.weights), (noise, layout.noise), (once, layout.once)]
+    return Kernel("predict", symbols, outputs)

@@ -15,6 +15,7 @@ class Layout:
     n_x: int
     n_weights: int
     n_factors: int
+    n_once: int = 0
 
     time = 0
     h = 1
@@ -57,5 +58,14 @@ class Layout:
         return self.residual + self.n_x
 
     @property
-    def work(self) -> int:
+    def results(self) -> tuple[int, int, int, int]:
+        """Where a finished step leaves its increment, Lambda_s, the orientation and H."""
+        return self.delta, self.stage_lam, self.orientation, self.energy
+
+    @property
+    def once(self) -> int:
         return self.factors + self.n_factors
+
+    @property
+    def work(self) -> int:
+        return self.once + self.n_once

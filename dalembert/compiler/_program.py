@@ -21,6 +21,7 @@ from dalembert.compiler._elimination import (
 from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
 from dalembert.methods import OneStepMethod
@@ -144,22 +145,31 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
     n_filled = 0
     tables: dict[str, np.ndarray] = {}
+    residual, results = reduced.residual, _results(reduced, last_order)
+    forms, explicit = LinearForms(reduced.x, ca.vertcat(*reduced.data)), reduced.explicit_stage
     if straight_line:
-        reciprocals, lower, upper = eliminate(reduced.jacobian, order)
+        residual, explicit = forms.rewrite(residual), forms.rewrite(explicit)
+        ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
+        results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
+        reciprocals, lower, upper = eliminate(ca.jacobian(residual, reduced.x), order)
         reciprocals, lower, upper, stored = _name_factors(reciprocals, lower, upper)
     else:
         tables = filled_pattern(rows, columns, order)
         stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
         n_filled = len(tables["column"])
     n_factors = len(stored) + n_filled
-    layout = Layout(theta.shape[0], state.shape[0], reduced.stage_lam.shape[0], n_x, len(measured), n_factors)
+    sizes = (theta.shape[0], state.shape[0], reduced.stage_lam.shape[0], n_x, len(measured), n_factors, len(forms.once))
+    layout = Layout(*sizes)
+    once_names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once))
+    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
     symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
+    symbols.append((once_names, layout.once))
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
     weights, delta = ca.SX.sym("weight", len(measured)), ca.SX.sym("delta", state.shape[0])
     if straight_line:
-        step = substitute(reciprocals, lower, upper, order, reduced.residual)
-        size = _weighted_size(reduced, measured, weights, step)
+        step = substitute(reciprocals, lower, upper, order, residual)
+        size = _weighted_size(reduced, measured, weights, step, explicit)
         iterate = Kernel(
             "iterate",
             [*symbols, (names, layout.factors), (weights, layout.weights)],
@@ -168,15 +178,15 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     else:
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
-        predictor(reduced, layout, delta, _weights(reduced, measured, delta)),
+        predictor(reduced, layout, delta, _weights(reduced, measured, delta), once),
         Kernel(
             "weigh",
             [*symbols, (delta, layout.delta)],
-            list(zip(_weights(reduced, measured, delta), (layout.weights, layout.noise), strict=True)),
+            list(zip((*_weights(reduced, measured, delta), once), (layout.weights, layout.noise, layout.once), strict=True)),
         ),
         Kernel("factor", symbols, [(values, layout.factors)]),
         iterate,
-        _finisher(reduced, last_order, symbols, layout),
+        Kernel("finish", symbols, list(zip(results, layout.results, strict=True))),
     )
     assembly, used = emit_module(kernels, layout.work)
     code = compile_module(assembly, KERNELS)
@@ -202,14 +212,13 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     )
 
 
-def _finisher(reduced: ReducedStep, last_order: PivotOrder | None, symbols: list, layout: Layout) -> Kernel:
+def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
     """The increment of the state, Lambda_s, the sign of the orientation and H, with the last unknowns solved for."""
     results = [reduced.increment, reduced.stage_lam, _sign_of_determinant(reduced.orientation), reduced.energy]
     if reduced.last is not None and last_order is not None:
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]
-    slots = (layout.delta, layout.stage_lam, layout.orientation, layout.energy)
-    return Kernel("finish", symbols, list(zip(results, slots, strict=True)))
+    return results
 
 
 def _sign_of_determinant(matrix: ca.SX) -> ca.SX:
@@ -274,10 +283,10 @@ def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX,
     return ca.vertcat(ca.SX(0, 1), *weights), noise
 
 
-def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: ca.SX) -> ca.SX:
+def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: ca.SX, explicit: ca.SX) -> ca.SX:
     total = ca.SX(0)
     for k, block in enumerate(measured):
         total += weights[k] * ca.sumsqr(_slice(reduced, step, block))
-    if measured and reduced.explicit_stage.shape[0]:
-        total += weights[0] * ca.sumsqr(ca.jtimes(reduced.explicit_stage, reduced.x, step))
+    if measured and explicit.shape[0]:
+        total += weights[0] * ca.sumsqr(ca.jtimes(explicit, reduced.x, step))
     return total

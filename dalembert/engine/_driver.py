@@ -232,6 +232,7 @@ def advance(kernels, layout, index, memory, counts, numbers, known, guess, work,
         step = counts[STEPS_DONE]
         memory[0] = t0 + step * h
         if counts[MODE] == SOLVED:  # by the rescue, which has looked at the result
+            call_kernel(kernels[1], memory)
             call_kernel(kernels[4], memory)
         else:
             call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)

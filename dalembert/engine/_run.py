@@ -43,7 +43,10 @@ class Run:
         self.known = np.zeros(at.KNOWN_AGES)
         self._load(build_program(self.system, self.method, self.start, self.h))
         extra = self.program.layout.n_stage_lam if self.stage_multipliers else 0
-        self.rows = np.empty((self.steps // self.save_every, 2 * self.system.dim + extra))
+        self.rows = np.empty((self.steps // self.save_every + 2, 2 * self.system.dim + extra))
+        self.rows[0] = np.nan
+        self.rows[0, : 2 * self.system.dim] = np.concatenate([self.start.q, self.start.p])
+        self.counts[at.SAVED] = 1
         self._place(np.concatenate([self.start.q, self.start.p]))
         self.memory[self._slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
         self.counts[at.SIGN] = orientation_at(self.system, self.start)

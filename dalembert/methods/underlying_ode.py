@@ -47,7 +47,9 @@ class UnderlyingODE(OneStepMethod):
 
     @property
     def order(self) -> dict[str, int]:
-        """The order on ODEs where Butcher's simplifying assumptions settle it; projection does not lower it."""
+        """With projection, the order on ODEs where Butcher's simplifying assumptions settle it."""
+        if not self.projected:
+            return {}
         p, q, r = (tableaux.largest(condition, self.tableau) for condition in (tableaux.B, tableaux.C, tableaux.D))
         return dict.fromkeys(("q", "p", "lam"), p) if p <= min(q + r + 1, 2 * q + 2) else {}
 

@@ -69,6 +69,5 @@ ROWS = (
     Row(da.Shake(), ladder(640, 2600), SEPARABLE),
     Row(da.UnderlyingODE(da.tableaux.gauss(2)), ladder(30, 1300)),
     Row(da.LobattoIIIC(2, projected=True), ladder(640, 2600), ("double_pendulum", "curved_mass")),
-    Row(da.UnderlyingODE(da.tableaux.gauss(2), projected=False), ladder(30, 1300), ("double_pendulum", "curved_mass")),
     Row(da.UnderlyingODE(da.tableaux.radau_iia(2)), ladder(160, 640), ("double_pendulum", "curved_mass")),
 )
