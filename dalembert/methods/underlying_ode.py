@@ -22,8 +22,8 @@ class UnderlyingODE(OneStepMethod):
         q' = H_p(q, p),   p' = -H_q + force - G^T(q) lambda(q, p),   lambda of (3.1f)
 
     "For short-time computations, a nonsymplectic alternative is to integrate the standard underlying ODE and to frequently
-    project the numerical solution onto the manifolds" (Jay 1996, section 3). Without projection the constraints drift, and steps
-    are not solved to round-off: measured, errors stop falling near 1e-10. Nothing is claimed for it.
+    project the numerical solution onto the manifolds" (Jay 1996, section 3). Without projection the constraints drift, and
+    steps are not solved to round-off: measured, errors stop falling near 1e-10. Nothing is claimed for it.
 
     Example:
         >>> import dalembert as da
