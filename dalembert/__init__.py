@@ -13,11 +13,16 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 import importlib
 from typing import Any
 
-from dalembert import problems, systems, tableaux, verify
+from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import (
+    EMPRK,
+    SPARK,
+    ConstrainedEuler,
     Gauss,
+    GaussLobattoEMPRK,
+    GaussLobattoSPARK,
     HalfExplicitEuler,
     LobattoIIIAB,
     LobattoIIIC,
@@ -27,10 +32,13 @@ from dalembert.methods import (
     Rattle,
     RungeKutta,
     Shake,
+    SymplecticEuler,
     UnderlyingODE,
+    adjoint,
+    compose,
 )
 from dalembert.simulation import simulate
-from dalembert.systems import Hamiltonian, Lagrangian, State, consistent
+from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
@@ -47,8 +55,14 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "EMPRK",
+    "ODAE",
+    "SPARK",
+    "ConstrainedEuler",
     "DalembertError",
     "Gauss",
+    "GaussLobattoEMPRK",
+    "GaussLobattoSPARK",
     "HalfExplicitEuler",
     "Hamiltonian",
     "InconsistentStart",
@@ -65,15 +79,20 @@ __all__ = [
     "Shake",
     "State",
     "StepFailed",
+    "SymplecticEuler",
     "Tableau",
     "Trajectory",
     "UnderlyingODE",
     "UnsupportedSystem",
+    "adjoint",
+    "compose",
     "consistent",
     "experiments",
+    "forces",
     "load",
     "plot",
     "problems",
+    "schemes",
     "simulate",
     "step_function",
     "systems",
