@@ -147,6 +147,7 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
         fingerprint=system.fingerprint,
         system=system,
         start=run.start,
+        solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],
     )

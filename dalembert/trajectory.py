@@ -9,12 +9,13 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dalembert.compiler import observer
 from dalembert.errors import DalembertError, InputError
+from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 
 if TYPE_CHECKING:
@@ -23,6 +24,32 @@ if TYPE_CHECKING:
 FORMAT = 2
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What `run.at(t)` returns: a method's polynomials at times t; one row a time, or vectors for a single time.
+
+    `y` is Y and `z` is Z~, which run continuously from stored state to stored state. `Z` is the polynomial on which the stages
+    lie: it jumps at the ends of a step. `lam` and `psi` interpolate the stages' multipliers and jump too.
+    """
+
+    t: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    Z: np.ndarray
+    lam: np.ndarray
+    psi: np.ndarray
+
+    @property
+    def q(self) -> np.ndarray:
+        """The configuration of a mechanical system, which is y."""
+        return self.y
+
+    @property
+    def p(self) -> np.ndarray:
+        """The momentum of a mechanical system, which is z."""
+        return self.z
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +82,7 @@ class Trajectory:
     fingerprint: str = ""
     system: System | None = field(default=None, repr=False)
     start: State | None = field(default=None, repr=False)
+    solver: OneStepMethod | None = field(default=None, repr=False)
     stage_lam: np.ndarray | None = field(default=None, repr=False)
     """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
     stage_psi: np.ndarray | None = field(default=None, repr=False)
@@ -178,6 +206,51 @@ class Trajectory:
             guess = self.system.multipliers(t, y, z, self._theta, guess)
             rows.append(guess)
         return np.array(rows)
+
+    # -- between the states ------------------------------------------------------------------------------------------
+
+    def at(self, t: Any, *, side: Literal["left", "right"] = "right") -> Inside:
+        """The method's collocation polynomials at any times within the run (dense output), for runs with `save_every=1`.
+
+        Each step that contains one of the times is solved again. Where polynomials jump, at the ends of steps, `side` chooses
+        the step before or the one after.
+
+        Example:
+            >>> import numpy as np, dalembert as da
+            >>> run = da.simulate(da.problems.pendulum(), da.GaussLobattoSPARK(stages=3), h=0.1, steps=100)
+            >>> inside = run.at(np.linspace(1.0, 2.0, 50))
+            >>> inside.q.shape, bool(abs((inside.q**2).sum(axis=1) - 1).max() < 1e-6)
+            ((50, 2), True)
+
+        """
+        from dalembert.engine._dense import DenseOutput
+
+        if self.system is None or self.solver is None or self.start is None:
+            raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        steps = len(self.t) - 1
+        if steps < 1 or abs(self.t[-1] - self.t[0] - steps * self.h) > 1e-9 * abs(steps * self.h):
+            raise InputError("dense output needs every step: run with save_every=1")
+        if side not in ("left", "right"):
+            raise InputError(f'side is "left" or "right"; got {side!r}')
+        outside = ~((times >= self.t[0]) & (times <= self.t[-1]))
+        if np.any(outside):
+            raise InputError(
+                f"t = {times[outside][0]:g} is outside of the run, which goes from {self.t[0]:g} to {self.t[-1]:g}"
+            )
+        step = np.clip(np.searchsorted(self.t, times, side=side) - 1, 0, steps - 1)
+        dense = DenseOutput(self.system, self.solver, self.start, self.h)
+        sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
+        sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
+        found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
+        guess = self.start.multipliers
+        for k in np.unique(step):
+            rows = step == k
+            values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
+            for name, value in values.items():
+                found[name][rows] = value
+        shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
+        return Inside(times if np.ndim(t) else times[0], *shaped)
 
     # -- keeping ---------------------------------------------------------------------------------------------------
 

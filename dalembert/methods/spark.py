@@ -87,7 +87,7 @@ class SparkEquations(OneStepMethod):
         T_tilde, Y_tilde = t0 + c_tilde * h, y0 + h * (A_bar @ v)
         r = system.reaction(T_tilde, Y_tilde, L / h)
         step.equation(V, A @ v)
-        step.equation(step.momentum_increments(T, Y, W), h * (A @ f + A_tilde @ r))  # a~_is = 0, so Lambda_s acts on z_1 only
+        step.equation(step.momentum_increments(T, Y, W), h * (A @ f + A_tilde @ r))  # a~_is = 0: Lambda_s acts on z_1
         step.position_constraint(system.g(T_tilde[1:-1], Y_tilde[1:-1]))
 
         dy = h * (b @ v)
