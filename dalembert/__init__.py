@@ -19,13 +19,18 @@ from dalembert.errors import DalembertError, InconsistentStart, InputError, Mode
 from dalembert.methods import (
     EMPRK,
     SPARK,
+    SRK,
     ConstrainedEuler,
+    CortesMartinez,
     Gauss,
     GaussLobattoEMPRK,
     GaussLobattoSPARK,
     HalfExplicitEuler,
     LobattoIIIAB,
     LobattoIIIC,
+    LobattoSPARK,
+    McLachlanPerlmutter,
+    NonholonomicEuler,
     OneStepMethod,
     PartitionedRungeKutta,
     RadauIIA,
@@ -38,7 +43,7 @@ from dalembert.methods import (
     compose,
 )
 from dalembert.simulation import simulate
-from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
@@ -58,7 +63,9 @@ __all__ = [
     "EMPRK",
     "ODAE",
     "SPARK",
+    "SRK",
     "ConstrainedEuler",
+    "CortesMartinez",
     "DalembertError",
     "Gauss",
     "GaussLobattoEMPRK",
@@ -66,11 +73,15 @@ __all__ = [
     "HalfExplicitEuler",
     "Hamiltonian",
     "InconsistentStart",
+    "IndexTwoDAE",
     "InputError",
     "Lagrangian",
     "LobattoIIIAB",
     "LobattoIIIC",
+    "LobattoSPARK",
+    "McLachlanPerlmutter",
     "ModelError",
+    "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
     "RadauIIA",
