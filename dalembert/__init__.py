@@ -16,6 +16,7 @@ from typing import Any
 from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -103,6 +104,7 @@ __all__ = [
     "load",
     "plot",
     "problems",
+    "reduce_index",
     "schemes",
     "simulate",
     "step_function",

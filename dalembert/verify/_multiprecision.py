@@ -141,6 +141,8 @@ def multiprecision_run(
     """
     import mpmath
 
+    if method.starting is not None:
+        raise InputError(f"{method} prepares its first step, which is not done in multiprecision")
     if method.substeps != ((method, 1.0),):
         raise InputError(f"{method} has coefficients in double precision only: run its basic method in multiprecision")
     given = {"q0": q0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
