@@ -39,6 +39,8 @@ def heavy(mass=2.0):
 
 def broken():
     return 1 / 0
+
+growth = da.problems.index_two_growth().system
 """
 
 
@@ -238,6 +240,62 @@ def test_initial_values_of_an_odae(command):
     assert run.t[-1] == pytest.approx(2.03)  # the block stops at 5 / (0.25 * 9.81) = 2.039
 
 
+# -- DAEs of index 2 and nonholonomic constraints ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("problem", "method"),
+    [
+        ("index_two_growth", da.SRK("gauss", 2)),
+        ("index_two_growth_in_parts --stages 3", da.SRK("gauss", 3)),
+        ("chaplygin_sleigh", da.GaussLobattoSPARK(2)),
+    ],
+)
+def test_a_method_that_serves_the_problem_is_taken_if_none_is_named(command, problem, method):
+    code, out, err = command(f"run {problem} --steps 5 --json")
+    assert code == 0 and not err and json.loads(out)["method"] == str(method)
+
+
+@pytest.mark.parametrize(
+    "line", ["--stages 3", "--method 'SRK(coefficients=\"radau-ia\")' --stages 4", "--method LobattoSPARK --stages 4"]
+)
+def test_a_dae_of_index_two_reaches_its_exact_solution(command, line):
+    """y = (e^t, e^-2t), z = e^2t."""
+    code, out, err = command(f"run index_two_growth --save run.npz --plot run.png --json {line}")
+    run, report = da.load("run.npz"), json.loads(out)
+    assert code == 0 and not err and os.path.exists("run.png")
+    np.testing.assert_allclose(run.y[-1], np.exp([1.0, -2.0]), atol=1e-8)
+    np.testing.assert_allclose(run.z[-1], [np.exp(2.0)], atol=1e-7)
+    assert report["energy"] is None and set(report["residuals"]) == {"g"} and report["residuals"]["g"] < 1e-14
+    _, table, _ = command(f"run index_two_growth --steps 3 {line}")
+    assert "max |g| " in table and "H0" not in table and "g_dot" not in table
+
+
+@pytest.mark.parametrize(
+    ("line", "y", "z"),
+    [
+        ("index_two_growth --y0 2,1/4 --z0 3.9", [2, 0.25], 4),  # the hidden constraint has the roots 1/y_2 and 1/(2 y_2)
+        ("index_two_growth --y0 -2,1/4 --z0 1.9", [-2, 0.25], 2),
+        ("index_two_growth --z0 0.4", [1, 1], 0.5),
+        ("mymodel.py:growth --y0 1,1 --z0 0.9 --h 0.1", [1, 1], 1),
+        ("mymodel.py:growth --y0 1,1 --h 0.1", [1, 1], 0.5),
+    ],
+)
+def test_initial_values_of_a_dae_of_index_two(command, line, y, z):
+    code, _, err = command(f"run {line} --steps 2 --save run.npz")
+    run = da.load("run.npz")
+    assert code == 0 and not err
+    np.testing.assert_array_equal(run.y[0], y)
+    np.testing.assert_allclose(run.z[0], [z], atol=1e-12)
+
+
+def test_initial_values_of_a_dae_of_index_two_can_be_projected(command):
+    assert command("run index_two_growth --y0 1.1,1 --project --steps 2 --save run.npz")[0] == 0
+    run = da.load("run.npz")
+    assert abs(run.y[0, 0] ** 2 * run.y[0, 1] - 1) < 1e-14 and np.abs(run.y[0] - [1.1, 1]).max() < 0.2
+    np.testing.assert_allclose(run.z[0], 1 / run.y[0, 1], atol=1e-12)
+
+
 # -- models of one's own -------------------------------------------------------------------------------------------------
 
 
@@ -311,6 +369,12 @@ def test_a_model_may_import_its_neighbours(command, here):
         ("run mass_on_surface --method 'compose(SymplecticEuler)'", "is not a method"),
         ("run mass_on_surface --method 'compose(SymplecticEuler, 5)'", "order"),
         ("run mass_on_surface --method 'compose(Symplectic, 4)'", "did you mean SymplecticEuler"),
+        ("run mymodel.py:growth --z0 1", "give --y0\n"),
+        ("run mymodel.py:growth --y0 1,1", "give --h"),
+        ("run index_two_growth --y0 1,2", "--project"),
+        ("run index_two_growth --v0 1,2", "it has no v0"),
+        ("run index_two_growth --z0 1,2", "z0"),
+        ("run index_two_growth --method GaussLobattoSPARK", "for a DAE of index 2 use da.LobattoSPARK"),
         ("run mymodel.py:system --q0 1,0 --p0 0,0", "give --h"),
         ("run mymodel.py:system --q0 1,0 --p0 0,0 --h 0.1 --steps 1 --set k=3", "no parameter 'k'"),
         ("list methodes", "choose from"),

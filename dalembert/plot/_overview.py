@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.plot._panels import (
     configurations,
     coordinate_index,
+    curve_names,
     energy_error,
     history,
     multipliers,
@@ -87,7 +88,8 @@ def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: Sequenc
     if of_index_two(run):
         most = min(dim, len(CYCLE))
         chosen = [coordinate_index(i, dim, problem) for i in (range(most) if coordinates is None else coordinates)]
-        return [("solution", partial(_solution, run, chosen, problem)), ("algebraic variables", partial(multipliers, run))]
+        solution = [("solution", partial(_solution, run, chosen, problem))] if chosen else []
+        return [*solution, ("algebraic variables", partial(multipliers, run))]
     if coordinates is None:
         last = min(dim, run.z.shape[1]) - 1
         coordinates = [0] if last == 0 else [0, last]
@@ -111,7 +113,7 @@ def _solution(run: Trajectory, chosen: Sequence[int], problem: Problem | None, a
     for i, color in zip(chosen, itertools.cycle(CYCLE)):
         history(ax, run.t, run.y[:, i], color=color, label=position_name(i, run, problem))
     ax.set(xlabel="$t$", ylabel="$y$")
-    ax.legend(loc="lower right", ncols=max(len(chosen), 1), bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    curve_names(ax)
     ax.grid(True)
 
 

@@ -169,7 +169,7 @@ def multipliers(
         for i, color in zip(chosen, CYCLE, strict=False):
             history(axes, run.t[inside], values[inside, i], color=color, label=names[i])
         axes.set(xlabel="$t$", ylabel="algebraic variable" if of_index_two(run) else "multiplier")
-        axes.legend(loc="lower right", ncols=len(chosen), bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+        curve_names(axes)
         axes.grid(True)
     return figure
 
@@ -328,6 +328,15 @@ def history(axes: Axes, t: np.ndarray, y: np.ndarray, *, color: str = BLUE, labe
     axes.fill_between(middle, low, high, color=color, alpha=0.35, linewidth=0)
     for edge in (low, high):
         axes.plot(middle, edge, color=color, linewidth=0.5, label=label if edge is high else None)
+
+
+def curve_names(axes: Axes) -> None:
+    """The legend of a few curves stands beside the title; that of many would run into it, so it stands among them."""
+    count = len(axes.get_legend_handles_labels()[1])
+    if count <= 3:
+        axes.legend(loc="lower right", ncols=count, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    else:
+        axes.legend(loc="best", ncols=2)
 
 
 def spans_decades(size: np.ndarray, decades: float) -> bool:
