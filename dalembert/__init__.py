@@ -19,6 +19,7 @@ from dalembert.errors import DalembertError, InconsistentStart, InputError, Mode
 from dalembert.methods import (
     Gauss,
     HalfExplicitEuler,
+    LobattoGalerkin,
     LobattoIIIAB,
     LobattoIIIC,
     OneStepMethod,
@@ -28,6 +29,7 @@ from dalembert.methods import (
     RungeKutta,
     Shake,
     UnderlyingODE,
+    Variational,
 )
 from dalembert.simulation import simulate
 from dalembert.systems import Hamiltonian, Lagrangian, State, consistent
@@ -54,6 +56,7 @@ __all__ = [
     "InconsistentStart",
     "InputError",
     "Lagrangian",
+    "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
     "ModelError",
@@ -69,6 +72,7 @@ __all__ = [
     "Trajectory",
     "UnderlyingODE",
     "UnsupportedSystem",
+    "Variational",
     "consistent",
     "experiments",
     "load",

@@ -174,11 +174,11 @@ def method(text: str, stages: int | None) -> OneStepMethod:
     return chosen(**arguments)
 
 
-EXAMPLE_VALUES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)"}
+EXAMPLE_VALUES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)", "L_d": '"SVC"'}
 
 
 def _split_call(text: str) -> tuple[str, dict[str, Any]]:
-    """A name and its keyword arguments; the values are numbers or tableaux, such as radau_iia(3)."""
+    """A name and its keyword arguments; the values are numbers, names in quotes or tableaux, such as radau_iia(3)."""
     try:
         body = ast.parse(text.strip().removeprefix("da."), mode="eval").body
         if isinstance(body, ast.Name):
@@ -193,6 +193,8 @@ def _split_call(text: str) -> tuple[str, dict[str, Any]]:
 def _argument(node: ast.expr) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in da.tableaux.__all__:
         return getattr(da.tableaux, node.func.id)(*(_evaluate(argument) for argument in node.args))
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
     return _evaluate(node)
 
 

@@ -7,10 +7,12 @@ from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
 from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
 from dalembert.methods.underlying_ode import UnderlyingODE
+from dalembert.methods.variational import LobattoGalerkin, Variational
 
 __all__ = [
     "Gauss",
     "HalfExplicitEuler",
+    "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
     "OneStepMethod",
@@ -22,4 +24,5 @@ __all__ = [
     "Step",
     "StepEquations",
     "UnderlyingODE",
+    "Variational",
 ]

@@ -15,7 +15,8 @@ import numpy as np
 
 from dalembert.errors import ModelError, UnsupportedSystem
 from dalembert.methods._action import ActionFormula, action_formula
-from dalembert.symbolic import Scalar, as_column, from_column
+from dalembert.methods._step import Step
+from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._lagrangian import Lagrangian, _solve_symmetric
 from dalembert.systems._model import call_model, scalar_expression
@@ -53,7 +54,7 @@ class DiscreteLagrangian:
 
     @cached_property
     def in_increments(self) -> ca.Function:
-        """The derivatives of L_d and the discrete forces, as functions of (t0, h, q0, V, theta).
+        """The derivatives of L_d and the discrete forces, as a function of (t0, h, q0, V, theta).
 
         V holds the increments of the internal configurations and of q_1, divided by h: q_1 = q_0 + h V_last. Formed from
         these, velocities carry no rounding error of the size of q_0 / h. Outputs:
@@ -93,9 +94,14 @@ class DiscreteLagrangian:
         D = ca.horzcat(shift - ca.sum2(D_rest), D_rest)
         D_3 = ca.gradient(value, h) - ca.dot(V, by_V) / h
         outputs = [ca.densify(part) for part in (value, D, D_3, f, shift + total)]
-        return ca.Function(
-            "L_d", [t0, h, q0, V, theta], outputs, ["t0", "h", "q0", "V", "theta"], ["L_d", "D", "D_3", "f", "dp"]
-        )
+        names = ["t0", "h", "q0", "V", "theta"], ["L_d", "D", "D_3", "f", "dp"]
+        return ca.Function("L_d", [t0, h, q0, V, theta], outputs, *names)
+
+    def impulses(self, step: Step, V: SymbolicArray) -> tuple[SymbolicArray, SymbolicArray]:
+        """The sums D + f for q_0, each internal configuration and q_1, one row each, and their total p_1 - p_0."""
+        names = {"t0": step.time_symbol, "h": step.h_symbol, "q0": as_column(step.q0), "V": as_column(V), "theta": step.theta}
+        values = self.in_increments(**names)
+        return from_column(ca.vec(values["D"] + values["f"]), (len(V) + 1, len(step.q0))), from_column(values["dp"])
 
 
 def discrete_lagrangian(system: MechanicalSystem, L_d: Any) -> DiscreteLagrangian:
