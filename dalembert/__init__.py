@@ -15,6 +15,7 @@ from typing import Any
 
 from dalembert import problems, systems, tableaux, verify
 from dalembert.compiler import step_function
+from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import (
     Gauss,
@@ -50,6 +51,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "DalembertError",
+    "DiscreteMechanics",
     "Gauss",
     "HalfExplicitEuler",
     "Hamiltonian",
@@ -76,6 +78,7 @@ __all__ = [
     "consistent",
     "experiments",
     "load",
+    "momentum_map",
     "plot",
     "problems",
     "simulate",

@@ -102,7 +102,7 @@ def lobatto_differentiation(stages: int) -> Tableau:
     c, nodes = exact.c, range(stages)
     factor = [_product(c[j] - c[m] for m in nodes if m != j) for j in nodes]
     off_diagonal = [[factor[i] / (factor[j] * (c[i] - c[j])) if i != j else Fraction(0) for j in nodes] for i in nodes]
-    D = tuple(tuple(-sum(row) if i == j else row[j] for j in nodes) for i, row in enumerate(off_diagonal))
+    D = tuple(tuple(-sum(row, Fraction(0)) if i == j else row[j] for j in nodes) for i, row in enumerate(off_diagonal))
     return Tableau("Lobatto differentiation", Fractions(D, exact.b, c))
 
 

@@ -125,7 +125,7 @@ def discrete_lagrangian(system: MechanicalSystem, L_d: Any) -> DiscreteLagrangia
     own = system.parameters.theta
     expression = ca.substitute(expression, own, theta)
     samples = tuple(Sample(s.symbol, *(ca.substitute(part, own, theta) for part in (s.t, s.q, s.v))) for s in sampler.samples)
-    if not samples and not _has_no(system, "force"):
+    if not samples and has_force(system):
         raise UnsupportedSystem(
             "this discrete Lagrangian never calls L, so it says nothing of how to sample the system's force: write it in terms "
             "of L(t, q, v), as in lambda L, t0, q0, q1, h: h * L(t0, q0, (q1 - q0) / h)"
@@ -194,18 +194,19 @@ def _substitution(symbols: ca.SX, values: ca.SX) -> Callable[[ca.SX], ca.SX]:
     return lambda expression: ca.substitute(expression, symbols, values)
 
 
-def _symbolic(system: MechanicalSystem, name: str, *blocks: str) -> tuple[ca.SX, ca.SX]:
-    t = ca.SX.sym("t")
-    states = [ca.SX.sym(block, system.dim) for block in blocks]
-    return t, system.function(name)(t, *states, ca.SX.sym("theta", system.parameters.size))
-
-
-def _has_no(system: MechanicalSystem, name: str) -> bool:
-    return _symbolic(system, name, "q", "p")[1].is_zero()
+def has_force(system: MechanicalSystem) -> bool:
+    """Whether the system has a force beside L."""
+    return not _symbolic(system, "force")[1].is_zero()
 
 
 def _depends_on_time(system: MechanicalSystem) -> bool:
-    return any(ca.depends_on(value, t) for t, value in (_symbolic(system, name, "q", "p") for name in ("H", "force")))
+    return any(ca.depends_on(value, t) for t, value in (_symbolic(system, name) for name in ("H", "force")))
+
+
+def _symbolic(system: MechanicalSystem, name: str) -> tuple[ca.SX, ca.SX]:
+    """A fresh t, and a function of (t, q, p) as an expression of it."""
+    t, q, p = ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim)
+    return t, system.function(name)(t, q, p, ca.SX.sym("theta", system.parameters.size))
 
 
 def _shift_invariant(v: ca.SX, X: ca.SX, n: int, others: tuple[ca.SX, ...]) -> bool:

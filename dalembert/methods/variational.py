@@ -95,9 +95,9 @@ class Variational(VariationalEquations):
         "SVC", "trapezoidal" h/2 (L(q_0, v) + L(q_1, v)): Stormer-Verlet as a trapezoidal rule                       (26)
         "midpoint"           h L((q_0 + q_1)/2, v): the implicit midpoint rule
 
-    or a function of the arguments that it names, out of `L`, `q0`, `q1`, `h`, `t0`, `Q` and the parameters of the model. `L(q, v)`
-    or `L(t, q, v)` is the Lagrangian of the system. `internal` places internal configurations in the step, between 0 and 1:
-    the rows of `Q`, at whose stationary value L_d is taken.
+    or a function of the arguments that it names, out of `L`, `q0`, `q1`, `h`, `t0`, `Q` and the parameters of the model;
+    `L(q, v)` or `L(t, q, v)` is the Lagrangian of the system. `internal` places internal configurations in the step, between
+    0 and 1: the rows of `Q`, at whose stationary value L_d is taken.
 
     Forces act through the discrete Lagrange-d'Alembert principle (16): wherever L_d samples L with the weight h b_i, it
     samples the virtual work force(t_i, q_i, v_i) . delta q_i with the same weight, which gives f^- and f^+. Holonomic
