@@ -248,6 +248,6 @@ def _solve(equations: ca.Function, guess: np.ndarray, data: tuple[np.ndarray, ..
             return x
         last = largest
     raise DalembertError(
-        "the equations of the internal configurations, or of q_1, could not be solved: take a smaller h, and pairs (q_0, q_1) that "
-        "a step of this size can join"
+        "the equations of the internal configurations, or of q_1, could not be solved: take a smaller h, and "
+        "pairs (q_0, q_1) that a step of this size can join"
     )

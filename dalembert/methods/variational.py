@@ -158,8 +158,11 @@ class LobattoGalerkin(VariationalEquations):
         L_d(q_0, q_1, h) = h sum_i b_i L(t_0 + c_i h, q(c_i h), q'(c_i h)), stationary in q(c_2 h), ..., q(c_{s-1} h)
 
     where q is the polynomial through its values at the nodes, q(0) = q_0 and q(h) = q_1. Forces and constraints act at the
-    nodes. The map is that of the Lobatto IIIA-IIIB pair (Marsden and West 2001, section 2.6), constraints included, reached in
-    other unknowns: configurations and impulses, no stage momenta. `stages=2` is the trapezoidal rule, "SVC".
+    nodes. `stages=2` is the trapezoidal rule, "SVC".
+
+    Where L = v^T M v / 2 - U(t, q) with a constant M, the map is that of the Lobatto IIIA-IIIB pair (Marsden and West 2001,
+    section 2.6): its stage velocities M^-1 P_i lie on a polynomial of degree s-2, as q'(c_i h) does. For other L the two are
+    different methods of the same order.
 
     Example:
         >>> import dalembert as da
