@@ -81,7 +81,7 @@ ROWS = (
         da.LobattoGalerkin(4),
         ladder(10, 120),
         unconstrained_steps=ladder(40, 120),
-        special_steps=(("double_pendulum", ladder(60, 250)), ("curved_mass", ladder(10, 30))),
+        special_steps=(("double_pendulum", ladder(60, 250)), ("curved_mass", (20, 22, 25, 28))),
     ),
     Row(da.LobattoGalerkin(5), (60, 66, 72, 80, 88), ("double_pendulum",), unconstrained_steps=(26, 29, 32, 35, 38)),
 )
