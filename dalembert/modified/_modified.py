@@ -83,7 +83,7 @@ class ModifiedHamiltonian:
                 raise InputError(f'expansion="even" has remainders of even order; got order={order}')
             if not symmetric(self.original, method):
                 raise UnsupportedSystem(
-                    f'{method} is not known to be symmetric, and only for symmetric methods odd powers of h vanish: '
+                    f"{method} is not known to be symmetric, and only for symmetric methods odd powers of h vanish: "
                     'use expansion="eta"'
                 )
             coefficients = powers_of_h(generating, self.order - 1)
@@ -96,9 +96,7 @@ class ModifiedHamiltonian:
         """H~ at one state (a number) or at many (an array of their leading shape)."""
         return self._evaluate(self._value, q, p, h, params)[..., 0]
 
-    def gradient(
-        self, q: Any, p: Any, h: float, params: Mapping[str, Any] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(self, q: Any, p: Any, h: float, params: Mapping[str, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The derivatives of H~ by q and by p, which are -p' and q' of the modified system."""
         both = self._evaluate(self._gradient, q, p, h, params)
         return both[..., : self.original.dim], both[..., self.original.dim :]
