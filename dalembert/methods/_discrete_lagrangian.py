@@ -76,7 +76,7 @@ class DiscreteLagrangian:
         for sample in self.samples:
             t, q = placed(sample.t), placed(sample.q)
             # a velocity that shifting all configurations does not change is a function of their differences
-            v = (moved if _shift_invariant(sample.v, X, n, (t0, h, theta)) else placed)(sample.v)
+            v = (moved if _shift_invariant(sample.v, X) else placed)(sample.v)
             symbols.append(sample.symbol)
             values.append(lagrangian(t, q, v, theta))
             # the virtual work h b_i force_i . delta q_i of this sample, by the weight that L_d itself gives it
@@ -95,7 +95,8 @@ class DiscreteLagrangian:
         D_3 = ca.gradient(value, h) - ca.dot(V, by_V) / h
         outputs = [ca.densify(part) for part in (value, D, D_3, f, shift + total)]
         names = ["t0", "h", "q0", "V", "theta"], ["L_d", "D", "D_3", "f", "dp"]
-        return ca.Function("L_d", [t0, h, q0, V, theta], outputs, *names)
+        # coefficients may stay symbols (`Step.exact`)
+        return ca.Function("L_d", [t0, h, q0, V, theta], outputs, *names, {"allow_free": True})
 
     def impulses(self, step: Step, V: SymbolicArray) -> tuple[SymbolicArray, SymbolicArray]:
         """The sums D + f for q_0, each internal configuration and q_1, one row each, and their total p_1 - p_0."""
@@ -209,10 +210,13 @@ def _symbolic(system: MechanicalSystem, name: str) -> tuple[ca.SX, ca.SX]:
     return t, system.function(name)(t, q, p, ca.SX.sym("theta", system.parameters.size))
 
 
-def _shift_invariant(v: ca.SX, X: ca.SX, n: int, others: tuple[ca.SX, ...]) -> bool:
+def _shift_invariant(v: ca.SX, X: ca.SX) -> bool:
     """Whether v does not change if all configurations are shifted alike, judged from its derivative at one point."""
-    parts = ca.horzsplit(ca.jacobian(v, X), n)
-    shift = ca.Function("shift", [X, *others], [ca.densify(sum(parts[1:], parts[0])), ca.densify(ca.jacobian(v, X))])
-    sample = [np.modf(np.sqrt(2.0 + np.arange(x.shape[0]) + 5.0 * k))[0] + 0.1 for k, x in enumerate((X, *others))]
-    total, scale = (np.abs(np.asarray(part, dtype=float)) for part in shift(*sample))
+    derivative = ca.densify(ca.jacobian(v, X))
+    parts = ca.horzsplit(derivative, v.shape[0])
+    symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(derivative))
+    both = ca.Function("shift", [symbols], [sum(parts[1:], parts[0]), derivative])
+    total, scale = (
+        np.abs(np.asarray(part, dtype=float)) for part in both(np.sqrt(2.0 + np.arange(symbols.shape[0])) % 1 + 0.1)
+    )
     return bool(total.max() <= 1e-12 * scale.max())
