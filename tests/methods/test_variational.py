@@ -230,3 +230,156 @@ def test_a_hamiltonian_quadratic_in_p_is_transformed(method):
     )
     one, other = (da.simulate(s, method, q0=Q0, p0=P0, h=0.05, steps=40) for s in (hamiltonian, lagrangian))
     assert distance(one, other) < 1e-13
+
+
+# -- forces: the discrete Lagrange-d'Alembert principle (16) -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "order"), [(m, m.order["q"]) for m in METHODS], ids=lambda x: str(x))
+def test_order_with_forces_and_time(method, order):
+    system, rhs = driven_double_pendulum()
+    v0 = np.array([0.3, 0.5])
+    a, b, u, w = models.dop853(rhs, [*Q0, *v0], 2.0)
+    d = a - b
+    reference = {"q": np.array([a, b]), "p": np.array([2 * u + w * np.cos(d), w + u * np.cos(d)])}
+    counts = {1: [640, 1280, 2560], 2: [160, 320, 640], 4: [40, 80, 160], 6: [20, 28, 40]}[order]
+    study = da.verify.order(system, method, reference=reference, t1=2.0, steps=counts, q0=Q0, v0=v0)
+    for component, slope in study.slopes.items():
+        assert study.used[component].sum() == 3, study
+        assert abs(slope - order) < 0.15, f"{component}\n{study}"
+
+
+DAMPING, DRIVE = 1e-5, 0.3
+
+
+def damped_oscillator(drive):
+    """q'' + DAMPING q' + q = drive cos 2t; the start and the energy of its solution."""
+    system = da.Lagrangian(
+        lambda q, v: (v @ v - q @ q) / 2, dim=1, force=lambda t, v: -DAMPING * v + np.array([drive * np.cos(2 * t)], like=v)
+    )
+    if drive:  # the steady oscillation, Re(A exp(2it))
+        A = drive / (1 - 4 + 2j * DAMPING)
+
+        def solution(t):
+            return (A * np.exp(2j * t)).real, (2j * A * np.exp(2j * t)).real
+    else:
+        root = complex(-DAMPING / 2, np.sqrt(1 - DAMPING**2 / 4))
+
+        def solution(t):
+            return np.exp(root * t).real, (root * np.exp(root * t)).real
+
+    def energy(t):
+        q, v = solution(t)
+        return (q**2 + v**2) / 2
+
+    q0, v0 = solution(0.0)
+    return system, {"q0": [q0], "v0": [v0]}, energy
+
+
+@pytest.mark.parametrize("drive", [0.0, DRIVE])
+@pytest.mark.parametrize(("method", "order"), [(m, m.order["q"]) for m in METHODS[:-1]], ids=lambda x: str(x))
+def test_energy_of_a_weakly_damped_oscillator_is_right_to_the_order_of_the_method(method, order, drive):
+    """Up to the same time in all runs, 100 000 of the smallest steps."""
+    system, start, energy = damped_oscillator(drive)
+    sizes, errors = [0.04, 0.02, 0.01] if order == 1 else [0.32, 0.16, 0.08], []
+    for h in sizes:
+        run = da.simulate(system, method, h=h, steps=round(100_000 * sizes[-1] / h), **start)
+        errors.append(np.abs(run.energy / energy(run.t) - 1).max())
+    slope, used = da.verify.slope(sizes, errors)
+    assert used.sum() == 3
+    assert abs(slope - order) < 0.15, errors
+
+
+@pytest.mark.parametrize("name", ["SVA", "SVB", "SVC", "midpoint"])
+def test_energy_decays_better_than_with_rk4_for_as_many_force_evaluations(name):
+    system, start, energy = damped_oscillator(0.0)
+    rk4 = da.RungeKutta(
+        da.Tableau.of(
+            [[0, 0, 0, 0], ["1/2", 0, 0, 0], [0, "1/2", 0, 0], [0, 0, 1, 0]], ["1/6", "1/3", "1/3", "1/6"], name="RK4"
+        )
+    )
+    h, N = 0.1, 100_000
+    variational = da.simulate(system, da.Variational(name), h=h, steps=N, **start)
+    explicit = da.simulate(system, rk4, h=4 * h, steps=N // 4, **start)
+
+    def decay(run):
+        return -np.polyfit(run.t, np.log(run.energy), 1)[0]
+
+    assert abs(decay(variational) / DAMPING - 1) < h**2 / 3
+    # |R(iz)|^2 = 1 - z^6/72 + z^8/576: the loss of RK4 itself, over the damping
+    z = 4 * h
+    assert decay(explicit) / DAMPING - 1 == pytest.approx((z**6 / 72 - z**8 / 576) / z / DAMPING, rel=0.02)
+    assert np.abs(variational.energy / energy(variational.t) - 1).max() < 0.01
+    assert np.abs(explicit.energy / energy(explicit.t) - 1).max() > 0.5
+
+
+# -- momentum maps -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_momentum_maps_are_conserved_to_round_off(method):
+    """Angular momentum of Kepler's problem; that about the vertical of a spherical pendulum in Cartesian coordinates."""
+    kepler = da.Lagrangian(lambda q, v: v @ v / 2 + 1 / np.sqrt(q @ q), dim=3)
+    run = da.simulate(kepler, method, q0=[1, 0, 0.2], v0=[0.1, 1.1, 0.2], h=0.02, steps=10_000)
+    L = np.cross(run.q, run.p)
+    assert np.abs(L - L[0]).max() < 1e-13
+    assert np.ptp(da.momentum_map(run, lambda q: [-q[1], q[0], 0.0])) < 1e-13
+    assert np.ptp(np.linalg.norm(run.q, axis=1)) > 0.3  # an eccentric orbit
+
+    pendulum = da.Lagrangian(lambda q, v, g: v @ v / 2 - g * q[2], dim=3, holonomic=lambda q: [q @ q - 1], params={"g": 2.0})
+    start = da.consistent(pendulum, q0=[0.6, 0, -0.8], v0=[0.2, 0.9, 0.15])
+    run = da.simulate(pendulum, method, start=start, h=0.02, steps=10_000)
+    assert np.ptp(da.momentum_map(run, lambda q: [-q[1], q[0], 0.0])) < 1e-13
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_total_momentum_of_free_bodies_is_conserved_to_round_off(method):
+    springs = da.Lagrangian(
+        lambda q, v, m: m @ v**2 / 2 - (q[1] - q[0] - 1) ** 4 - np.cos(q[2] - q[1]), dim=3, params={"m": [1.0, 2.0, 0.5]}
+    )
+    run = da.simulate(springs, method, q0=[0, 1.3, 2.0], v0=[0.2, -0.4, 1.0], h=0.02, steps=10_000)
+    assert np.ptp(da.momentum_map(run, lambda q: np.ones(3))) < 1e-13
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------------
+
+
+def relativistic():
+    return da.Hamiltonian(lambda q, p: np.sqrt(1 + p @ p) + q @ q / 2, dim=2)
+
+
+def test_systems_without_a_lagrangian_at_hand_are_refused():
+    with pytest.raises(da.UnsupportedSystem, match=r"state the system as da\.Lagrangian"):
+        da.simulate(relativistic(), da.Variational("SVC"), q0=Q0, p0=P0, h=0.1, steps=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: da.Variational("SVD"), da.InputError, "one of SE1, SE2"),
+        (lambda: da.Variational(3), da.InputError, "one of SE1, SE2"),
+        (lambda: da.Variational("SVA", internal=(0.5,)), da.InputError, "leave internal out"),
+        (lambda: da.Variational(lambda L: 0, internal=(1.5,)), da.InputError, "between 0 and 1"),
+        (lambda: da.Variational(lambda L: 0, internal=0.5), da.InputError, r"internal=\(0\.5,\)"),
+        (lambda: da.LobattoGalerkin(1), da.InputError, "stages >= 2"),
+    ],
+)
+def test_unusable_discrete_lagrangians_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("L_d", "error", "message"),
+    [
+        (lambda L, q0, q1, h: h * L(q0, (q1 - q0) / h), da.ModelError, "must say when L is taken"),
+        (lambda q0, q1, h: (q1 - q0) @ (q1 - q0) / (2 * h), da.UnsupportedSystem, "never calls L"),
+        (lambda L, q0, q1: L(q0), da.ModelError, r"L\(q, v\) or L\(t, q, v\)"),
+        (lambda L, t0, q0, q1, h: h * L(t0, q0[0], (q1 - q0) / h), da.ModelError, "2 components"),
+        (lambda L, q0, q1, k: L(0, q0, q1), da.ModelError, "names the argument 'k'"),
+        (lambda q0, q1, h: q1 - q0, da.ModelError, "one number"),
+    ],
+)
+def test_discrete_lagrangians_that_fail_on_a_system_are_refused(L_d, error, message):
+    with pytest.raises(error, match=message):
+        da.simulate(driven_double_pendulum()[0], da.Variational(L_d), q0=Q0, p0=P0, h=0.1, steps=1)
