@@ -32,6 +32,7 @@ from dalembert.methods import (
     UnderlyingODE,
     Variational,
 )
+from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
 from dalembert.systems import Hamiltonian, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
@@ -62,6 +63,7 @@ __all__ = [
     "LobattoIIIAB",
     "LobattoIIIC",
     "ModelError",
+    "ModifiedHamiltonian",
     "OneStepMethod",
     "PartitionedRungeKutta",
     "RadauIIA",
@@ -78,6 +80,7 @@ __all__ = [
     "consistent",
     "experiments",
     "load",
+    "modified_hamiltonian",
     "momentum_map",
     "plot",
     "problems",
