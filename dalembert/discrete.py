@@ -194,7 +194,7 @@ class DiscreteMechanics:
         x = _solve(self._stationarity, guess, data, self._theta)
         shape, function = self._outputs[name]
         value = function.map(count)(*data, x, _columns(self._theta, count))
-        return np.asarray(value, dtype=float).T.reshape(*lead, *shape)
+        return np.asarray(value, dtype=float).T.reshape((*lead, *shape))
 
 
 def momentum_map(run: Trajectory, xi: Callable) -> np.ndarray:
