@@ -18,7 +18,16 @@ from pathlib import Path
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = ("index", "getting-started", "methods", "constrained-hamiltonian", "how-it-works", "adding-a-method", "performance")
+ORDER = (
+    "index",
+    "getting-started",
+    "methods",
+    "constrained-hamiltonian",
+    "variational",
+    "how-it-works",
+    "adding-a-method",
+    "performance",
+)
 MISSING_PERFORMANCE = "# Performance\n\nNothing has been measured here yet: `make bench` writes this page.\n"
 
 STYLE = """

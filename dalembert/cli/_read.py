@@ -36,7 +36,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     """
     lower = {candidate.lower(): candidate for candidate in known}
-    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
+    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.55)]
     return f": did you mean {' or '.join(close)}?" if close else ""
 
 
