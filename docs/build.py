@@ -24,6 +24,7 @@ ORDER = (
     "methods",
     "constrained-hamiltonian",
     "variational",
+    "modified-hamiltonians",
     "how-it-works",
     "adding-a-method",
     "performance",

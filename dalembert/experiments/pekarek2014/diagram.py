@@ -112,7 +112,7 @@ def draw_diagram(data: Data) -> Figure:
     from dalembert.plot._style import CYCLE, new_figure, styled
 
     with styled():
-        figure = new_figure(7.6, 3.4)
+        figure = new_figure(7.6, 4.2)
         left, right = figure.subplots(1, 2)
         rows = np.arange(len(NAMES))[::-1]
         for k, (path, color) in enumerate(zip(PATHS, CYCLE, strict=False)):
@@ -121,15 +121,14 @@ def draw_diagram(data: Data) -> Figure:
         left.axvline(1e-13, color="#707070", linewidth=0.8, linestyle=(0, (4, 3)))
         left.set(xscale="log", xlim=(1e-17, 1.0), xlabel="largest defect of a step")
         left.set_yticks(rows, list(NAMES.values()))
-        left.legend(loc="lower center", bbox_to_anchor=(0.3, -0.75), ncols=1)
         for name, color in zip(NAMES, CYCLE, strict=False):
             distance = np.maximum(data[f"{name}_distance"], 1e-17)
             right.plot(data[f"{name}_h"], distance, "o-", color=color, markersize=4, label=NAMES[name])
         right.set(xscale="log", yscale="log", xlabel="$h$", ylabel="distance of SVA and SVC")
-        right.legend(loc="lower center", bbox_to_anchor=(0.5, -0.75), ncols=1)
-        for ax in (left, right):
+        for ax, place in ((left, "outside lower left"), (right, "outside lower right")):
             ax.minorticks_off()
             ax.grid(True)
+            figure.legend(*ax.get_legend_handles_labels(), loc=place, ncols=1)
     return figure
 
 
@@ -139,8 +138,8 @@ EXPERIMENTS = (
         document=DOCUMENT,
         item="figure 2",
         claim="On separable systems the discrete Lagrangian (26) of SVC leads to the map of SVA, by discrete Legendre "
-        "transforms as well as by the generating function (25); on nonseparable systems SVC and SVA are different methods, each with a "
-        "generating function of its own.",
+        "transforms as well as by the generating function (25); on nonseparable systems SVC and SVA are different methods, "
+        "each with a generating function of its own.",
         compute=compute_diagram,
         draw=draw_diagram,
         holds=diagram_holds,
