@@ -65,35 +65,27 @@ class DiscreteLagrangian:
             f       the discrete forces f^-, internal ones, f^+ of (16), one column each
             dp      the sum of all columns of D and f, which is p_1 - p_0
         """
-        n, count = self.q0.shape[0], len(self.formula.internal) + 1
         t0, h, q0, theta = self.t0, self.h, self.q0, self.theta
-        V = ca.SX.sym("V", n * count)
-        X = ca.vertcat(q0, self.internal, self.q1)
+        n, count = q0.shape[0], len(self.formula.internal) + 1
+        V, X = ca.SX.sym("V", n * count), ca.vertcat(q0, self.internal, self.q1)
         placed = _substitution(X, ca.vertcat(q0, ca.repmat(q0, count, 1) + h * V))
         moved = _substitution(X, ca.vertcat(ca.SX.zeros(n, 1), h * V))
         lagrangian, momentum = lagrangian_functions(self.system)
-        total, f, symbols, values = ca.SX.zeros(n, 1), ca.SX.zeros(n, count + 1), [], []
+        value, f = placed(self.expression), ca.SX.zeros(n, count + 1)
         for sample in self.samples:
-            t, q = placed(sample.t), placed(sample.q)
             # a velocity that shifting all configurations does not change is a function of their differences
             v = (moved if _shift_invariant(sample.v, X) else placed)(sample.v)
-            symbols.append(sample.symbol)
-            values.append(lagrangian(t, q, v, theta))
-            # the virtual work h b_i force_i . delta q_i of this sample, by the weight that L_d itself gives it
-            force = placed(ca.gradient(self.expression, sample.symbol)) * self.system.function("force")(
-                t, q, momentum(t, q, v, theta), theta
-            )
-            parts = ca.horzsplit(ca.jacobian(sample.q, X), n)
-            columns = [placed(part).T @ force for part in parts]
-            f = f + ca.horzcat(*columns)
-            total = total + placed(sum(parts[1:], parts[0])).T @ force
-        ell = ca.vertcat(ca.SX(0, 1), *symbols)
-        value = ca.substitute(placed(self.expression), ell, ca.vertcat(ca.SX(0, 1), *values))
+            t, q = placed(sample.t), placed(sample.q)
+            value = ca.substitute(value, sample.symbol, lagrangian(t, q, v, theta))
+            # the virtual work h b_i force_i . delta q_i, with the weight h b_i that L_d itself gives this sample
+            weight = placed(ca.gradient(self.expression, sample.symbol))
+            work = weight * self.system.function("force")(t, q, momentum(t, q, v, theta), theta)
+            f = f + ca.horzcat(*(placed(part).T @ work for part in ca.horzsplit(ca.jacobian(sample.q, X), n)))
         by_V, shift = ca.gradient(value, V), ca.gradient(value, q0)
         D_rest = ca.reshape(by_V / h, n, count)
         D = ca.horzcat(shift - ca.sum2(D_rest), D_rest)
         D_3 = ca.gradient(value, h) - ca.dot(V, by_V) / h
-        outputs = [ca.densify(part) for part in (value, D, D_3, f, shift + total)]
+        outputs = [ca.densify(part) for part in (value, D, D_3, f, shift + ca.sum2(f))]
         names = ["t0", "h", "q0", "V", "theta"], ["L_d", "D", "D_3", "f", "dp"]
         # coefficients may stay symbols (`Step.exact`)
         return ca.Function("L_d", [t0, h, q0, V, theta], outputs, *names, {"allow_free": True})
@@ -216,7 +208,6 @@ def _shift_invariant(v: ca.SX, X: ca.SX) -> bool:
     parts = ca.horzsplit(derivative, v.shape[0])
     symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(derivative))
     both = ca.Function("shift", [symbols], [sum(parts[1:], parts[0]), derivative])
-    total, scale = (
-        np.abs(np.asarray(part, dtype=float)) for part in both(np.sqrt(2.0 + np.arange(symbols.shape[0])) % 1 + 0.1)
-    )
-    return bool(total.max() <= 1e-12 * scale.max())
+    point = np.sqrt(2.0 + np.arange(symbols.shape[0])) % 1 + 0.1
+    total, scale = (np.abs(np.asarray(part, dtype=float)).max() for part in both(point))
+    return bool(total <= 1e-12 * scale)

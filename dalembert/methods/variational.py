@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -120,15 +121,16 @@ class Variational(VariationalEquations):
 
     def __post_init__(self) -> None:
         action_formula(self.L_d)
-        if isinstance(self.internal, (int, float)) or not all(isinstance(c, (int, float)) for c in self.internal):
+        if not isinstance(self.internal, (tuple, list)) or not all(isinstance(c, (int, float)) for c in self.internal):
             raise InputError(
                 f"internal places internal configurations in the step, as in internal=(0.5,); got {self.internal!r}"
             )
         object.__setattr__(self, "internal", tuple(float(c) for c in self.internal))
         if self.internal and isinstance(self.L_d, str):
             raise InputError(f"the discrete Lagrangian {self.L_d} brings its own internal configurations: leave internal out")
-        if any(not 0 < c < 1 for c in self.internal) or len(set(self.internal)) < len(self.internal):
-            raise InputError(f"internal configurations stand at distinct places between 0 and 1; got internal={self.internal}")
+        places = (0.0, *self.internal, 1.0)
+        if any(not left < right for left, right in pairwise(places)):
+            raise InputError(f"internal places must rise between 0 and 1, as in internal=(1/3, 2/3); got {self.internal}")
 
     @property
     def formula(self) -> ActionFormula:

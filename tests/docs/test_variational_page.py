@@ -29,3 +29,14 @@ def test_the_weakly_damped_oscillator_of_the_page(row):
     energy = (exact.real**2 + (root * exact).real ** 2) / 2
     assert -np.polyfit(run.t, np.log(run.energy), 1)[0] / c == pytest.approx(float(row[1]), rel=5e-4)
     assert np.abs(run.energy / energy - 1).max() == pytest.approx(float(row[2]), rel=0.03)
+
+
+@pytest.mark.parametrize("h", [0.02, 0.01])
+def test_fast_translations_stop_se1_and_sva_but_not_svc(h):
+    limits = {da.Variational("SE1"): 2.0, da.Variational("SVA"): 4.0, da.LobattoIIIAB(2): 4.0}
+    problem, steps = da.problems.cart_pendulum(), round(1.0 / h**2)  # to h |v| = 10
+    for method, limit in limits.items():
+        run = da.simulate(problem, method, h=h, steps=steps, on_failure="return")
+        assert run.status == "failed"
+        assert h * abs(run.v[-1, 0]) == pytest.approx(limit, rel=0.1), method
+    assert da.simulate(problem, da.Variational("SVC"), h=h, steps=steps).status == "done"

@@ -360,6 +360,7 @@ def test_systems_without_a_lagrangian_at_hand_are_refused():
         (lambda: da.Variational(3), da.InputError, "one of SE1, SE2"),
         (lambda: da.Variational("SVA", internal=(0.5,)), da.InputError, "leave internal out"),
         (lambda: da.Variational(lambda L: 0, internal=(1.5,)), da.InputError, "between 0 and 1"),
+        (lambda: da.Variational(lambda L: 0, internal=(0.6, 0.4)), da.InputError, "must rise"),
         (lambda: da.Variational(lambda L: 0, internal=0.5), da.InputError, r"internal=\(0\.5,\)"),
         (lambda: da.LobattoGalerkin(1), da.InputError, "stages >= 2"),
     ],
