@@ -90,6 +90,9 @@ class ModifiedHamiltonian:
             self._generating = coefficients[0].of
             self.terms = modified_terms(coefficients, self.order - 1, even=True)
 
+    def __repr__(self) -> str:
+        return f"<ModifiedHamiltonian of {self.method}, O(h^{self.order}), expansion {self.expansion!r}>"
+
     # -- numbers -------------------------------------------------------------------------------------------------------
 
     def __call__(self, q: Any, p: Any, h: float, params: Mapping[str, Any] | None = None) -> np.ndarray:
@@ -178,6 +181,8 @@ class ModifiedHamiltonian:
         q, p, n = np.asarray(q, dtype=float), np.asarray(p, dtype=float), self.original.dim
         if q.shape != p.shape or q.shape[-1:] != (n,):
             raise InputError(f"q and p must both end in an axis of {n} coordinates; got shapes {q.shape} and {p.shape}")
+        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(p))):
+            raise InputError("q and p must be finite: leave out the states after a run has failed")
         h, theta = _step_size(h), self.original.parameters.vector(params)
         if q.size == 0:
             return np.zeros((*q.shape[:-1], function.size1_out(0)))
@@ -191,7 +196,10 @@ class ModifiedHamiltonian:
         size, states = z.shape
         for _ in range(ITERATIONS):
             residual, matrices = (np.asarray(part) for part in self._equations(Q, P, z, h, theta))
-            inverses = np.linalg.inv(matrices.reshape(size, states, size).transpose(1, 0, 2))
+            try:
+                inverses = np.linalg.inv(matrices.reshape(size, states, size).transpose(1, 0, 2))
+            except np.linalg.LinAlgError:
+                break
             change = np.einsum("nij,jn->in", inverses, residual)
             z = z - change
             largest = float(np.max(np.abs(change) / (1 + np.abs(z))))

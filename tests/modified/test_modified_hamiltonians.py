@@ -328,3 +328,29 @@ def test_wrong_shapes_and_step_sizes_are_refused() -> None:
         Ht([1.0, 2.0], [1.0, 2.0], 0.1)
     with pytest.raises(da.InputError, match="step size"):
         Ht([1.0], [1.0], 0.0)
+    with pytest.raises(da.InputError, match="finite"):
+        Ht([np.nan], [1.0], 0.1)
+
+
+def test_a_step_size_without_a_stationary_point_is_refused() -> None:
+    """On L = (1 - q) v^2/2, p = D_2 L_d at q = 0 is p = w - 3 h w^2/4, which has a solution only for 3 h p <= 1."""
+    system = da.Lagrangian(lambda q, v: (1 - q[0]) * v[0] ** 2 / 2, dim=1)
+    Ht = da.modified_hamiltonian(system, da.Variational("SVC"), 1)
+    assert np.isfinite(Ht([0.0], [1.0], 0.1))
+    with pytest.raises(da.InputError, match="smaller h"):
+        Ht([0.0], [1.0], 1.0)
+
+
+def test_array_parameters_reach_the_modified_system() -> None:
+    weights = np.array([[1.0, 0.2], [0.2, 2.0]])
+    system = da.Lagrangian(
+        lambda q, v, K, g: v @ v / 2 - q @ K @ q / 2 + g * np.cos(q[0]), dim=2, params={"K": weights, "g": 0.3}
+    )
+    Ht = da.modified_hamiltonian(system, da.Variational("SVC"), 4, "even")
+    q, p = np.array([0.3, -0.5]), np.array([0.7, 0.1])
+    force = -weights @ q - 0.3 * np.array([np.sin(q[0]), 0.0])
+    stiffness = weights + np.diag([0.3 * np.cos(q[0]), 0.0])
+    H = p @ p / 2 + q @ weights @ q / 2 - 0.3 * np.cos(q[0])
+    known = H + 0.1**2 * (p @ stiffness @ p / 12 - force @ force / 24)  # the formula of SVA, which SVC is here
+    assert Ht(q, p, 0.1) == pytest.approx(known, rel=1e-14)
+    assert Ht.system(0.1).evaluate("H", 0.0, q, p).item() == pytest.approx(known, rel=1e-14)

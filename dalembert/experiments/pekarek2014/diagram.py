@@ -125,10 +125,11 @@ def draw_diagram(data: Data) -> Figure:
             distance = np.maximum(data[f"{name}_distance"], 1e-17)
             right.plot(data[f"{name}_h"], distance, "o-", color=color, markersize=4, label=NAMES[name])
         right.set(xscale="log", yscale="log", xlabel="$h$", ylabel="distance of SVA and SVC")
-        for ax, place in ((left, "outside lower left"), (right, "outside lower right")):
+        for ax in (left, right):
             ax.minorticks_off()
             ax.grid(True)
-            figure.legend(*ax.get_legend_handles_labels(), loc=place, ncols=1)
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower left")
+        figure.legend(*right.get_legend_handles_labels(), loc="outside lower right")
     return figure
 
 
