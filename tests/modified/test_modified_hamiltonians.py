@@ -354,3 +354,10 @@ def test_array_parameters_reach_the_modified_system() -> None:
     known = H + 0.1**2 * (p @ stiffness @ p / 12 - force @ force / 24)  # the formula of SVA, which SVC is here
     assert Ht(q, p, 0.1) == pytest.approx(known, rel=1e-14)
     assert Ht.system(0.1).evaluate("H", 0.0, q, p).item() == pytest.approx(known, rel=1e-14)
+
+
+@pytest.mark.parametrize("power", [0, -1])
+def test_a_discrete_lagrangian_that_is_no_action_has_no_expansion_in_h(power: int) -> None:
+    inconsistent = da.Variational(lambda L, q0, q1, h: h**power * L((q0 + q1) / 2, (q1 - q0) / h))
+    with pytest.raises(da.UnsupportedSystem, match="could not be expanded at h = 0"):
+        da.modified_hamiltonian(FREE, inconsistent, 4, "even")
