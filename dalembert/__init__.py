@@ -13,12 +13,17 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 import importlib
 from typing import Any
 
-from dalembert import problems, systems, tableaux, verify
+from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import (
+    EMPRK,
+    SPARK,
+    ConstrainedEuler,
     Gauss,
+    GaussLobattoEMPRK,
+    GaussLobattoSPARK,
     HalfExplicitEuler,
     LobattoGalerkin,
     LobattoIIIAB,
@@ -29,12 +34,15 @@ from dalembert.methods import (
     Rattle,
     RungeKutta,
     Shake,
+    SymplecticEuler,
     UnderlyingODE,
     Variational,
+    adjoint,
+    compose,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
-from dalembert.systems import Hamiltonian, Lagrangian, State, consistent
+from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
@@ -51,9 +59,15 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "EMPRK",
+    "ODAE",
+    "SPARK",
+    "ConstrainedEuler",
     "DalembertError",
     "DiscreteMechanics",
     "Gauss",
+    "GaussLobattoEMPRK",
+    "GaussLobattoSPARK",
     "HalfExplicitEuler",
     "Hamiltonian",
     "InconsistentStart",
@@ -72,18 +86,23 @@ __all__ = [
     "Shake",
     "State",
     "StepFailed",
+    "SymplecticEuler",
     "Tableau",
     "Trajectory",
     "UnderlyingODE",
     "UnsupportedSystem",
     "Variational",
+    "adjoint",
+    "compose",
     "consistent",
     "experiments",
+    "forces",
     "load",
     "modified_hamiltonian",
     "momentum_map",
     "plot",
     "problems",
+    "schemes",
     "simulate",
     "step_function",
     "systems",

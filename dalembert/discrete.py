@@ -42,9 +42,10 @@ class DiscreteMechanics:
     """
 
     def __init__(self, system: MechanicalSystem | Problem, L_d: Any, *, params: Mapping[str, Any] | None = None) -> None:
-        self.system = system.system if isinstance(system, Problem) else system
-        if not isinstance(self.system, MechanicalSystem):
-            raise UnsupportedSystem(f"discrete mechanics takes a da.Lagrangian or da.Hamiltonian; got {type(system).__name__}")
+        model = system.system if isinstance(system, Problem) else system
+        if not isinstance(model, MechanicalSystem):
+            raise UnsupportedSystem(f"discrete mechanics takes a da.Lagrangian or da.Hamiltonian; got {type(model).__name__}")
+        self.system = model
         self._theta = self.system.parameters.vector(params)
         self._L_d = discrete_lagrangian(self.system, L_d)
 
@@ -210,8 +211,11 @@ def momentum_map(run: Trajectory, xi: Callable) -> np.ndarray:
         True
 
     """
-    if run.system is None:
-        raise InputError("this trajectory was loaded without its model: compute np.sum(run.p * xi, axis=1) from arrays")
+    if not isinstance(run.system, MechanicalSystem):
+        raise InputError(
+            "a momentum map needs a run of a da.Lagrangian or da.Hamiltonian with its model; of a loaded one, compute "
+            "np.sum(run.p * xi, axis=1) from arrays"
+        )
     theta = np.concatenate([np.zeros(0), *(value.ravel() for value in run.parameters.values())])
     return np.sum(run.p * _along(run.system, xi, run.t, run.q, theta), axis=1)
 

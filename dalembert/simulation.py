@@ -14,18 +14,22 @@ from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSyst
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
-from dalembert.systems import MechanicalSystem, State, state_at
-from dalembert.systems._consistent import finite_number
+from dalembert.systems import State, System, state_at
+from dalembert.systems._consistent import check_start, finite_number, unpack
 from dalembert.trajectory import Trajectory
 
 
 def simulate(
-    system: MechanicalSystem | Problem,
+    system: System | Problem,
     method: OneStepMethod,
     *,
     q0: Any = None,
     v0: Any = None,
     p0: Any = None,
+    y0: Any = None,
+    z0: Any = None,
+    lam0: Any = None,
+    psi0: Any = None,
     start: State | None = None,
     h: float | None = None,
     steps: int | None = None,
@@ -40,14 +44,15 @@ def simulate(
 ) -> Trajectory:
     """Integrate `system` by `method` from consistent initial values, with a constant step size h.
 
-    Give q0 with v0 or p0, or `start` (as `da.consistent` returns it), the step size `h` and either `steps` or the final time
-    `t1`; a `Problem` brings all of these. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
+    Give q0 with v0 or p0 (y0 and z0 for an ODAE), or `start` (as `da.consistent` returns it), the step size `h` and either
+    `steps` or the final time `t1`; a `Problem` brings all of these. `lam0` and `psi0` are guesses for multipliers that enter
+    nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
     status "interrupted". `newton_tolerance` loosens the solution of the step equations from round-off to a relative tolerance:
-    it exists to reproduce the energy drift of sloppy solves. `stage_multipliers` also stores `run.stage_lam`, the multiplier
-    Lambda_s of each step's last stage.
+    it exists to reproduce the energy drift of sloppy solves. `stage_multipliers` also stores `run.stage_lam` and
+    `run.stage_psi`, the method's own multipliers next to the end of each step.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -61,7 +66,8 @@ def simulate(
     if isinstance(system, Problem):
         h = system.h if h is None else h
         steps = system.steps if steps is None and t1 is None else steps
-    system, start = initial_state(system, q0=q0, v0=v0, p0=p0, start=start, t0=t0, params=params)
+    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
+    system, start = initial_state(system, start=start, t0=t0, params=params, **initial)
     if not isinstance(method, OneStepMethod):
         hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
         raise InputError(
@@ -73,14 +79,14 @@ def simulate(
     h = _positive("h", h)
     steps = _steps(steps, t1, start.t, h)
     save_every = _count("save_every", save_every, least=1)
-    _check_memory(steps // save_every * 16 * system.dim)
+    _check_memory(steps // save_every * 8 * system.n_state)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
     return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, bool(stage_multipliers), on_failure)
 
 
 def _run(
-    system: MechanicalSystem,
+    system: System,
     method: OneStepMethod,
     start: State,
     h: float,
@@ -96,12 +102,12 @@ def _run(
     try:
         if method.starting is not None:
             prepared = one_step(system, method.starting, start, h)[0]
-            start = state_at(system, prepared.q, p0=prepared.p, t0=start.t, theta=start.theta, check=False)
+            start = unpack(system, start.t, prepared.packed, start.theta, start.multipliers)
         run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     except SingularMatrix:
         raise ModelError(
-            f"the step equations of {method} are singular at the start: H_pp and the constraint Jacobian g_q must have full "
-            "rank there"
+            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
+            "full rank there"
         ) from None
     line = ProgressLine(steps, progress)
     status, message = "done", ""
@@ -119,19 +125,19 @@ def _run(
     return trajectory
 
 
-def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, status: str, message: str) -> Trajectory:
-    n, done = system.dim, run.steps_done
+def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, message: str) -> Trajectory:
+    n, done = system.n_state, run.steps_done
     saved = done // run.save_every
     numbers = np.arange(saved + 1) * run.save_every
     if done % run.save_every:
         run.rows[saved + 1] = run.row
         numbers = np.append(numbers, done)
-    states = run.rows[: len(numbers)]
-    t = run.start.t + numbers * run.h
+    rows = run.rows[: len(numbers)]
+    stage = np.split(rows[:, n:], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
     return Trajectory(
-        t=t,
-        q=states[:, :n],
-        p=states[:, n : 2 * n],
+        t=run.start.t + numbers * run.h,
+        states=rows[:, :n],
+        blocks=system.state_blocks,
         h=run.h,
         method=str(method),
         parameters=system.parameters.unflatten(run.start.theta),
@@ -140,40 +146,42 @@ def _trajectory(system: MechanicalSystem, method: OneStepMethod, run: Any, statu
         stats=run.stats(),
         fingerprint=system.fingerprint,
         system=system,
-        stage_lam=states[:, 2 * n :] if run.stage_multipliers else None,
+        start=run.start,
+        solver=method,
+        stage_lam=stage[0],
+        stage_psi=stage[1],
     )
 
 
 def initial_state(
-    system: MechanicalSystem | Problem,
+    system: System | Problem,
     *,
-    q0: Any = None,
-    v0: Any = None,
-    p0: Any = None,
     start: State | None = None,
     t0: float | None = None,
     params: Mapping[str, Any] | None = None,
     check: bool = True,
-) -> tuple[MechanicalSystem, State]:
+    **initial: Any,
+) -> tuple[System, State]:
     """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
+    given = {name: value for name, value in initial.items() if value is not None}
     if isinstance(system, Problem):
-        if q0 is None and start is None:
-            q0, t0 = system.q0, system.t0 if t0 is None else t0
-            if v0 is None and p0 is None:
-                v0, p0 = system.v0, system.p0
+        if start is None and not {"q0", "y0"} & set(given):
+            t0 = system.t0 if t0 is None else t0
+            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
+            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
+            given = {name: value for name, value in given.items() if value is not None}
         system = system.system
-    if not isinstance(system, MechanicalSystem):
+    if not isinstance(system, System):
         raise UnsupportedSystem(
-            f"the first argument is a da.Hamiltonian, a da.Lagrangian or a problem of da.problems; got {type(system).__name__}"
+            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
+            f"got {type(system).__name__}"
         )
     if start is None:
-        if q0 is None:
-            raise InputError("give the initial values q0 and v0 or p0 (or start=da.consistent(...))")
-        return system, state_at(system, q0, v0, p0, t0=0.0 if t0 is None else t0, params=params)
+        return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
     if not isinstance(start, State):
         raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
-    if q0 is not None or v0 is not None or p0 is not None:
-        raise InputError("give either start= or the initial values q0 and v0 or p0, not both")
+    if given:
+        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
     if t0 is not None and t0 != start.t:
         raise InputError(
             f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
@@ -181,7 +189,9 @@ def initial_state(
     if start.fingerprint != system.fingerprint:
         raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
     theta = system.parameters.vector(params, base=start.theta)
-    return system, state_at(system, start.q, p0=start.p, t0=start.t, theta=theta, check=check)
+    if check:
+        check_start(system, start.t, start.y, start.z, theta)
+    return system, unpack(system, start.t, start.packed, theta, start.multipliers)
 
 
 def _positive(name: str, value: Any) -> float:

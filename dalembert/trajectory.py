@@ -9,28 +9,56 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dalembert.compiler import observer
 from dalembert.errors import DalembertError, InputError
-from dalembert.systems import MechanicalSystem
+from dalembert.methods import OneStepMethod
+from dalembert.systems import State, System
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMAT = 1
-OBSERVED = ("energy", "v", "lam", "g", "g_dot")
+FORMAT = 2
+STAGE = ("stage_lam", "stage_psi")
+OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What `run.at(t)` returns: a method's polynomials at times t; one row a time, or vectors for a single time.
+
+    `y` is Y and `z` is Z~, which run continuously from stored state to stored state. `Z` is the polynomial on which the stages
+    lie: it jumps at the ends of a step. `lam` and `psi` interpolate the stages' multipliers and jump too.
+    """
+
+    t: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    Z: np.ndarray
+    lam: np.ndarray
+    psi: np.ndarray
+
+    @property
+    def q(self) -> np.ndarray:
+        """The configuration of a mechanical system, which is y."""
+        return self.y
+
+    @property
+    def p(self) -> np.ndarray:
+        """The momentum of a mechanical system, which is z."""
+        return self.z
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """States along a run.
 
-    `t`, `q` and `p` are stored; `v`, `lam`, `energy` and `residuals` are computed from them when first asked for.
-    `status` is "done", "failed" or "interrupted", and `message` says why. `stats` counts Newton iterations, factorisations
-    and seconds.
+    `t` and the state, `q` and `p` (`y` and `z` for an ODAE), are stored; `v`, `lam`, `psi`, `energy` and `residuals` are
+    computed from them when first asked for. `status` is "done", "failed" or "interrupted", and `message` says why. `stats`
+    counts Newton iterations, factorisations and seconds.
 
     Example:
         >>> import dalembert as da
@@ -41,8 +69,10 @@ class Trajectory:
     """
 
     t: np.ndarray
-    q: np.ndarray
-    p: np.ndarray
+    states: np.ndarray
+    """All variables, (time, n)."""
+    blocks: tuple[tuple[str, int], ...]
+    """The names and sizes of the parts of a state."""
     h: float
     method: str
     parameters: dict[str, np.ndarray]
@@ -50,9 +80,13 @@ class Trajectory:
     message: str = ""
     stats: dict[str, float] = field(default_factory=dict)
     fingerprint: str = ""
-    system: MechanicalSystem | None = field(default=None, repr=False)
+    system: System | None = field(default=None, repr=False)
+    start: State | None = field(default=None, repr=False)
+    solver: OneStepMethod | None = field(default=None, repr=False)
     stage_lam: np.ndarray | None = field(default=None, repr=False)
-    """Lambda_s of each stored step, (time, m), if `simulate` was asked for it; nan in the first row."""
+    """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
+    stage_psi: np.ndarray | None = field(default=None, repr=False)
+    """The same for psi."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -60,6 +94,34 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def _block(self, name: str) -> np.ndarray:
+        first = 0
+        for block, size in self.blocks:
+            if block == name:
+                return self.states[:, first : first + size]
+            first += size
+        raise AttributeError(f"this run has no {name}: its variables are {' and '.join(block for block, _ in self.blocks)}")
+
+    @property
+    def q(self) -> np.ndarray:
+        """Configurations of a mechanical system, (time, n)."""
+        return self._block("q")
+
+    @property
+    def p(self) -> np.ndarray:
+        """Momenta of a mechanical system, (time, n)."""
+        return self._block("p")
+
+    @property
+    def y(self) -> np.ndarray:
+        """The variables y of an ODAE, (time, n); the configurations of a mechanical system."""
+        return self._block(self.blocks[0][0])
+
+    @property
+    def z(self) -> np.ndarray:
+        """The variables z of an ODAE, (time, n); the momenta of a mechanical system."""
+        return self._block(self.blocks[1][0])
 
     @property
     def v(self) -> np.ndarray:
@@ -69,23 +131,36 @@ class Trajectory:
     @property
     def energy(self) -> np.ndarray:
         """The Hamiltonian along the run, (time,)."""
+        if self.system is not None and "H" not in self.system.function_names:
+            raise InputError("this system has no energy: state one with da.ODAE(..., energy=lambda y, z: ...)")
         return self._observe("energy")[:, 0]
 
     @property
     def lam(self) -> np.ndarray:
-        """Multipliers of the holonomic constraints, from the hidden constraint of second order ((3.3e) of Jay 1996)."""
+        """Multipliers of the holonomic constraints, from the hidden constraints of second order ((3.3e) of Jay 1996)."""
         return self._observe("lam")
 
     @property
+    def psi(self) -> np.ndarray:
+        """Multipliers of the nonholonomic constraints, from the derivative of k along the motion."""
+        return self._observe("psi")
+
+    @property
     def residuals(self) -> dict[str, np.ndarray]:
-        """How well the constraints hold: {"g": (time, m), "g_dot": (time, m)}."""
-        return {"g": self._observe("g"), "g_dot": self._observe("g_dot")}
+        """How well the constraints hold: {"g": (time, m), "g_dot": (time, m)}, and "k" where there are nonholonomic ones."""
+        names = ("g", "g_dot", "k") if self._observe("k").shape[1] else ("g", "g_dot")
+        return {name: self._observe(name) for name in names}
 
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:
             if self.system is None:
                 raise DalembertError(f"this trajectory was loaded without its model, and {name} was not stored with it")
-            self._observed[name] = self._multipliers() if name == "lam" else self._map(name, slice(None))
+            if name in ("lam", "psi"):
+                multipliers = self._multipliers()
+                m = self.system.n_holonomic
+                self._observed.update(lam=multipliers[:, :m], psi=multipliers[:, m:])
+            else:
+                self._observed[name] = self._map(name, slice(None))
         return self._observed[name]
 
     def _map(self, name: str, rows: slice) -> np.ndarray:
@@ -94,11 +169,19 @@ class Trajectory:
         assert self.system is not None
         kernels = observer(self.system)
         memory = np.zeros(kernels.memory_size)
-        memory[: kernels.n_theta] = np.concatenate([np.zeros(0), *(value.ravel() for value in self.parameters.values())])
-        states = np.column_stack([self.t[rows], self.q[rows], self.p[rows]])
-        values = np.empty((len(states), kernels.sizes[name]))
-        map_kernel(kernels.code.addresses[f"observe_{name}"], memory, states, kernels.n_theta, values, kernels.first_output)
+        memory[: kernels.n_theta] = self._theta
+        inputs = np.column_stack([self.t[rows], self.states[rows]])
+        values = np.empty((len(inputs), kernels.sizes[name]))
+        map_kernel(kernels.code.addresses[f"observe_{name}"], memory, inputs, kernels.n_theta, values, kernels.first_output)
         return values
+
+    @property
+    def _has_energy(self) -> bool:
+        return "energy" in self._observed if self.system is None else "H" in self.system.function_names
+
+    @property
+    def _theta(self) -> np.ndarray:
+        return np.concatenate([np.zeros(0), *(value.ravel() for value in self.parameters.values())])
 
     def _multipliers(self) -> np.ndarray:
         assert self.system is not None
@@ -106,12 +189,68 @@ class Trajectory:
         result = np.empty((len(self.t), m))
         if m == 0:
             return result
+        if not self.system.linear_in_multipliers:
+            return self._nonlinear_multipliers()
         block = max(1, 4_000_000 // (m * m))
         for start in range(0, len(self.t), block):
             rows = slice(start, start + block)
             matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
             result[rows] = _solve_each(matrix, self._map("multiplier_rhs", rows))
         return result
+
+    def _nonlinear_multipliers(self) -> np.ndarray:
+        """From state to state, each guess from the one before, so that the branch of the start is kept."""
+        assert self.system is not None and self.start is not None
+        guess, rows = self.start.multipliers, []
+        for t, y, z in zip(self.t, self.y, self.z, strict=True):
+            guess = self.system.multipliers(t, y, z, self._theta, guess)
+            rows.append(guess)
+        return np.array(rows)
+
+    # -- between the states ------------------------------------------------------------------------------------------
+
+    def at(self, t: Any, *, side: Literal["left", "right"] = "right") -> Inside:
+        """The method's collocation polynomials at any times within the run (dense output), for runs with `save_every=1`.
+
+        Each step that contains one of the times is solved again. Where polynomials jump, at the ends of steps, `side` chooses
+        the step before or the one after.
+
+        Example:
+            >>> import numpy as np, dalembert as da
+            >>> run = da.simulate(da.problems.pendulum(), da.GaussLobattoSPARK(stages=3), h=0.1, steps=100)
+            >>> inside = run.at(np.linspace(1.0, 2.0, 50))
+            >>> inside.q.shape, bool(abs((inside.q**2).sum(axis=1) - 1).max() < 1e-4)
+            ((50, 2), True)
+
+        """
+        from dalembert.engine._dense import DenseOutput
+
+        if self.system is None or self.solver is None or self.start is None:
+            raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        steps = len(self.t) - 1
+        if steps < 1 or abs(self.t[-1] - self.t[0] - steps * self.h) > 1e-9 * abs(steps * self.h):
+            raise InputError("dense output needs every step: run with save_every=1")
+        if side not in ("left", "right"):
+            raise InputError(f'side is "left" or "right"; got {side!r}')
+        outside = ~((times >= self.t[0]) & (times <= self.t[-1]))
+        if np.any(outside):
+            raise InputError(
+                f"t = {times[outside][0]:g} is outside of the run, which goes from {self.t[0]:g} to {self.t[-1]:g}"
+            )
+        step = np.clip(np.searchsorted(self.t, times, side=side) - 1, 0, steps - 1)
+        dense = DenseOutput(self.system, self.solver, self.start, self.h)
+        sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
+        sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
+        found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
+        guess = self.start.multipliers
+        for k in np.unique(step):
+            rows = step == k
+            values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
+            for name, value in values.items():
+                found[name][rows] = value
+        shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
+        return Inside(times if np.ndim(t) else times[0], *shaped)
 
     # -- keeping ---------------------------------------------------------------------------------------------------
 
@@ -132,12 +271,12 @@ class Trajectory:
             "stats": self.stats,
             "fingerprint": self.fingerprint,
             "parameters": list(self.parameters),
+            "blocks": self.blocks,
         }
-        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "q": self.q, "p": self.p}
-        arrays |= {name: self._observe(name) for name in OBSERVED}
+        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
+        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self._has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
-        if self.stage_lam is not None:
-            arrays["stage_lam"] = self.stage_lam
+        arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with temporary.open("wb") as file:
@@ -159,13 +298,15 @@ class Trajectory:
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))
+                if header["format"] < FORMAT:
+                    raise InputError(f"{path} was written by an older dalembert (format {header['format']}): run it again")
                 if header["format"] > FORMAT:
                     raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
                 parameters = {name: file[f"parameter_{name}"] for name in header["parameters"]}
                 return Trajectory(
                     t=file["t"],
-                    q=file["q"],
-                    p=file["p"],
+                    states=file["states"],
+                    blocks=tuple((str(name), int(size)) for name, size in header["blocks"]),
                     h=header["h"],
                     method=header["method"],
                     parameters=parameters,
@@ -173,8 +314,8 @@ class Trajectory:
                     message=header["message"],
                     stats=header["stats"],
                     fingerprint=header["fingerprint"],
-                    stage_lam=file.get("stage_lam"),
-                    _observed={name: file[name] for name in OBSERVED},
+                    **{name: file.get(name) for name in STAGE},
+                    _observed={name: file[name] for name in OBSERVED if name in file},
                 )
         except OSError as error:
             raise InputError(
@@ -191,15 +332,15 @@ class Trajectory:
             import xarray
         except ImportError:
             raise DalembertError("to_xarray needs the package xarray: pip install xarray") from None
-        columns = {
-            "q": ("time", "coordinate"),
-            "p": ("time", "coordinate"),
-            "v": ("time", "coordinate"),
-            "lam": ("time", "constraint"),
-        }
-        data: dict[str, Any] = {name: (dims, getattr(self, name)) for name, dims in columns.items()}
-        data["energy"] = (("time",), self.energy)
-        data |= {f"residual_{name}": (("time", "constraint"), value) for name, value in self.residuals.items()}
+        (y, dim_y), (z, dim_z) = self.blocks
+        coordinate = "coordinate" if dim_y == dim_z else "coordinate_z"
+        data: dict[str, Any] = {y: (("time", "coordinate"), self.y), z: (("time", coordinate), self.z)}
+        data["v"] = (("time", "coordinate"), self.v)
+        data |= {"lam": (("time", "constraint"), self.lam), "psi": (("time", "nonholonomic_constraint"), self.psi)}
+        if self._has_energy:
+            data["energy"] = (("time",), self.energy)
+        for name, value in self.residuals.items():
+            data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
         attributes = {"method": self.method, "h": self.h, "status": self.status}
         return xarray.Dataset(data, coords={"time": self.t}, attrs=attributes)
 

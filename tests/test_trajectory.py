@@ -148,7 +148,7 @@ def _one_array(path, run):
 
 def _with_objects(path, run):
     arrays = _arrays(run.save(path))
-    arrays["q"] = np.array([_Bomb()], dtype=object)
+    arrays["states"] = np.array([_Bomb()], dtype=object)
     np.savez(path, **arrays)
 
 
@@ -212,7 +212,7 @@ def test_unwritable_place_is_refused_in_one_sentence(run, tmp_path):
 
 def test_xarray(run):
     data = run.to_xarray()
-    assert dict(data.sizes) == {"time": 21, "coordinate": 4, "constraint": 2}
+    assert dict(data.sizes) == {"time": 21, "coordinate": 4, "constraint": 2, "nonholonomic_constraint": 0}
     np.testing.assert_array_equal(data["time"], run.t)
     for name in ("q", "p", "v", "lam", "energy"):
         np.testing.assert_array_equal(data[name], getattr(run, name))

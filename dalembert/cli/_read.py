@@ -20,7 +20,7 @@ import dalembert as da
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
-from dalembert.systems import MechanicalSystem
+from dalembert.systems import System
 
 
 class Unusable(Exception):
@@ -211,7 +211,7 @@ class Model:
     """What is to be simulated: a problem or a bare system, its name, and the parameters to override."""
 
     name: str
-    subject: Problem | MechanicalSystem
+    subject: Problem | System
     params: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -246,7 +246,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     file, _, name = text.partition(":")
     module = _load(Path(file))
     if not name:
-        found = [key for key, thing in vars(module).items() if isinstance(thing, (Problem, MechanicalSystem))]
+        found = [key for key, thing in vars(module).items() if isinstance(thing, (Problem, System))]
         if len(found) != 1:
             what = f"it has {', '.join(found)}" if found else "it has no da.Problem or system of its own"
             raise Unusable(f"say which object of {file} to simulate, as in {file}:name ({what})")
@@ -257,7 +257,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     thing, params = getattr(module, name), dict(settings)
     if callable(thing) and not isinstance(thing, type):
         thing, params = _guard(Path(file), lambda: _call(name, getattr(module, name), settings)), {}
-    if not isinstance(thing, (Problem, MechanicalSystem)):
+    if not isinstance(thing, (Problem, System)):
         raise Unusable(
             f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian or da.Lagrangian, "
             "or a function that returns one"

@@ -6,26 +6,65 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._ir import Kernel
+from dalembert.compiler._last_stage import same
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep
+from dalembert.methods import Step
 from dalembert.methods._step import UnknownBlock
-from dalembert.systems import MechanicalSystem, State
+from dalembert.systems import State, System
+from dalembert.systems._newton import newton
 
 
-def first_guess(reduced: ReducedStep, system: MechanicalSystem, state: State, h: float) -> np.ndarray:
-    """Stages along the tangent: X_i = c_i times the rate of what they sample; impulses h lambda."""
-    t, q, p, theta = state.t, state.q, state.p, state.theta
-    f = system.evaluate("force", t, q, p, theta=theta) - system.evaluate("H_q", t, q, p, theta=theta)
-    rates = {"q": state.v, "p": f + system.evaluate("reaction", t, q, state.lam, theta=theta), "lam": state.lam}
-    parts = [np.zeros(0)]
-    for block in reduced.blocks:
+def first_guess(reduced: ReducedStep, system: System, state: State, h: float) -> np.ndarray:
+    """Stages along the tangent: X_i = c_i times the rate of what they sample; impulses h lambda.
+
+    Impulses with a limit of their own start from it, and the stages from an explicit step with them: from the multipliers of
+    the state Newton's iteration may find another branch.
+    """
+    step = reduced.equations.step
+    (y, _), (z, _) = system.state_blocks
+    rates = {y: state.v, z: system.at("z_dot", state.values, state.theta), "lam": state.lam, "psi": state.psi}
+    limits = _limits(step, state)
+    guess = {}
+    for block in step.unknowns if limits else reduced.blocks:
         if block.kind == "carried":
-            parts.append(np.zeros(block.symbols.shape[0]))
+            guess[block.name] = np.zeros(block.symbols.shape[0])
         elif block.kind == "impulse":
-            parts.append(np.tile(h * rates[block.of], len(block.nodes)))
+            guess[block.name] = h * limits.get(block.name, np.tile(rates[block.of], len(block.nodes)))
         else:
-            parts.append(np.outer(block.nodes, rates[block.of]).ravel() * (1.0 if block.per_h else h))
-    return np.concatenate(parts)
+            guess[block.name] = np.outer(block.nodes, rates[block.of]).ravel() * (1.0 if block.per_h else h)
+    if limits:
+        _explicit_sweep(step, guess, state, h)
+    return np.concatenate([np.zeros(0), *(guess[block.name][: block.symbols.shape[0]] for block in reduced.blocks)])
+
+
+def _limits(step: Step, state: State) -> dict[str, np.ndarray]:
+    """The limits of impulse blocks for h -> 0, on the branch of the state's own multipliers."""
+    if not step.limits:
+        return {}
+    x = ca.vertcat(*(block.symbols for block, _ in step.limits))
+    residual = ca.vertcat(*(equation for _, equation in step.limits))
+    data = [step.time_symbol, step.theta, *step.state.values()]
+    equations = ca.Function("limits", [x, *data], [residual, ca.jacobian(residual, x)])
+    values = (state.t, state.theta, state.y, state.z)
+    start = np.concatenate([np.tile(getattr(state, block.of), len(block.nodes)) for block, _ in step.limits])
+    found = newton(lambda y: tuple(np.asarray(value, dtype=float) for value in equations(y, *values)), start)
+    if found is None:
+        return {}
+    ends = np.cumsum([block.symbols.shape[0] for block, _ in step.limits])[:-1]
+    return {block.name: part for (block, _), part in zip(step.limits, np.split(found, ends), strict=True)}
+
+
+def _explicit_sweep(step: Step, guess: dict[str, np.ndarray], state: State, h: float) -> None:
+    """Put the guess into the right-hand side of every equation that states a block of unknowns, one after the other."""
+    symbols = [block.symbols for block in step.unknowns]
+    data = [step.time_symbol, step.h_symbol, step.theta, *step.state.values()]
+    for equation in step.equations:
+        block = next((b for b in step.unknowns if same(b.symbols, equation.left)), None)
+        if block is not None:
+            value = ca.Function("stage", [*symbols, *data], [equation.right])
+            known = [guess[b.name] for b in step.unknowns]
+            guess[block.name] = np.asarray(value(*known, state.t, h, state.theta, state.y, state.z), dtype=float).ravel()
 
 
 def extrapolation(block: UnknownBlock) -> np.ndarray:
@@ -39,15 +78,20 @@ def extrapolation(block: UnknownBlock) -> np.ndarray:
     return matrix[:, 1:] if block.anchored else matrix
 
 
-def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple[ca.SX, ca.SX], once: ca.SX) -> Kernel:
-    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it."""
+def predictor(
+    reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple[ca.SX, ca.SX], once: ca.SX, contiguous: bool
+) -> Kernel:
+    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it.
+
+    Steps that are not contiguous start from their last unknowns.
+    """
     h = reduced.equations.step.h_symbol
     sizes = [symbols.shape[0] for symbols in reduced.equations.step.state.values()]
     deltas = dict(zip(reduced.equations.step.state, ca.vertsplit(delta, [0, *np.cumsum(sizes).tolist()]), strict=True))
-    stage_lam = ca.SX.sym("stage_lam", reduced.stage_lam.shape[0])
+    stage = {name: ca.SX.sym(f"stage_{name}", value.shape[0]) for name, value in reduced.stage_multipliers.items()}
     predicted = []
     for block in reduced.blocks:
-        if block.kind == "carried":
+        if block.kind == "carried" or not (block.smooth and contiguous):
             predicted.append(block.symbols)
             continue
         stages = len(block.nodes)
@@ -55,7 +99,7 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple
         if block.kind == "increment":
             at_end = moved = deltas[block.of] / h if block.per_h else deltas[block.of]
         else:
-            at_end, moved = h * stage_lam, ca.SX.zeros(block.size, 1)
+            at_end, moved = h * stage[block.of], ca.SX.zeros(block.size, 1)
         known = ca.vertcat(known, at_end.T) if block.ends else known
         values = ca.mtimes(ca.SX(extrapolation(block)), known)
         predicted.append(ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
@@ -64,6 +108,6 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple
     state = reduced.equations.state
     time, _, theta, _ = reduced.data
     symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x),
-               (delta, layout.delta), (stage_lam, layout.stage_lam)]  # fmt: skip
+               (delta, layout.delta), (ca.vertcat(*stage.values()), layout.stage_multipliers)]  # fmt: skip
     outputs = [(guess, layout.x), (weight, layout.weights), (noise, layout.noise), (once, layout.once)]
     return Kernel("predict", symbols, outputs)

@@ -25,7 +25,7 @@ def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[c
         return None
     first = step.unknowns[0]
     own = next((e for e in open_equations if e.weights is not None and same(e.left, first.symbols)), None)
-    momenta = next((b for b in step.unknowns[1:] if b.of == "p"), None)
+    momenta = next((b for b in step.unknowns[1:] if b.of == step.definition.state_blocks[1][0]), None)
     if own is None or own.weights is None or momenta is None or len(first.nodes) < 2:
         return None
     forces = next((e for e in step.equations if e.weights is not None and same(e.left, momenta.symbols)), None)

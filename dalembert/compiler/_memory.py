@@ -11,7 +11,7 @@ class Layout:
 
     n_theta: int
     n_state: int
-    n_stage_lam: int
+    n_stage_multipliers: int
     n_x: int
     n_weights: int
     n_factors: int
@@ -38,12 +38,12 @@ class Layout:
         return self.compensation + self.n_state
 
     @property
-    def stage_lam(self) -> int:
+    def stage_multipliers(self) -> int:
         return self.delta + self.n_state
 
     @property
     def x(self) -> int:
-        return self.stage_lam + self.n_stage_lam
+        return self.stage_multipliers + self.n_stage_multipliers
 
     @property
     def weights(self) -> int:
@@ -59,8 +59,8 @@ class Layout:
 
     @property
     def results(self) -> tuple[int, int, int, int]:
-        """Where a finished step leaves its increment, Lambda_s, the orientation and H."""
-        return self.delta, self.stage_lam, self.orientation, self.energy
+        """Where a finished step leaves its increment, the stage multipliers, the orientation and H."""
+        return self.delta, self.stage_multipliers, self.orientation, self.energy
 
     @property
     def once(self) -> int:

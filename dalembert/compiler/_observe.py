@@ -8,12 +8,15 @@ import casadi as ca
 
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.systems import MechanicalSystem
+from dalembert.systems import System
+
+LINEAR = {"multiplier_matrix": "multiplier_matrix", "multiplier_rhs": "multiplier_rhs"}
+OBSERVED = {"energy": "H", "v": "v", "g": "g", "g_dot": "g_dot", "k": "k"}
 
 
 @dataclass(frozen=True)
 class Observer:
-    """Kernels that read (theta, t, q, p) from the start of a block of memory and write one quantity behind them."""
+    """Kernels that read (theta, t, state) from the start of a block of memory and write one quantity behind them."""
 
     code: Code
     sizes: dict[str, int]
@@ -25,26 +28,24 @@ class Observer:
 _observers: dict[str, Observer] = {}
 
 
-def observer(system: MechanicalSystem) -> Observer:
+def observer(system: System) -> Observer:
     """The observing kernels of a system; compiled once for equal models."""
     if system.fingerprint not in _observers:
         _observers[system.fingerprint] = _compile(system)
     return _observers[system.fingerprint]
 
 
-def _compile(system: MechanicalSystem) -> Observer:
-    n, n_theta = system.dim, system.parameters.size
-    theta, t, q, p = ca.SX.sym("theta", n_theta), ca.SX.sym("t"), ca.SX.sym("q", n), ca.SX.sym("p", n)
-    inputs = [(theta, 0), (t, n_theta), (q, n_theta + 1), (p, n_theta + 1 + n)]
-    first_output = n_theta + 1 + 2 * n
-    quantities = {
-        "energy": system.function("H")(t, q, p, theta),
-        "v": system.function("H_p")(t, q, p, theta),
-        "g": system.function("g")(t, q, theta),
-        "g_dot": system.function("g_dot")(t, q, p, theta),
-        "multiplier_matrix": ca.vec(system.function("multiplier_matrix")(t, q, p, theta).T),
-        "multiplier_rhs": system.function("multiplier_rhs")(t, q, p, theta),
-    }
+def _compile(system: System) -> Observer:
+    n_theta = system.parameters.size
+    theta, t, state = ca.SX.sym("theta", n_theta), ca.SX.sym("t"), ca.SX.sym("state", system.n_state)
+    y, z = ca.vertsplit(state, [0, system.state_blocks[0][1], system.n_state])
+    inputs = [(theta, 0), (t, n_theta), (state, n_theta + 1)]
+    first_output = n_theta + 1 + system.n_state
+    quantities = {}
+    for name, function in {**OBSERVED, **LINEAR}.items():
+        if function in system.function_names:
+            arguments = (t, y) if function == "g" else (t, y, z)
+            quantities[name] = ca.vec(system.function(function)(*arguments, theta).T)
     kernels = [Kernel(f"observe_{name}", inputs, [(ca.densify(value), first_output)]) for name, value in quantities.items()]
     sizes = {name: value.shape[0] for name, value in quantities.items()}
     work = first_output + max(sizes.values())

@@ -13,7 +13,6 @@ from dalembert.compiler._elimination import (
     Rows,
     SingularMatrix,
     choose_pivots,
-    diagonal_order,
     eliminate,
     filled_pattern,
     substitute,
@@ -25,7 +24,7 @@ from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
 from dalembert.methods import OneStepMethod
-from dalembert.systems import MechanicalSystem, State
+from dalembert.systems import State, System
 
 STRAIGHT_LINE_LIMIT = 8_000
 """Products in an elimination from which on a loop over the pattern replaces straight-line code."""
@@ -58,10 +57,10 @@ class Program:
 
 
 _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
-_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None], Program] = {}
+_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None, bool], Program] = {}
 
 
-def reduced_step(system: MechanicalSystem, method: OneStepMethod) -> ReducedStep:
+def reduced_step(system: System, method: OneStepMethod) -> ReducedStep:
     """The reduced equations; built once for equal models, whatever objects they came from."""
     key = (system.fingerprint, method)
     if key not in _by_graph:
@@ -70,13 +69,22 @@ def reduced_step(system: MechanicalSystem, method: OneStepMethod) -> ReducedStep
 
 
 def build_program(
-    system: MechanicalSystem, method: OneStepMethod, state: State, h: float, near: np.ndarray | None = None
+    system: System,
+    method: OneStepMethod,
+    state: State,
+    h: float,
+    *,
+    contiguous: bool = True,
+    near: np.ndarray | None = None,
 ) -> Program:
-    """Compile the step equations; with the unknowns `near`, the pivot order is chosen for just these and this state."""
+    """Compile the step equations; with the unknowns `near`, the pivot order is chosen for just these and this state.
+
+    Steps are `contiguous` unless they are substeps of a composition, which do not start where they last ended.
+    """
     reduced = reduced_step(system, method)
     guess = first_guess(reduced, system, state, h) if near is None else near
 
-    packed = np.concatenate([state.q, state.p])
+    packed = state.packed
 
     def order_of(part: Part) -> PivotOrder:
         if near is None:
@@ -94,9 +102,9 @@ def build_program(
 
     order = order_of("jacobian")
     last_order = None if reduced.last is None else order_of("last")
-    key = (system.fingerprint, method, order, last_order)
+    key = (system.fingerprint, method, order, last_order, contiguous)
     if key not in _programs:
-        _programs[key] = _compile(reduced, order, last_order)
+        _programs[key] = _compile(reduced, order, last_order, contiguous)
     return _programs[key]
 
 
@@ -137,7 +145,7 @@ def _rounded_size(x: np.ndarray) -> float:
     return 2.0 ** round(np.log2(size)) if 1e-100 < size < 1e100 else 1.0
 
 
-def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None) -> Program:
+def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
     measured = [block for block in reduced.blocks if block.kind == "increment"]
     straight_line = order.products <= STRAIGHT_LINE_LIMIT
     time, h, theta, state = reduced.data
@@ -158,7 +166,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
         n_filled = len(tables["column"])
     n_factors = len(stored) + n_filled
-    sizes = (theta.shape[0], state.shape[0], reduced.stage_lam.shape[0], n_x, len(measured), n_factors, len(forms.once))
+    n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
+    sizes = (theta.shape[0], state.shape[0], n_stage, n_x, len(measured), n_factors, len(forms.once))
     layout = Layout(*sizes)
     once_names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once))
     once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
@@ -178,7 +187,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     else:
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
-        predictor(reduced, layout, delta, _weights(reduced, measured, delta), once),
+        predictor(reduced, layout, delta, _weights(reduced, measured, delta), once, contiguous),
         Kernel(
             "weigh",
             [*symbols, (delta, layout.delta)],
@@ -213,22 +222,12 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
 
 
 def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
-    """The increment of the state, Lambda_s, the sign of the orientation and H, with the last unknowns solved for."""
-    results = [reduced.increment, reduced.stage_lam, _sign_of_determinant(reduced.orientation), reduced.energy]
+    """The increment of the state, the stage multipliers, the orientation and H, with the last unknowns solved for."""
+    results = [reduced.increment, ca.vertcat(*reduced.stage_multipliers.values()), reduced.orientation, reduced.energy]
     if reduced.last is not None and last_order is not None:
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]
     return results
-
-
-def _sign_of_determinant(matrix: ca.SX) -> ca.SX:
-    """A number with the sign of det(matrix), for a matrix that is close to positive definite."""
-    if matrix.shape[0] <= 3:
-        return ca.det(ca.densify(matrix)) if matrix.shape[0] else ca.SX(1)
-    sign = ca.SX(1)
-    for pivot in eliminate(matrix, diagonal_order(matrix))[0]:
-        sign *= ca.sign(pivot)
-    return sign
 
 
 def _name_factors(
@@ -261,9 +260,9 @@ def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX,
     """1 / |X|^2 for each block of increments X, and the squared size that rounding errors of the state give to increments.
 
     To the first block belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has
-    a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about
-    10 times with 3 stages and 400 times with 11. With constraints, momenta also carry those of the multipliers: positions are
-    known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
+    a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10
+    times with 3 stages and 400 times with 11. Where the step constrains positions, momenta also carry those of the multipliers:
+    positions are known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
     """
     h, states = reduced.equations.step.h_symbol, reduced.equations.step.state
     weights, noise = [], ca.SX(0)
@@ -273,7 +272,7 @@ def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX,
         size = ca.sumsqr(block.symbols)
         if block is measured[0]:
             size += ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0
-        elif reduced.equations.step.definition.n_holonomic:
+        elif reduced.equations.step.constrains_positions:
             momentum = ca.repmat(states[block.of], len(block.nodes), 1) + block.symbols
             mass = ca.sumsqr(momentum) / (ca.sumsqr(measured[0].symbols) + 1e-300)
             scale += mass * ca.sumsqr(states[measured[0].of]) / (h * h)

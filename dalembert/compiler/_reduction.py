@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._last_stage import explicit_last_stage, same
+from dalembert.compiler._orientation import step_orientation
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
 
@@ -35,14 +36,21 @@ class ReducedStep:
     x: ca.SX
     residual: ca.SX
     increment: ca.SX
-    stage_lam: ca.SX
+    stage_multipliers: dict[str, ca.SX]
     jacobian: ca.SX
     last: LastBlock | None
     """Unknowns that only the end constraints determine: found after the others, without iteration."""
     orientation: ca.SX
-    """G(q_0) H_pp G(q_1)^T: its determinant changes sign if the constraints lose independence between q_0 and q_1."""
+    """A number that has the sign of `orientation_at` the start as long as the step stays on the run's branch and in its domain.
+
+    It is the sign of det(hidden_z(0) directions(1)), for mechanics G(q_0) H_pp G(q_1)^T: it changes if the constraints lose
+    independence between the ends of the step, or if multipliers that enter nonlinearly solve their equations on another branch.
+    It is zero where a function of `domain` is not positive.
+    """
     energy: ca.SX
-    """H at the end of the step: a model may leave its domain where its derivatives are finite."""
+    """H, or v where there is no energy, at the end: a model may leave its domain where its derivatives are finite."""
+    eliminated: tuple[ca.SX, ca.SX]
+    """The unknowns that were substituted away, and their values."""
     explicit_stage: ca.SX
     """The stage that was eliminated from the first block, in terms of x: its increments count for convergence too."""
 
@@ -60,17 +68,22 @@ class ReducedStep:
 
     @cached_property
     def outcome(self) -> ca.Function:
-        """(x, data) -> the increment of the state and H, and the orientation matrix, with the last unknowns solved for."""
-        results = [ca.vertcat(self.increment, self.energy), self.orientation]
-        if self.last is not None:
-            y = ca.solve(self.last.matrix, self.last.rhs)
-            results = [ca.substitute(part, self.last.y, y) for part in results]
-        return ca.Function("outcome", [self.x, *self.data], results)
+        """(x, data) -> the increment of the state and H, the orientation and the multipliers, the last unknowns solved for."""
+        results = [ca.vertcat(self.increment, self.energy), self.orientation, *self.stage_multipliers.values()]
+        return ca.Function("outcome", [self.x, *self.data], [self.express(part) for part in results])
+
+    def express(self, expression: ca.SX) -> ca.SX:
+        """An expression of the step's unknowns in terms of x and the data alone."""
+        expression = ca.substitute(expression, *self.eliminated)
+        if self.last is None:
+            return expression
+        return ca.substitute(expression, self.last.y, ca.solve(self.last.matrix, self.last.rhs))
 
     @property
     def polish(self) -> int:
-        """Extra iterations for end constraints that stayed in the iteration, whose unknowns its stopping rule does not see."""
-        return int(self.last is None and any(c.shape[0] for c in self.equations.step.end_constraints))
+        """Extra iterations for unknowns that only the end of the step determines, which the stopping rule does not see."""
+        ends_stayed = self.last is None and any(c.shape[0] for c in self.equations.step.end_constraints)
+        return int(ends_stayed or any(block.kind == "carried" for block in self.blocks))
 
     @property
     def data(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
@@ -113,30 +126,37 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         remaining[0] = replace(first.without_last_stages(1), ends=bool(first.nodes[-1] == 1.0))
     blocks = tuple(b for b in remaining if b.symbols.shape[0])
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
-    parts = [*(e.residual for e in open_equations), *step.end_constraints]
+    parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
     residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
-    stage_lam = _substitute(equations.stage_lam, left, right)
-    if last is not None and stage_lam.shape == last.y.shape and blocks[-1].kind == "impulse":
+    multipliers = {name: _substitute(value, left, right) for name, value in equations.stage_multipliers.items()}
+    if last is not None and blocks and blocks[-1].kind == "impulse" and multipliers[blocks[-1].of].shape == last.y.shape:
         blocks = (*blocks[:-1], replace(blocks[-1], ends=True))
-    jacobian, orientation = ca.jacobian(residual, x), _orientation(equations, increment)
-    q1, p1 = ca.vertsplit(equations.state + increment, [0, step.definition.dim, 2 * step.definition.dim])
-    energy = step.definition.function("H")(step.time_symbol + step.h_symbol, q1, p1, step.theta)
+    jacobian = ca.jacobian(residual, x)
+    new = ca.vertsplit(
+        equations.state + increment, np.cumsum([0, *(size for _, size in step.definition.state_blocks)]).tolist()
+    )
+    energy = "H" if "H" in step.definition.function_names else "v"
+    end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
+    unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
+    orientation = step_orientation(step, new, unknowns, multipliers)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
-        equations, blocks, x, residual, increment, stage_lam, jacobian, last, orientation, energy, explicit_stage
+        equations=equations,
+        blocks=blocks,
+        x=x,
+        residual=residual,
+        increment=increment,
+        stage_multipliers=multipliers,
+        jacobian=jacobian,
+        last=last,
+        orientation=orientation,
+        energy=ca.sum1(end),
+        eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
+        explicit_stage=explicit_stage,
     )
-
-
-def _orientation(equations: StepEquations, increment: ca.SX) -> ca.SX:
-    step = equations.step
-    system, t, h, theta = step.definition, step.time_symbol, step.h_symbol, step.theta
-    q0, p0 = step.state["q"], step.state["p"]
-    q1 = q0 + increment[: system.dim]
-    G0, G1 = ca.sparsify(system.function("G")(t, q0, theta)), ca.sparsify(system.function("G")(t + h, q1, theta))
-    return G0 @ ca.sparsify(system.function("H_pp")(t, q0, p0, theta)) @ G1.T
 
 
 def _split_off_last(
@@ -149,7 +169,7 @@ def _split_off_last(
     rest, end = residual[:n_rest], residual[n_rest:]
     free = np.setdiff1d(np.arange(x.shape[0]), ca.jacobian_sparsity(rest, x).get_triplet()[1])
     owner = np.repeat(np.arange(len(blocks)), [b.symbols.shape[0] for b in blocks])
-    if len(free) != n_end or owner[free[0]] != len(blocks) - 1 or free[0] != x.shape[0] - n_end:
+    if len(free) != n_end or not len(blocks) or owner[free[0]] != len(blocks) - 1 or free[0] != x.shape[0] - n_end:
         return blocks, x, residual, None
     kept, y = x[:-n_end], x[-n_end:]
     matrix = ca.jacobian(end, y)

@@ -36,10 +36,11 @@ from dalembert.engine._layout import (
     SAVED,
     SCATTER,
     SIGN,
-    STAGE_LAM,
+    STAGE_MULTIPLIERS,
     STATE,
     STEPS_DONE,
     STRAIGHT_LINE,
+    SUBSTEP,
     TOLERANCE,
     WEIGHT_OF,
     WEIGHTS,
@@ -223,42 +224,81 @@ def finish_step(kernels, layout, memory, counts):
     return np.isfinite(total) and memory[ORIENTATION_SLOT] * counts[SIGN] > 0.0
 
 
+@inlined
+def make_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+    """One step from the state in memory to its increment in memory; False, its guess in memory, if it could not be made."""
+    x, n_x = layout[X], layout[N_X]
+    if counts[MODE] == SOLVED:  # by the rescue, which has looked at the result
+        call_kernel(kernels[1], memory)
+        call_kernel(kernels[4], memory)
+    else:
+        call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
+        solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
+        if not (solved and finish_step(kernels, layout, memory, counts)):
+            for k in range(n_x):
+                memory[at(x + k)] = guess[k]
+            counts[AGE] = -1
+            return False
+    counts[MODE] = PREDICT
+    return True
+
+
+@inlined
+def add_increment(memory, state, delta, target, n_state):
+    """Write state + delta to `target`, by compensated summation: what rounding takes away is given back in the next step."""
+    for k in range(n_state):
+        old = memory[at(state + k)]
+        change = memory[at(delta + k)] + memory[at(state + n_state + k)]
+        new = old + change
+        change_seen = new - old
+        memory[at(target + n_state + k)] = (old - (new - change_seen)) + (change - change_seen)
+        memory[at(target + k)] = new
+
+
+@inlined
+def save(memory, layouts, counts, starts, store):
+    """Store the state, which the first substep starts from next, and the stage multipliers of the last substep."""
+    last = len(layouts) - 1
+    state, n_state = starts[0, 0] + layouts[0, STATE], layouts[0, N_STATE]
+    multipliers = starts[0, last] + layouts[last, STAGE_MULTIPLIERS]
+    for k in range(n_state):
+        store[counts[0, SAVED], k] = memory[state + k]
+    for k in range(store.shape[1] - n_state):
+        store[counts[0, SAVED], n_state + k] = memory[multipliers + k]
+    counts[0, SAVED] += 1
+
+
 @compiled
-def advance(kernels, layout, index, memory, counts, numbers, known, guess, work, store, last_step, save_every, t0, h):
-    """Run steps until `last_step`; UNSOLVED stops before the step that could not be made, its guess in memory."""
-    state, n_state, delta, x, n_x = layout[STATE], layout[N_STATE], layout[DELTA], layout[X], layout[N_X]
-    until_saved = save_every - counts[STEPS_DONE] % save_every
-    while counts[STEPS_DONE] < last_step:
-        step = counts[STEPS_DONE]
-        memory[0] = t0 + step * h
-        if counts[MODE] == SOLVED:  # by the rescue, which has looked at the result
-            call_kernel(kernels[1], memory)
-            call_kernel(kernels[4], memory)
-        else:
-            call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
-            solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
-            if not (solved and finish_step(kernels, layout, memory, counts)):
-                for k in range(n_x):
-                    memory[at(x + k)] = guess[k]
-                counts[AGE] = -1
+def advance(
+    kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, last_step, save_every, t0, h
+):
+    """Run steps until `last_step`; UNSOLVED stops before the (sub)step that could not be made, its guess in memory.
+
+    A step may be a composition: there is one row of kernels, layouts, counts, numbers and known for each substep, which has
+    memory and tables of its own, from starts[0], starts[1], starts[2] on in `memory`, `index` and in `guess` and `work`;
+    `offsets` says where in the step it begins. The first row of counts belongs to the whole run.
+    """
+    n_sub = len(offsets)
+    until_saved = save_every - counts[0, STEPS_DONE] % save_every
+    while counts[0, STEPS_DONE] < last_step:
+        step = counts[0, STEPS_DONE]
+        for k in range(counts[0, SUBSTEP], n_sub):
+            layout, part = layouts[k], memory[starts[0, k] : starts[0, k + 1]]
+            part[0] = t0 + (step + offsets[k]) * h
+            tables = index[starts[1, k] : starts[1, k + 1]]
+            own_guess, own_work = guess[starts[2, k] : starts[2, k + 1]], work[starts[2, k] : starts[2, k + 1]]
+            if not make_step(kernels[k], layout, tables, part, counts[k], numbers[k], known[k], own_guess, own_work):
+                counts[0, SUBSTEP] = k
                 return UNSOLVED
-        counts[MODE] = PREDICT
-        for k in range(n_state):  # compensated summation: what rounding takes away is given back in the next step
-            old = memory[at(state + k)]
-            change = memory[at(delta + k)] + memory[at(state + n_state + k)]
-            new = old + change
-            change_seen = new - old
-            memory[at(state + n_state + k)] = (old - (new - change_seen)) + (change - change_seen)
-            memory[at(state + k)] = new
-        counts[STEPS_DONE] = step + 1
+            following = (k + 1) % n_sub
+            first, target = starts[0, k], starts[0, following] + layouts[following, STATE]
+            add_increment(memory, first + layout[STATE], first + layout[DELTA], target, layout[N_STATE])
+        counts[0, SUBSTEP] = 0
+        counts[0, STEPS_DONE] = step + 1
         until_saved -= 1
         if until_saved == 0:
             until_saved = save_every
-            for k in range(n_state):
-                store[counts[SAVED], k] = memory[at(state + k)]
-            for k in range(store.shape[1] - n_state):
-                store[counts[SAVED], n_state + k] = memory[layout[STAGE_LAM] + k]
-            counts[SAVED] += 1
+            save(memory, layouts, counts, starts, store)
     return DONE
 
 

@@ -1,8 +1,8 @@
 """Names for the positions in the small arrays that the driver shares with Python."""
 
 # counts (integers)
-STEPS_DONE, SAVED, ITERATIONS, FACTORIZATIONS, AGE, MODE, SIGN, PERIODS = range(8)
-N_COUNTS = 8
+STEPS_DONE, SAVED, ITERATIONS, FACTORIZATIONS, AGE, MODE, SIGN, PERIODS, SUBSTEP = range(9)
+N_COUNTS = 9
 
 # numbers (floats)
 RATE, TOLERANCE, COST_RATIO, PERIOD_COST = range(4)
@@ -12,5 +12,5 @@ KNOWN_AGES = 64
 
 # layout (integers): slots of memory, sizes, and positions in `index`
 (STATE, N_STATE, DELTA, X, N_X, RESIDUAL, WEIGHTS, FACTORS, STRAIGHT_LINE, N_ENTRIES, FILLED, ROW_START, DIAGONAL, COLUMN,
- SCATTER, ROWS, COLUMNS, WEIGHT_OF, POLISH, STAGE_LAM) = range(20)  # fmt: skip
+ SCATTER, ROWS, COLUMNS, WEIGHT_OF, POLISH, STAGE_MULTIPLIERS) = range(20)  # fmt: skip
 N_LAYOUT = 20

@@ -5,26 +5,27 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.compiler import Program, build_program, first_guess
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
-from dalembert.engine._rescue import orientation_at, rescue
+from dalembert.engine._rescue import rescue
+from dalembert.engine._stepper import Stepper
 from dalembert.errors import StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.systems import MechanicalSystem, State, state_at
+from dalembert.systems import State, System
+from dalembert.systems._consistent import unpack
 
 CHUNK_SECONDS = 0.1
 
 
 @dataclass
 class Run:
-    """The mutable side of one simulation."""
+    """The mutable side of one simulation: a stepper for each substep of the method, most methods being their only one."""
 
-    system: MechanicalSystem
+    system: System
     method: OneStepMethod
     start: State
     h: float
@@ -32,83 +33,59 @@ class Run:
     save_every: int
     newton_tolerance: float | None = None
     stage_multipliers: bool = False
-    rescued: int = 0
     wall_time: float = 0.0
     build_time: float = 0.0
-    program: Program = field(init=False)
 
     def __post_init__(self) -> None:
         began = time.perf_counter()
-        self.counts = np.zeros(at.N_COUNTS, dtype=np.int64)
-        self.numbers = np.zeros(at.N_NUMBERS)
-        self.known = np.zeros(at.KNOWN_AGES)
-        self._load(build_program(self.system, self.method, self.start, self.h))
-        extra = self.program.layout.n_stage_lam if self.stage_multipliers else 0
-        self.rows = _store(self.steps // self.save_every + 2, 2 * self.system.dim + extra)
+        substeps = self.method.substeps
+        n = len(substeps)
+        self.counts = np.zeros((n, at.N_COUNTS), dtype=np.int64)
+        self.numbers, self.known = np.zeros((n, at.N_NUMBERS)), np.zeros((n, at.KNOWN_AGES))
+        tolerance = self.newton_tolerance or 0.0
+        self.steppers = [
+            Stepper(self.system, method, self.start, fraction * self.h, n == 1, tolerance, counts, numbers, known)
+            for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
+        ]
+        fractions = np.array([fraction for _, fraction in substeps])
+        self.offsets = np.concatenate([[0.0], np.cumsum(fractions)[:-1]])
+        extra = self.steppers[-1].program.layout.n_stage_multipliers if self.stage_multipliers else 0
+        self.rows = _store(self.steps // self.save_every + 2, self.system.n_state + extra)
         self.rows[0] = np.nan
-        self.rows[0, : 2 * self.system.dim] = np.concatenate([self.start.q, self.start.p])
-        self.counts[at.SAVED] = 1
-        self._place(np.concatenate([self.start.q, self.start.p]))
-        self.memory[self._slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
-        self.counts[at.SIGN] = orientation_at(self.system, self.start)
-        self.counts[at.AGE] = -1
-        self.counts[at.MODE] = driver.GUESS_READY
-        self.numbers[at.RATE] = 1.0
-        self.numbers[at.TOLERANCE] = 0.0 if self.newton_tolerance is None else self.newton_tolerance**2
+        self.rows[0, : self.system.n_state] = self.start.packed
+        self.counts[0, at.SAVED] = 1
+        self._join()
         self._advance_to(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
 
-    def _load(self, program: Program) -> None:
-        self.program, slots = program, program.layout
-        layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
-        for position, value in {
-            at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
-            at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
-            at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish, at.STAGE_LAM: slots.stage_lam,
-        }.items():  # fmt: skip
-            layout[position] = value
-        names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
-                 "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
-        for name, start in program.index_start.items():
-            layout[names[name]] = start
-        layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
-        layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
-        self.layout = layout
-        self.memory = np.zeros(program.memory_size)
-        self.memory[slots.h] = self.h
-        self.memory[slots.theta : slots.theta + slots.n_theta] = self.start.theta
-        self.guess, self.work = np.zeros(slots.n_x), np.zeros(slots.n_x)
-        self.numbers[at.COST_RATIO] = program.cost_ratio
-
-    def _place(self, state: np.ndarray) -> None:
-        self.memory[self._slots("state")] = state
-
-    def _slots(self, name: str) -> slice:
-        slots = self.program.layout
-        size = slots.n_x if name == "x" else slots.n_state
-        return slice(getattr(slots, name), getattr(slots, name) + size)
+    def _join(self) -> None:
+        """Lay the steppers' memories and tables end to end, where the driver finds them."""
+        parts = self.steppers
+        self.kernels = np.stack([s.program.addresses for s in parts])
+        self.layouts = np.stack([s.layout for s in parts])
+        sizes = [[len(s.memory), len(s.program.index), s.program.layout.n_x] for s in parts]
+        self.starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)]).T.copy()
+        self.memory = np.concatenate([s.memory for s in parts])
+        self.index = np.concatenate([s.program.index for s in parts])
+        self.guess, self.work = np.zeros(self.starts[2, -1]), np.zeros(self.starts[2, -1])
+        for stepper, begin, end in zip(parts, self.starts[0, :-1], self.starts[0, 1:], strict=True):
+            stepper.memory = self.memory[begin:end]
 
     @property
     def state(self) -> np.ndarray:
-        """The current state (q, p)."""
-        return self.memory[self._slots("state")].copy()
+        """The state at the end of the last whole step, as one vector."""
+        return self.steppers[0].state
 
     @property
     def row(self) -> np.ndarray:
         """The current state as it would be stored."""
-        slots = self.program.layout
-        extra = self.memory[slots.stage_lam : slots.stage_lam + slots.n_stage_lam] if self.stage_multipliers else np.zeros(0)
-        return np.concatenate([self.state, extra])
-
-    @property
-    def unknowns(self) -> np.ndarray:
-        """The unknowns of the last step."""
-        return self.memory[self._slots("x")].copy()
+        last = self.steppers[-1]
+        return np.concatenate([self.state, last.memory[last.slots("stage_multipliers")] if self.stage_multipliers else []])
 
     @property
     def steps_done(self) -> int:
         """How many steps are behind us."""
-        return int(self.counts[at.STEPS_DONE])
+        return int(self.counts[0, at.STEPS_DONE])
 
     @property
     def time(self) -> float:
@@ -119,9 +96,9 @@ class Run:
         """What the run took."""
         return {
             "steps": self.steps_done,
-            "newton_iterations": int(self.counts[at.ITERATIONS]),
-            "factorizations": int(self.counts[at.FACTORIZATIONS]),
-            "rescued_steps": self.rescued,
+            "newton_iterations": int(self.counts[:, at.ITERATIONS].sum()),
+            "factorizations": int(self.counts[:, at.FACTORIZATIONS].sum()),
+            "rescued_steps": sum(stepper.rescued for stepper in self.steppers),
             "build_seconds": self.build_time,
             "wall_seconds": self.wall_time,
         }
@@ -137,7 +114,8 @@ class Run:
                 elapsed = time.perf_counter() - began
                 self.wall_time += elapsed
             if status == driver.UNSOLVED:
-                reason = rescue(self)
+                reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
+                self._join()  # the rescue may have changed a program
                 self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
@@ -148,24 +126,10 @@ class Run:
                 report(self.steps_done)
         return None
 
-    def use(self, program: Program) -> None:
-        """Go on with another program (another pivot order) from the current state."""
-        state, compensation = self.state, self.memory[self._slots("compensation")].copy()
-        self._load(program)
-        self._place(state)
-        self.memory[self._slots("compensation")] = compensation
-
-    def accept(self, x: np.ndarray) -> None:
-        """Take x for the solution of the pending step."""
-        self.memory[self._slots("x")] = x
-        self.counts[at.MODE] = driver.SOLVED
-        self.counts[at.AGE] = -1
-        self.rescued += 1
-
     def _advance_to(self, last_step: int) -> int:
         return driver.advance(
-            self.program.addresses, self.layout, self.program.index, self.memory, self.counts, self.numbers, self.known,
-            self.guess, self.work, self.rows, last_step, self.save_every, self.start.t, self.h,
+            self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
+            self.starts, self.offsets, self.rows, last_step, self.save_every, self.start.t, self.h,
         )  # fmt: skip
 
 
@@ -178,12 +142,11 @@ def _store(rows: int, columns: int) -> np.ndarray:
     return np.frombuffer(pages, dtype=float).reshape(rows, columns)
 
 
-def one_step(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
-    """One step of size h, which may be negative: the new state and the unknowns of the step."""
+def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
+    """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
     run = Run(system, method, state, float(h), 1, 1)
     reason = run.advance()
     if reason is not None:
         raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")
-    n = system.dim
-    new = run.state
-    return state_at(system, new[:n], p0=new[n:], t0=state.t + h, theta=state.theta, check=False), run.unknowns
+    new = unpack(system, state.t + h, run.state, state.theta, state.multipliers)
+    return new, [stepper.unknowns for stepper in run.steppers]

@@ -2,15 +2,23 @@
 
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step, StepEquations
+from dalembert.methods.composition import adjoint, compose
+from dalembert.methods.euler import ConstrainedEuler, SymplecticEuler
 from dalembert.methods.families import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
 from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
+from dalembert.methods.spark import EMPRK, SPARK, GaussLobattoEMPRK, GaussLobattoSPARK
 from dalembert.methods.underlying_ode import UnderlyingODE
 from dalembert.methods.variational import LobattoGalerkin, Variational
 
 __all__ = [
+    "EMPRK",
+    "SPARK",
+    "ConstrainedEuler",
     "Gauss",
+    "GaussLobattoEMPRK",
+    "GaussLobattoSPARK",
     "HalfExplicitEuler",
     "LobattoGalerkin",
     "LobattoIIIAB",
@@ -23,6 +31,9 @@ __all__ = [
     "Shake",
     "Step",
     "StepEquations",
+    "SymplecticEuler",
     "UnderlyingODE",
     "Variational",
+    "adjoint",
+    "compose",
 ]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._step import Step, StepEquations
-from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.systems import BoundSystem, MechanicalSystem, System
 from dalembert.tableaux import Tableau
 
 
@@ -22,6 +22,9 @@ class OneStepMethod(ABC):
     reference: ClassVar[str]
     symplectic: ClassVar[bool | None] = None
     symmetric: ClassVar[bool | None] = None
+    serves_odae: ClassVar[bool] = False
+    """Whether the method is stated for y' = v, z' = f + r, of which mechanics is a case."""
+    serves_nonholonomic: ClassVar[bool] = False
     keeps: ClassVar[frozenset[str]] = frozenset()
     """The constraints that hold at round-off in every stored state."""
 
@@ -40,16 +43,33 @@ class OneStepMethod(ABC):
         """A map that prepares the state before the first step, for methods whose state is not (q_0, p_0) itself."""
         return None
 
+    @property
+    def substeps(self) -> tuple[tuple[OneStepMethod, float], ...]:
+        """The methods that make up a step, in the order in which they act, and the fractions of h that they take."""
+        return ((self, 1.0),)
+
     @abstractmethod
     def equations(self, system: BoundSystem, step: Step) -> None:
         """Write the equations of one step."""
 
-    def check(self, system: MechanicalSystem) -> None:
+    def check(self, system: System) -> None:
         """Refuse systems that the method cannot serve, before anything is compiled."""
-        if not isinstance(system, MechanicalSystem):
-            raise UnsupportedSystem(f"{self} integrates da.Hamiltonian and da.Lagrangian systems; got {type(system).__name__}")
+        if not isinstance(system, System):
+            raise UnsupportedSystem(
+                f"{self} integrates da.Hamiltonian, da.Lagrangian and da.ODAE systems; got {type(system).__name__}"
+            )
+        if not (self.serves_odae or isinstance(system, MechanicalSystem)):
+            raise UnsupportedSystem(
+                f"{self} integrates da.Hamiltonian and da.Lagrangian systems: for a {type(system).__name__} use "
+                "da.SymplecticEuler() or da.GaussLobattoSPARK(stages)"
+            )
+        if system.n_nonholonomic and not self.serves_nonholonomic:
+            raise UnsupportedSystem(
+                f"{self} cannot serve nonholonomic constraints: use da.GaussLobattoSPARK(stages) or "
+                "da.GaussLobattoEMPRK(stages)"
+            )
 
-    def step_equations(self, system: MechanicalSystem, *, exact: bool = False) -> StepEquations:
+    def step_equations(self, system: System, *, exact: bool = False) -> StepEquations:
         """The symbolic equations of one step of this method on `system`; with `exact`, coefficients stay symbols."""
         self.check(system)
         step = Step(system, exact)

@@ -17,8 +17,9 @@ from dalembert.errors import ModelError, UnsupportedSystem
 from dalembert.methods._action import ActionFormula, action_formula
 from dalembert.methods._step import Step
 from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
-from dalembert.systems import MechanicalSystem
-from dalembert.systems._lagrangian import Lagrangian, _solve_symmetric
+from dalembert.systems import MechanicalSystem, System
+from dalembert.systems._lagrangian import Lagrangian
+from dalembert.systems._mechanical import solve_symmetric
 from dalembert.systems._model import call_model, scalar_expression
 
 
@@ -97,8 +98,10 @@ class DiscreteLagrangian:
         return from_column(ca.vec(values["D"] + values["f"]), (len(V) + 1, len(step.q0))), from_column(values["dp"])
 
 
-def discrete_lagrangian(system: MechanicalSystem, L_d: Any) -> DiscreteLagrangian:
+def discrete_lagrangian(system: System, L_d: Any) -> DiscreteLagrangian:
     """The discrete Lagrangian of `system` that a name, a function or a variational method describes."""
+    if not isinstance(system, MechanicalSystem):
+        raise UnsupportedSystem(f"a discrete Lagrangian needs a da.Lagrangian or a da.Hamiltonian; got {type(system).__name__}")
     formula = action_formula(L_d)
     lagrangian, _ = lagrangian_functions(system)
     n, count = system.dim, len(formula.internal)
@@ -177,7 +180,7 @@ def lagrangian_functions(system: MechanicalSystem) -> tuple[ca.Function, ca.Func
             "p[i]: state the system as da.Lagrangian(L, dim, ...), or use da.LobattoIIIAB(stages)"
         )
     at_rest = system.function("H_p")(t, q, ca.SX.zeros(n, 1), theta)
-    momentum = _solve_symmetric(ca.sparsify(H_pp), v - at_rest)
+    momentum = solve_symmetric(ca.sparsify(H_pp), v - at_rest)
     L = ca.dot(momentum, v) - system.function("H")(t, q, momentum, theta)
     arguments = [t, q, v, theta]
     return ca.Function("L", arguments, [L]), ca.Function("L_v", arguments, [ca.densify(momentum)])

@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
-from dalembert.systems import BoundSystem, MechanicalSystem
-from dalembert.tableaux import Tableau
+from dalembert.systems import BoundSystem, System
+from dalembert.tableaux import SparkTableau, Tableau
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,9 @@ class UnknownBlock:
     """A block of unknowns, and how to guess it: what it samples, and at which nodes of the step.
 
     An *increment* block X samples a state block: its stages stand for state + X, or state + h X if `per_h`.
-    An *impulse* block is h times a multiplier. A *carried* block starts from zero in the first step, then from its last
-    value. `anchored` says that the sampled curve passes through the step's initial state.
+    An *impulse* block is h times a multiplier. A *carried* block starts from zero in the first step. Increments and impulses
+    are guessed by extrapolating what they sample, or, like carried blocks, by their last value if `smooth` is False.
+    `anchored` says that the sampled curve passes through the step's initial state.
     """
 
     name: str
@@ -36,6 +37,7 @@ class UnknownBlock:
     symbols: ca.SX
     per_h: bool = False
     anchored: bool = False
+    smooth: bool = True
     ends: bool = False
     """The sampled curve's value at the end of the step is known besides: the final state, or Lambda_s."""
 
@@ -63,17 +65,37 @@ class Equation:
         return self.left - self.right
 
 
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """A polynomial in tau = (t - t0)/h: through values at nodes; or start + h times the integral from 0 of that."""
+
+    nodes: np.ndarray
+    values: ca.SX
+    """One row a node."""
+    start: ca.SX | None = None
+
+
 @dataclass
 class Step:
-    """The canvas on which a method writes its equations: `t0`, `h`, the initial state (`q0`, `p0`), unknowns, equations."""
+    """The canvas on which a method writes its equations: `t0`, `h`, the initial state, unknowns, equations.
 
-    definition: MechanicalSystem
+    The state is `q0`, `p0` or `y0`, `z0`: in mechanics both mean the same, so that a method stated for y and z serves there
+    too.
+    """
+
+    definition: System
     exact: bool = False
     """Coefficients enter as symbols, to be given their multiprecision values (`constants`) later."""
     constants: list[tuple[ca.SX, Fraction]] = field(default_factory=list)
     unknowns: list[UnknownBlock] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
+    position_ends: list[ca.SX] = field(default_factory=list)
     end_constraints: list[ca.SX] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
+    """The constraints that the step's new state fulfils, by name."""
+    limits: list[tuple[UnknownBlock, ca.SX]] = field(default_factory=list)
+    polynomials: dict[str, tuple[Polynomial, ...]] = field(default_factory=dict)
+    constrains_positions: bool = False
     increments: dict[str, ca.SX] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,15 +116,19 @@ class Step:
 
     def __getattr__(self, name: str) -> SymbolicArray:
         state = self.__dict__.get("state", {})
-        if name.endswith("0") and name[:-1] in state:
-            return from_column(state[name[:-1]])
+        if name.endswith("0") and (name[:-1] in state or name in ("y0", "z0")):
+            return from_column(state[self._block(name[:-1])])
         raise AttributeError(name)
 
-    def coefficients(self, tableau: Tableau) -> tuple[Any, Any, Any]:
-        """A, b and c of a tableau: numbers, or symbols for a multiprecision run."""
+    def _block(self, name: str) -> str:
+        """The state block meant by its own name, or by y or z."""
+        return self.definition.state_blocks["yz".index(name)][0] if name in ("y", "z") else name
+
+    def coefficients(self, tableau: Tableau | SparkTableau) -> tuple[Any, ...]:
+        """The coefficients A, b, c, ... of a tableau: numbers, or symbols for a multiprecision run."""
         if not self.exact:
-            return tableau.A, tableau.b, tableau.c
-        return tuple(self._exact(part) for part in (tableau.fractions.A, tableau.fractions.b, tableau.fractions.c))  # type: ignore[return-value]
+            return tuple(getattr(tableau, name) for name in tableau.fractions._fields)
+        return tuple(self._exact(part) for part in tableau.fractions)
 
     def _exact(self, values: Any) -> np.ndarray:
         result = np.empty(np.shape(values), dtype=object)
@@ -122,15 +148,25 @@ class Step:
         return float(node)
 
     def stage_increments(
-        self, name: str, of: str, nodes: Sequence[float] | np.ndarray, *, per_h: bool = False, anchored: bool = False
+        self,
+        name: str,
+        of: str,
+        nodes: Sequence[float] | np.ndarray,
+        *,
+        per_h: bool = False,
+        anchored: bool = False,
+        smooth: bool = True,
     ) -> SymbolicArray:
         """Unknowns X with stages `of`_0 + X_i (or `of`_0 + h X_i if `per_h`), one row a node."""
-        size = dict(self.definition.state_blocks)[of]
-        return self._add(name, "increment", of, nodes, size, per_h, anchored)
+        block = self._block(of)
+        return self._add(name, "increment", block, nodes, dict(self.definition.state_blocks)[block], per_h, anchored, smooth)
 
-    def stage_impulses(self, name: str, of: str, nodes: Sequence[float] | np.ndarray) -> SymbolicArray:
+    def stage_impulses(
+        self, name: str, of: Literal["lam", "psi"], nodes: Sequence[float] | np.ndarray, *, smooth: bool = True
+    ) -> SymbolicArray:
         """Unknowns X_i = h Lambda_i for the multipliers `of`, one row a node."""
-        return self._add(name, "impulse", of, nodes, self.definition.n_multipliers)
+        size = self.definition.n_holonomic if of == "lam" else self.definition.n_nonholonomic
+        return self._add(name, "impulse", of, nodes, size, smooth=smooth)
 
     def corrections(self, name: str, size: int) -> SymbolicArray:
         """Unknowns that vanish with h, such as the multipliers of a projection."""
@@ -145,9 +181,10 @@ class Step:
         size: int,
         per_h: bool = False,
         anchored: bool = False,
+        smooth: bool = True,
     ) -> SymbolicArray:
         places = np.array([self._node(node) for node in nodes])
-        block = UnknownBlock(name, kind, of, places, size, ca.SX.sym(name, len(nodes) * size), per_h, anchored)
+        block = UnknownBlock(name, kind, of, places, size, ca.SX.sym(name, len(nodes) * size), per_h, anchored, smooth)
         self.unknowns.append(block)
         return from_column(block.symbols, (len(block.nodes), block.size))
 
@@ -163,17 +200,87 @@ class Step:
             columns = tuple(as_column(term) for term in terms)
             self.equations[-1] = replace(self.equations[-1], weights=np.asarray(weights, dtype=float), terms=columns)
 
-    def at_end(self, constraint: Any) -> None:
-        """Demand that an expression of the step's new state vanishes."""
-        self.end_constraints.append(as_column(constraint))
+    def position_constraint(self, constraint: Any) -> None:
+        """Demand that a constraint on stage positions vanishes; divided by h, so that conditioning does not depend on h."""
+        self.constrains_positions = True
+        self.equation(constraint / self.h, 0)
 
-    def result(self, *, stage_lam: Any = None, **increments: Any) -> None:
+    def at_end(self, constraint: str, *arguments: Any) -> None:
+        """Demand that the system's constraint "g", "g_dot" or "k" vanishes in the step's new state, `arguments`.
+
+        Declared by name because the adjoint of a method imposes the same constraints on a new state of its own.
+        """
+        self.ends.append(constraint)
+        value = as_column(getattr(self.system, constraint)(*arguments))
+        if constraint == "g":
+            self.constrains_positions = True
+            self.position_ends.append(value / self.h_symbol)
+        else:
+            self.end_constraints.append(value)
+
+    def limit(self, unknowns: Any, expression: Any, order: int) -> None:
+        """The limit of an impulse block X = h Lambda as h -> 0: where the first step looks for it.
+
+        `expression`, in which X stands for Lambda itself, is o(h^order) for the right Lambda. Without a limit the multipliers
+        of the initial state are taken.
+        """
+        column, coefficient = as_column(unknowns), as_column(expression)
+        block = next(b for b in self.unknowns if b.symbols.shape == column.shape and ca.is_equal(b.symbols, column, 1))
+        for _ in range(order):
+            coefficient = ca.jacobian(coefficient, self.h_symbol)
+        self.limits.append((block, ca.substitute(coefficient, self.h_symbol, 0)))
+
+    def repeat(self, block: UnknownBlock, nodes: np.ndarray) -> ca.SX:
+        """Unknowns like those of another step, at other nodes and guessed from step to step."""
+        self._add(block.name, block.kind, block.of, nodes, block.size, block.per_h, smooth=False)
+        return self.unknowns[-1].symbols
+
+    def unknown(self, name: str) -> UnknownBlock:
+        """The block of unknowns with this name."""
+        return next(block for block in self.unknowns if block.name == name)
+
+    def momentum_increments(self, T: Any, Y: Any, W: Any) -> Any:
+        """p(T, Y, z0 + W) - p(t0, y0, z0) for systems d/dt p(t, y, z) = ..., which is W where p = z."""
+        if "momentum" not in self.definition.function_names:
+            return W
+        return self.system.momentum(T, Y, self.z0 + W) - self.momentum0
+
+    def increments_of_momentum(self, name: str, T: Any, Y: Any, dp: Any) -> Any:
+        """dz with p(T, Y, z0 + dz) = p(t0, y0, z0) + dp, which is dp where p = z; else unknowns of their own, by this name."""
+        if "momentum" not in self.definition.function_names:
+            return dp
+        single = np.ndim(dp) == 1
+        stages = self.stage_increments(name, of="z", nodes=np.ones(1 if single else len(dp)), smooth=False)
+        dz = stages[0] if single else stages
+        self.equation(self.momentum_increments(T, Y, dz), dp)
+        return dz
+
+    @property
+    def momentum0(self) -> SymbolicArray:
+        """p(t0, y0, z0), which is z0 where p = z."""
+        if "momentum" not in self.definition.function_names:
+            return self.z0
+        return self.system.momentum(self.t0, self.y0, self.z0)
+
+    def polynomial(self, name: str, nodes: Any, values: Any, start: Any = None) -> None:
+        """Dense output: the polynomial through values at nodes, or with `start`, start + h times the integral of that one.
+
+        Polynomials with the same name add up. Known names are "Y", "Z", "Z~", "lam" and "psi".
+        """
+        places = np.array([self._node(node) for node in nodes])
+        rows = ca.horzcat(*(as_column(value) for value in values)).T
+        part = Polynomial(places, rows, None if start is None else as_column(start))
+        self.polynomials[name] = (*self.polynomials.get(name, ()), part)
+
+    def result(self, *, stage_lam: Any = None, stage_psi: Any = None, **increments: Any) -> None:
         """The new state, as increments of its blocks: q1 = q0 + dq is `step.result(q=dq, ...)`.
 
-        `stage_lam` is the multiplier of the last stage, Lambda_s, which users may ask for beside lambda(q_1, p_1).
+        `stage_lam` and `stage_psi` are the method's own multipliers next to the end of the step, such as Lambda_s, which users
+        may ask for beside those of the hidden constraints at the new state.
         """
-        self.increments = {name: as_column(value) for name, value in increments.items()}
-        self.stage_lam = ca.SX(0, 1) if stage_lam is None else as_column(stage_lam)
+        self.increments = {self._block(name): as_column(value) for name, value in increments.items()}
+        given = {"lam": stage_lam, "psi": stage_psi}
+        self.stage_multipliers = {name: ca.SX(0, 1) if x is None else as_column(x) for name, x in given.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,16 +291,17 @@ class StepEquations:
     x: ca.SX
     residual: ca.SX
     increment: ca.SX
-    stage_lam: ca.SX
+    stage_multipliers: dict[str, ca.SX]
 
     @classmethod
     def of(cls, step: Step) -> StepEquations:
         x = ca.vertcat(ca.SX(0, 1), *(block.symbols for block in step.unknowns))
-        residual = ca.vertcat(ca.SX(0, 1), *(equation.residual for equation in step.equations), *step.end_constraints)
+        parts = [*(equation.residual for equation in step.equations), *step.position_ends, *step.end_constraints]
+        residual = ca.vertcat(ca.SX(0, 1), *parts)
         if x.shape != residual.shape:
             raise AssertionError(f"a step needs as many equations as unknowns; got {residual.shape[0]} for {x.shape[0]}")
         increment = ca.vertcat(*(step.increments[name] for name in step.state))
-        return cls(step, x, residual, increment, step.stage_lam)
+        return cls(step, x, residual, increment, step.stage_multipliers)
 
     @property
     def state(self) -> ca.SX:

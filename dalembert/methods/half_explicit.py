@@ -10,7 +10,7 @@ import casadi as ca
 from dalembert.errors import UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step
-from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.systems import BoundSystem, MechanicalSystem, System
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class HalfExplicitEuler(OneStepMethod):
         """1."""
         return {"q": 1, "p": 1}
 
-    def check(self, system: MechanicalSystem) -> None:
+    def check(self, system: System) -> None:
         """Refuse nonseparable Hamiltonians, for which the method is neither half-explicit nor symplectic."""
         super().check(system)
-        if not is_separable(system):
+        if not (isinstance(system, MechanicalSystem) and is_separable(system)):
             raise UnsupportedSystem(
                 f"{self} needs a separable Hamiltonian H = T(p) + U(t, q) and forces that do not depend on p; "
                 "use da.Rattle(), which does not"
@@ -57,7 +57,7 @@ class HalfExplicitEuler(OneStepMethod):
 
         dp = h * (system.force(t0, q0, p0) - system.H_q(t0, q0, p0)) + system.reaction(t0, q0, L)
         step.equation(V, system.H_p(t0, q0, p0 + dp))
-        step.equation(system.g(t0 + h, q0 + h * V) / h, 0)
+        step.at_end("g", t0 + h, q0 + h * V)
         step.result(q=h * V, p=dp, stage_lam=L / h)
 
 
@@ -105,7 +105,7 @@ class _ShakeStart(HalfExplicitEuler):
 
         dp = -(h * (system.force(t0, q0, p0) - system.H_q(t0, q0, p0)) + system.reaction(t0, q0, L)) / 2
         step.equation(V, -system.H_p(t0, q0, p0 + dp))
-        step.equation(system.g(t0 - h, q0 + h * V) / h, 0)
+        step.position_constraint(system.g(t0 - h, q0 + h * V))
         step.result(q=0 * q0, p=dp)
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
 from dalembert import tableaux
 from dalembert.methods._base import check_stages
+from dalembert.methods._step import Step
 from dalembert.methods.runge_kutta import ALL_CONSTRAINTS, PartitionedEquations
 from dalembert.tableaux import Tableau
 
@@ -26,7 +29,7 @@ class LobattoIIIAB(PartitionedEquations):
         0 = g_t + G(q_1) H_p(q_1, p_1)                                                                (3.3d)
 
     where (a_ij) is Lobatto IIIA and (a^_ij) Lobatto IIIB (`PartitionedEquations` states them in code). `run.lam` solves (3.3e).
-    `stages=2` is RATTLE.
+    `stages=2` is RATTLE. `run.at(t)` evaluates the (discontinuous) collocation polynomials.
 
     Example:
         >>> import dalembert as da
@@ -63,6 +66,14 @@ class LobattoIIIAB(PartitionedEquations):
     def hat(self) -> Tableau:
         """Lobatto IIIB, for p."""
         return tableaux.lobatto_iiib(self.stages)
+
+    def dense_output(self, step: Step, k: np.ndarray, ell: np.ndarray, P: np.ndarray, Lam: np.ndarray) -> None:
+        """Q collocates at all nodes (IIIA), P at the inner ones, with jumps at the ends (IIIB); Z~ integrates all of l."""
+        nodes = self.tableau.c
+        step.polynomial("Y", nodes, k, start=step.q0)
+        step.polynomial("Z", nodes[:-1], P[:-1])
+        step.polynomial("Z~", nodes, ell, start=step.p0)
+        step.polynomial("lam", nodes, Lam)
 
 
 @dataclass(frozen=True)

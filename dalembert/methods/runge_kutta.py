@@ -15,7 +15,7 @@ from dalembert import tableaux
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step
-from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.systems import BoundSystem, System
 from dalembert.tableaux import Tableau
 
 ALL_CONSTRAINTS = frozenset({"g", "g_dot"})
@@ -34,7 +34,7 @@ class PartitionedEquations(OneStepMethod):
         def hat(self) -> Tableau:
             """(A^, b^, c^), for p."""
 
-    def check(self, system: MechanicalSystem) -> None:
+    def check(self, system: System) -> None:
         """With constraints, refuse pairs for which (3.11) has no solution in general."""
         super().check(system)
         if not system.n_holonomic:
@@ -75,14 +75,18 @@ class PartitionedEquations(OneStepMethod):
 
         step.combination(V, A[known:], k)                   # V_i = sum_j a_ij k_j                            (3.3c)
         step.combination(W, A_hat, hl)                      # a^_is = 0, so Lambda_s acts on p_1 only         (3.10)
-        step.equation(system.g(T[known:], Q[known:]) / h, 0)
-
         dq, dp = h * (b @ k), b_hat @ hl
         if tableaux.stiffly_accurate(self.tableau):
             dq = h * V[-1]                                  # a_sj = b_j, so q_1 = Q_s                        (3.9)
-        step.at_end(system.g_dot(t0 + h, q0 + dq, p0 + dp))                                                 # (3.3d)
+        step.position_constraint(system.g(T[known:-1], Q[known:-1]))
+        step.at_end("g", t0 + h, q0 + dq)
+        step.at_end("g_dot", t0 + h, q0 + dq, p0 + dp)                                                      # (3.3d)
         step.result(q=dq, p=dp, stage_lam=L[-1] / h)                                                        # (3.3a)
         # fmt: on
+        self.dense_output(step, k, hl / h, P, L / h)
+
+    def dense_output(self, step: Step, k: np.ndarray, ell: np.ndarray, P: np.ndarray, Lam: np.ndarray) -> None:
+        """State the polynomials of the step, where the method is a collocation."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class RungeKuttaEquations(OneStepMethod):
         """Whether the tableau is symmetric; projection after the step destroys it."""
         return not self.projected and tableaux.symmetry(self.tableau) < 1e-12
 
-    def check(self, system: MechanicalSystem) -> None:
+    def check(self, system: System) -> None:
         """With constraints, refuse singular matrices A, for which the stage equations have no solution."""
         super().check(system)
         if system.n_holonomic and np.linalg.matrix_rank(self.tableau.A) < self.tableau.stages:
@@ -186,13 +190,15 @@ class RungeKuttaEquations(OneStepMethod):
 
         step.combination(V, A, k)                           # V_i = sum_j a_ij k_j                            (3.3c)
         step.combination(W, A, hl)
-        step.equation(system.g(T, Q) / h, 0)
-
         dq, dp = h * (b @ k), b @ hl                                                                        # (3.3a)
-        if tableaux.stiffly_accurate(self.tableau):
+        on_g = tableaux.stiffly_accurate(self.tableau)
+        if on_g:
             dq, dp = h * V[-1], W[-1]                                                                       # (3.9)
+        step.position_constraint(system.g(T[:-1], Q[:-1]) if on_g else system.g(T, Q))
+        if on_g:
+            step.at_end("g", t0 + h, q0 + dq)
         if self.projected and system.n_holonomic:
-            dq, dp = project(system, step, dq, dp, already_on_g=tableaux.stiffly_accurate(self.tableau))
+            dq, dp = project(system, step, dq, dp, already_on_g=on_g)
         step.result(q=dq, p=dp, stage_lam=L[-1] / h)
         # fmt: on
 
@@ -203,10 +209,10 @@ def project(system: BoundSystem, step: Step, dq: np.ndarray, dp: np.ndarray, *, 
     if not already_on_g:
         mu = step.corrections("mu", system.n_holonomic)
         dq = dq - h * (system.H_pp(t1, q0 + dq, p0 + dp) @ (system.G(t1, q0 + dq).T @ mu))
-        step.at_end(system.g(t1, q0 + dq) / h)
+        step.at_end("g", t1, q0 + dq)
     nu = step.corrections("nu", system.n_holonomic)
     dp = dp - system.G(t1, q0 + dq).T @ nu
-    step.at_end(system.g_dot(t1, q0 + dq, p0 + dp))
+    step.at_end("g_dot", t1, q0 + dq, p0 + dp)
     return dq, dp
 
 

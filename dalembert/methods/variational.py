@@ -20,7 +20,7 @@ from dalembert.methods._base import OneStepMethod, check_stages
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian
 from dalembert.methods._step import Step
 from dalembert.methods.runge_kutta import ALL_CONSTRAINTS
-from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.systems import BoundSystem, System
 
 
 class VariationalEquations(OneStepMethod):
@@ -52,7 +52,7 @@ class VariationalEquations(OneStepMethod):
         """The same."""
         return {} if self._order is None else dict.fromkeys(("q", "p"), self._order)
 
-    def check(self, system: MechanicalSystem) -> None:
+    def check(self, system: System) -> None:
         """Refuse systems whose Lagrangian is not at hand, and discrete Lagrangians that fail on them."""
         super().check(system)
         discrete_lagrangian(system, self)
@@ -74,10 +74,11 @@ class VariationalEquations(OneStepMethod):
 
         step.equation(J[0] + R[0], -p0)                                                                     # (14)
         step.equation(J[1:-1] + R[1:-1], 0)                 # L_d is stationary in the internal configurations
-        step.equation(system.g(T[1:], Q[1:]) / h, 0)
+        step.position_constraint(system.g(T[1:-1], Q[1:-1]))
 
         dq, dp = h * V[-1], dp + np.sum(R, axis=0)          # the sum of all of these with p_1 = J_s + R_s    (13)
-        step.at_end(system.g_dot(t0 + h, q0 + dq, p0 + dp))
+        step.at_end("g", t0 + h, q0 + dq)
+        step.at_end("g_dot", t0 + h, q0 + dq, p0 + dp)
         step.result(q=dq, p=dp, stage_lam=L[-1] / h)
         # fmt: on
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.systems import MechanicalSystem
+from dalembert.systems import System
 
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class Problem:
     """A system with initial values, a sensible step size and length, what is known exactly, and how to draw it.
 
-    `exact` maps a time, or an array of times, to a dictionary of arrays "q", "p", "lam" with time first. `conserved` maps
-    names to functions of a trajectory that the exact solution keeps constant. `drawing` maps one configuration q to a list
-    of polylines (arrays of points in the plane or in space) that show the mechanism; the last point of the last one is the
-    point to follow. `exact` and `drawing` belong to the constants that the problem was made with.
+    Mechanical systems start from `q0` with `v0` or `p0`, others from `y0` and `z0`; `lam0` chooses the branch of multipliers
+    that enter nonlinearly. `exact` maps a time, or an array of times, to a dictionary of arrays such as "q", "p", "lam" with
+    time first. `conserved` maps names to functions of a trajectory that the exact solution keeps constant. `drawing` maps one
+    configuration q to a list of polylines (arrays of points in the plane or in space) that show the mechanism; the last point
+    of the last one is the point to follow. `exact` and `drawing` belong to the constants that the problem was made with.
 
     Example:
         >>> import dalembert as da
@@ -34,12 +35,15 @@ class Problem:
     name: str
     title: str
     reference: str
-    system: MechanicalSystem
-    q0: np.ndarray
-    h: float
-    steps: int
+    system: System
+    q0: np.ndarray | None = None
+    h: float = 0.01
+    steps: int = 1000
     v0: np.ndarray | None = None
     p0: np.ndarray | None = None
+    y0: np.ndarray | None = None
+    z0: np.ndarray | None = None
+    lam0: np.ndarray | None = None
     t0: float = 0.0
     exact: Callable[[Any], dict[str, np.ndarray]] | None = None
     conserved: Mapping[str, Callable[[Trajectory], np.ndarray]] = field(default_factory=dict)

@@ -8,21 +8,20 @@ import casadi as ca
 import numpy as np
 
 from dalembert.symbolic import as_column, from_column
-from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._system import System
 
 
 class BoundSystem:
-    """`system.H_p(t, q, p)`, `system.g(t, q)`, ... for methods.
+    """`system.v(t, y, z)`, `system.H_p(t, q, p)`, `system.g(t, q)`, ... for methods.
 
     Arguments may carry a leading stage axis: with T of shape (s,), Q and P of shape (s, n), `system.H_p(T, Q, P)` has shape
-    (s, n). Available are the names of `MechanicalSystem`: H, H_p, H_q, H_pp, force, g_dot, multiplier_matrix, multiplier_rhs
-    of (t,q,p), g and G of (t,q), and reaction of (t,q,lam), which is -g_q^T lam.
+    (s, n). Available are the functions of `System` and, for mechanical systems, those of `MechanicalSystem`.
     """
 
-    def __init__(self, system: MechanicalSystem, theta: ca.SX) -> None:
+    def __init__(self, system: System, theta: ca.SX) -> None:
         self.definition = system
-        self.dim = system.dim
         self.n_holonomic = system.n_holonomic
+        self.n_nonholonomic = system.n_nonholonomic
         self._theta = theta
 
     def __getattr__(self, name: str) -> Any:
@@ -37,6 +36,8 @@ class BoundSystem:
                 value = function(*(as_column(a) for a in (np.array([t], dtype=object), *arguments)), self._theta)
                 shape = value.shape if name in self.definition.matrices else (value.shape[0],)
                 return from_column(ca.vec(value.T), shape)
+            if len(arguments[0]) == 0:
+                return from_column(ca.SX(0, 1), (0, function.size1_out(0)))
             times = np.broadcast_to(np.asarray(t, dtype=object), len(arguments[0]))
             return np.stack([evaluate(*stage) for stage in zip(times, *arguments, strict=True)])
 

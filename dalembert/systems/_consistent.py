@@ -11,7 +11,8 @@ import numpy as np
 from dalembert.errors import InconsistentStart, InputError, ModelError
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line
-from dalembert.systems._projection import project_momentum, project_position, well_conditioned
+from dalembert.systems._projection import project_momentum, project_position, smallest_singular_value, well_conditioned
+from dalembert.systems._system import System
 
 CONSISTENCY_TOLERANCE = 1e-12
 """How far, relative to the size of the terms, given initial values may be off a constraint."""
@@ -22,54 +23,96 @@ SMALLEST_SCALE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A state of a mechanical system with everything that follows from it."""
+    """A state of a system with everything that follows from it. In mechanics y is the configuration q and z the momentum p."""
 
     t: float
-    q: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
     v: np.ndarray
-    p: np.ndarray
     lam: np.ndarray
+    psi: np.ndarray
     residuals: dict[str, np.ndarray]
     theta: np.ndarray
     fingerprint: str = ""
     """Of the model to which the state belongs."""
 
+    @property
+    def q(self) -> np.ndarray:
+        """The configuration."""
+        return self.y
+
+    @property
+    def p(self) -> np.ndarray:
+        """The momentum."""
+        return self.z
+
+    @property
+    def packed(self) -> np.ndarray:
+        """All variables in one vector."""
+        return np.concatenate([self.y, self.z])
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """lam and psi in one vector."""
+        return np.concatenate([self.lam, self.psi])
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments of a system's functions here; y0 and z0, the beginning of a step, are this state too."""
+        return {"t": self.t, "y": self.y, "z": self.z, "lam": self.lam, "psi": self.psi, "y0": self.y, "z0": self.z}
+
 
 def state_at(
-    system: MechanicalSystem,
-    q0: Any,
-    v0: Any = None,
-    p0: Any = None,
+    system: System,
     *,
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
     theta: np.ndarray | None = None,
     check: bool = True,
+    **initial: Any,
 ) -> State:
-    """The state of given initial values, refused in one sentence when they are malformed or inconsistent."""
+    """The state of given initial values, refused in one sentence when they are malformed or inconsistent.
+
+    Mechanical systems take q0 with v0 or p0, others y0 and z0. `lam0` and `psi0` are guesses for multipliers that enter
+    nonlinearly: they choose the branch.
+    """
     theta = system.parameters.vector(params) if theta is None else theta
     t0 = finite_number("t0", t0)
-    q = _vector(system, "q0", q0)
-    p = _momentum(system, t0, q, v0, p0, theta)
+    given = _InitialValues(system, t0, theta, initial)
+    y, z = given.position, given.momentum(given.position)
     if check:
-        _check_model(system, t0, q, p, theta)
-        _check_consistency(system, t0, q, p, theta)
-    return _complete(system, t0, q, p, theta)
+        check_start(system, t0, y, z, theta)
+    state = complete(system, t0, y, z, theta, given.multipliers)
+    if check:
+        _check_domain(system, state)
+    return state
+
+
+def unpack(system: System, t: float, packed: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None) -> State:
+    """The state of a stored vector, taken as it is."""
+    dim_y = system.state_blocks[0][1]
+    return complete(system, t, packed[:dim_y], packed[dim_y:], theta, guess)
 
 
 def consistent(
-    system: MechanicalSystem,
+    system: System,
     *,
-    q0: Any,
+    q0: Any = None,
     v0: Any = None,
     p0: Any = None,
+    y0: Any = None,
+    z0: Any = None,
+    lam0: Any = None,
+    psi0: Any = None,
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> State:
-    """Project a guess onto the constraints, orthogonally in the metric of the mass matrix.
+    """Project a guess, q0 with v0 or p0 (y0 and z0 for an ODAE), onto the constraints.
 
-    q minimises (q - q0)^T M (q - q0) subject to g(t0, q) = 0, with M = H_pp^-1 at the guess; then p = p0 - g_q^T mu with
-    g_t + g_q v = 0, which is the M-orthogonal projection of the velocity.
+    In mechanics the projection is orthogonal in the metric of the mass matrix: q minimises (q - q0)^T M (q - q0) subject to
+    g(t0, q) = 0, with M = H_pp^-1 at the guess; then p = p0 - g_q^T mu - k_v^T nu with g_t + g_q v = 0 and k = 0, which is the
+    M-orthogonal projection of the velocity if k is linear in it. For an ODAE, y and z move as little as possible in the
+    Euclidean norm. `lam0` and `psi0` are guesses for multipliers that enter nonlinearly: they choose the branch.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -83,20 +126,58 @@ def consistent(
     system = getattr(system, "system", system)  # a problem of the catalogue serves as well
     theta = system.parameters.vector(params)
     t0 = finite_number("t0", t0)
-    guess = _vector(system, "q0", q0)
-    p = _momentum(system, t0, guess, v0, p0, theta)
-    _check_model(system, t0, guess, p, theta)
-    q = guess
+    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
+    given = _InitialValues(system, t0, theta, initial)
+    y = given.position
+    z = given.momentum(y)
+    _check_model(system, t0, y, z, theta)
     if system.n_holonomic:
-        q = project_position(system, t0, guess, p, theta)
-        p = project_momentum(system, t0, q, _momentum(system, t0, q, v0, p0, theta), theta)
-    return _complete(system, t0, q, p, theta)
+        y = project_position(system, t0, y, z, theta)
+        z = given.momentum(y)
+    if system.n_multipliers:
+        z = project_momentum(system, t0, y, z, theta)
+    return complete(system, t0, y, z, theta, given.multipliers)
 
 
-def _complete(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> State:
-    residuals = {"g": system.evaluate("g", t, q, theta=theta), "g_dot": system.evaluate("g_dot", t, q, p, theta=theta)}
-    v, lam = system.evaluate("H_p", t, q, p, theta=theta), system.multipliers(t, q, p, theta)
-    return State(t, q, v, p, lam, residuals, theta, system.fingerprint)
+def complete(
+    system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None
+) -> State:
+    """The state with velocity, multipliers and residuals."""
+    residuals = {"g": system.evaluate("g", t, y, theta=theta), "g_dot": system.evaluate("g_dot", t, y, z, theta=theta)}
+    if system.n_nonholonomic:
+        residuals["k"] = system.evaluate("k", t, y, z, theta=theta)
+    v = system.evaluate("v", t, y, z, theta=theta)
+    multipliers = system.multipliers(t, y, z, theta, guess)
+    lam, psi = multipliers[: system.n_holonomic], multipliers[system.n_holonomic :]
+    return State(t, y, z, v, lam, psi, residuals, theta, system.fingerprint)
+
+
+class _InitialValues:
+    """What a user gave: a configuration, a momentum (or a velocity, which depends on the configuration), guesses."""
+
+    def __init__(self, system: System, t: float, theta: np.ndarray, initial: dict[str, Any]) -> None:
+        self.system, self.t, self.theta = system, t, theta
+        self.given = {name: value for name, value in initial.items() if value is not None}
+        mechanical = isinstance(system, MechanicalSystem)
+        takes = ("q0", "v0", "p0") if mechanical else ("y0", "z0")
+        wrong = next((name for name in self.given if name not in (*takes, "lam0", "psi0")), None)
+        if wrong is not None:
+            raise InputError(f"a {system.kind} starts from {', '.join(takes[:-1])} and {takes[-1]}; it has no {wrong}")
+        if takes[0] not in self.given or (not mechanical and "z0" not in self.given):
+            wanted = "q0 and v0 or p0" if mechanical else "y0 and z0"
+            raise InputError(f"give the initial values {wanted} (or start=da.consistent(...))")
+        (_, dim_y), (_, self.dim_z) = system.state_blocks
+        self.position = _vector(takes[0], self.given[takes[0]], dim_y)
+
+    def momentum(self, y: np.ndarray) -> np.ndarray:
+        if not isinstance(self.system, MechanicalSystem):
+            return _vector("z0", self.given["z0"], self.dim_z)
+        return _momentum(self.system, self.t, y, self.given.get("v0"), self.given.get("p0"), self.theta)
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        sizes = {"lam0": self.system.n_holonomic, "psi0": self.system.n_nonholonomic}
+        return np.concatenate([_vector(n, self.given.get(n, np.zeros(size)), size) for n, size in sizes.items()])
 
 
 def finite_number(name: str, value: Any) -> float:
@@ -109,13 +190,14 @@ def finite_number(name: str, value: Any) -> float:
     return number
 
 
-def _vector(system: MechanicalSystem, name: str, value: Any) -> np.ndarray:
+def _vector(name: str, value: Any, size: int) -> np.ndarray:
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be {system.dim} numbers; got {one_line(value)}") from None
-    if array.shape != (system.dim,):
-        raise InputError(f"{name} must have shape ({system.dim},), one number for each coordinate; got shape {array.shape}")
+        raise InputError(f"{name} must be {size} numbers; got {one_line(value)}") from None
+    if array.shape != (size,):
+        of = {"lam0": "multiplier", "psi0": "multiplier", "y0": "variable", "z0": "variable"}.get(name, "coordinate")
+        raise InputError(f"{name} must have shape ({size},), one number for each {of}; got shape {array.shape}")
     if not np.all(np.isfinite(array)):
         raise InputError(f"{name} must be finite; got {short(array)}")
     return array
@@ -131,8 +213,8 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
             "give either the initial velocity v0 or the initial momentum p0" + ("" if v0 is None else ", not both")
         )
     if p0 is not None:
-        return _vector(system, "p0", p0)
-    v = _vector(system, "v0", v0)
+        return _vector("p0", p0, system.dim)
+    v = _vector("v0", v0, system.dim)
     if "L_v" in system.function_names:
         return system.evaluate("L_v", t, q, v, theta=theta)
     p, previous = np.zeros(system.dim), np.inf
@@ -150,59 +232,94 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
     raise InputError("no momentum p with H_p(q0, p) = v0 was found: give p0 instead of v0")
 
 
-def _check_model(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
-    if "L_vv" in system.function_names and not well_conditioned(system.evaluate("L_vv", t, q, theta=theta)):
+def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
+    if "L_vv" in system.function_names and not well_conditioned(system.evaluate("L_vv", t, y, theta=theta)):
         raise ModelError(
-            f"the mass matrix L_vv is singular or not finite at the initial values q = {short(q)}: every velocity must enter "
+            f"the mass matrix L_vv is singular or not finite at the initial values q = {short(y)}: every velocity must enter "
             "the Lagrangian quadratically, as in m * v[i]**2 / 2 with m > 0"
         )
-    described = {
-        "H": "the Hamiltonian" if system.kind.startswith("Ham") else "the Lagrangian's energy",
-        "H_p": "the velocity H_p",
-        "H_q": "the derivative H_q",
-        "force": "force",
-        "g": "holonomic",
-        "G": "the derivative of holonomic",
-    }
-    for name, label in described.items():
-        arguments = (t, q) if name in ("g", "G") else (t, q, p)
-        value = system.evaluate(name, *arguments, theta=theta)
+    (y_name, _), (z_name, _) = system.state_blocks
+    zero = {"lam": np.zeros(system.n_holonomic), "psi": np.zeros(system.n_nonholonomic)}
+    for name, label in system.described.items():
+        if name == "domain" or (name in ("f", "r") and not isinstance(system, MechanicalSystem)):
+            continue  # need not be defined for multipliers zero
+        value = system.at(name, {"t": t, "y": y, "z": z, **zero}, theta)
         if not np.all(np.isfinite(value)):
             raise InputError(
-                f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values q = {short(q)}, "
-                f"p = {short(p)}: "
-                "check the model's formulas and parameters there"
+                f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values {y_name} = {short(y)}, "
+                f"{z_name} = {short(z)}: check the model's formulas and parameters there"
             )
 
 
-def _check_consistency(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
-    if not system.n_holonomic:
+def _check_domain(system: System, state: State) -> None:
+    """Refuse a start outside of the model's domain, or where its forces are not defined."""
+    if isinstance(system, MechanicalSystem):
         return
-    G = system.evaluate("G", t, q, theta=theta)
-    singular_values = np.linalg.svd(G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300), compute_uv=False)
-    if singular_values[-1] < 1e-10:
-        raise InconsistentStart(
-            f"the {system.n_holonomic} holonomic constraints are not independent at q0 (the smallest singular value of g_q is "
-            f"{singular_values[-1]:.1e}): remove the redundant ones or start elsewhere"
+    for name in ("f", "r"):
+        if not np.all(np.isfinite(system.at(name, state.values, state.theta))):
+            raise InputError(
+                f"{name} is not finite at the initial values y = {short(state.y)}, z = {short(state.z)}, "
+                f"lam = {short(state.lam)}: check the model's formulas and parameters there"
+            )
+    if "domain" in system.function_names:
+        values = system.at("domain", state.values, state.theta)
+        worst = int(np.argmin(values))
+        if not np.all(values > 0):
+            raise InputError(
+                f"the initial values are outside of the model's domain: domain[{worst}] is {values[worst]:.3g} there, and must "
+                "be positive"
+            )
+
+
+def check_start(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
+    """Refuse a state where the model is not defined, off the constraints, or where they are not independent."""
+    _check_model(system, t, y, z, theta)
+    _check_consistency(system, t, y, z, theta)
+
+
+def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
+    if not system.n_multipliers:
+        return
+    mechanical = isinstance(system, MechanicalSystem)
+    G, v = system.evaluate("G", t, y, theta=theta), system.evaluate("v", t, y, z, theta=theta)
+    hidden_z = system.evaluate("hidden_z", t, y, z, theta=theta)
+    (y_name, _), (z_name, _) = system.state_blocks
+    for matrix, label, symbol in (
+        (G, f"{system.n_holonomic} holonomic constraints", f"g_{y_name}"),
+        (hidden_z, f"{system.n_multipliers} constraints", f"(g_{y_name} v_{z_name}, k_{z_name})"),
+    ):
+        least = smallest_singular_value(matrix)
+        if least < 1e-10:
+            raise InconsistentStart(
+                f"the {label} are not independent at {y_name}0 (the smallest singular value of {symbol} is {least:.1e}): "
+                "remove the redundant ones or start elsewhere"
+            )
+    if system.linear_in_multipliers and not well_conditioned(system.evaluate("multiplier_matrix", t, y, z, theta=theta)):
+        reason = (
+            "g_q H_pp g_q^T is singular there: H_pp must be regular, so every momentum that a constraint acts on must enter "
+            "the Hamiltonian quadratically"
+            if mechanical
+            else "the matrix (g_y v_z; k_z)(r_lam, f_psi) is singular there: r and f must act on what the constraints restrict"
         )
-    if not well_conditioned(system.evaluate("multiplier_matrix", t, q, p, theta=theta)):
-        raise InconsistentStart(
-            "the multipliers are not determined at the initial values, because g_q H_pp g_q^T is singular there: H_pp must be "
-            "regular, so every momentum that a constraint acts on must enter the Hamiltonian quadratically"
-        )
-    v = system.evaluate("H_p", t, q, p, theta=theta)
-    g_t = system.evaluate("g_dot", t, q, p, theta=theta) - G @ v
+        raise InconsistentStart(f"the multipliers are not determined at the initial values, because {reason}")
+    g_t = system.evaluate("g_dot", t, y, z, theta=theta) - G @ v
     slopes = np.sum(np.abs(G), axis=1)
-    position_scale = np.maximum(slopes * np.max(np.abs(q)) + np.abs(g_t * t), SMALLEST_SCALE)
+    position_scale = np.maximum(slopes * np.max(np.abs(y)) + np.abs(g_t * t), SMALLEST_SCALE)
     velocity_scale = np.maximum(slopes * np.max(np.abs(v)) + np.abs(g_t), SMALLEST_SCALE)
+    k_z = hidden_z[system.n_holonomic :]
+    k_scale = np.maximum(np.sum(np.abs(k_z), axis=1) * np.max(np.abs(z)), SMALLEST_SCALE)
     for name, label, arguments, scale in (
-        ("g", "holonomic constraint g", (t, q), position_scale),
-        ("g_dot", "hidden constraint g_t + g_q v", (t, q, p), velocity_scale),
+        ("g", "holonomic constraint g", (t, y), position_scale),
+        ("g_dot", f"hidden constraint g_t + g_{y_name} v", (t, y, z), velocity_scale),
+        ("k", "nonholonomic constraint k", (t, y, z), k_scale),
     ):
         residual = system.evaluate(name, *arguments, theta=theta)
+        if not len(residual):
+            continue
         worst = int(np.argmax(np.abs(residual) / scale))
         if abs(residual[worst]) > CONSISTENCY_TOLERANCE * scale[worst]:
+            values = "q0=..., v0=..." if mechanical else "y0=..., z0=..."
             raise InconsistentStart(
                 f"the initial values violate the {label}[{worst}] by {residual[worst]:.3g}: correct them, or project them with "
-                "start=da.consistent(system, q0=..., v0=...)"
+                f"start=da.consistent(system, {values})"
             )

@@ -13,10 +13,12 @@ from dalembert.systems._model import call_model, scalar_expression
 
 
 class Hamiltonian(MechanicalSystem):
-    """A system q' = H_p, p' = -H_q + force - g_q^T lam, 0 = g(t, q), given by H and g.
+    """A system q' = H_p, p' = -H_q + force - g_q^T lam - k_v^T psi, 0 = g(t, q), 0 = k(t, q, v), given by H, g and k.
 
-    `H`, `holonomic` and `force` are NumPy functions of the arguments that they name, out of `t`, `q`, `p` and the names in
-    `params` (`force` may also name the velocity `v`). H need be neither separable nor independent of time.
+    `H`, `holonomic` (g), `nonholonomic` (k) and `force` are NumPy functions of the arguments that they name, out of `t`, `q`,
+    `p` and the names in `params`; `nonholonomic` and `force` may also name the velocity `v`. H need be neither separable nor
+    independent of time, k not linear in the velocities. A k(t, q, p) is read as k(t, q, v(q, p)): its reaction is -(dk/dv)^T
+    psi.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -36,16 +38,19 @@ class Hamiltonian(MechanicalSystem):
         dim: int,
         *,
         holonomic: Callable | None = None,
+        nonholonomic: Callable | None = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(dim, params)
         arguments = {"t": from_column(self._t)[0], "q": from_column(self._q), "p": from_column(self._p)}
         energy = scalar_expression("the Hamiltonian", call_model("the Hamiltonian", H, arguments, self.parameters))
-        self._derive(
+        self._derive_mechanics(
+            energy="the Hamiltonian",
             H=energy,
             H_p=ca.gradient(energy, self._p),
             minus_H_q=-ca.gradient(energy, self._q),
             holonomic=holonomic,
+            nonholonomic=nonholonomic,
             force=force,
         )

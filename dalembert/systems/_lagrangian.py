@@ -9,16 +9,17 @@ import casadi as ca
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
-from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._mechanical import MechanicalSystem, solve_symmetric
 from dalembert.systems._model import call_model, scalar_expression
 
 
 class Lagrangian(MechanicalSystem):
-    """A system d/dt L_v = L_q + force - g_q^T lam, 0 = g(t, q), given by L and g.
+    """A system d/dt L_v = L_q + force - g_q^T lam - k_v^T psi, 0 = g(t, q), 0 = k(t, q, v), given by L, g and k.
 
-    `L`, `holonomic` and `force` are NumPy functions of the arguments that they name, out of `t`, `q`, `v` and the names in
-    `params`. L must be quadratic in v, L = v^T M(t,q) v / 2 + a(t,q)^T v - U(t,q); the mass matrix M may depend on q. The
-    Legendre transform p = L_v, v = M^-1 (p - a), H = p^T v - L is derived symbolically.
+    `L`, `holonomic` (g), `nonholonomic` (k) and `force` are NumPy functions of the arguments that they name, out of `t`, `q`,
+    `v` and the names in `params`. k need not be linear in v. L must be quadratic in v, L = v^T M(t,q) v / 2 + a(t,q)^T v -
+    U(t,q); the mass matrix M may depend on q. The Legendre transform p = L_v, v = M^-1 (p - a), H = p^T v - L is derived
+    symbolically.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -38,12 +39,12 @@ class Lagrangian(MechanicalSystem):
         dim: int,
         *,
         holonomic: Callable | None = None,
+        nonholonomic: Callable | None = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(dim, params)
-        t, q, p = self._t, self._q, self._p
-        v = self._v = ca.SX.sym("v", self.dim)
+        t, q, p, v = self._t, self._q, self._p, self._v
         arguments = {"t": from_column(t)[0], "q": from_column(q), "v": from_column(v)}
         lagrangian = scalar_expression("the Lagrangian", call_model("the Lagrangian", L, arguments, self.parameters))
         L_v, L_q = ca.gradient(lagrangian, v), ca.gradient(lagrangian, q)
@@ -56,31 +57,23 @@ class Lagrangian(MechanicalSystem):
         if ca.sprank(M) < self.dim:
             raise ModelError("the mass matrix L_vv is singular: every velocity v[i] must enter the Lagrangian quadratically")
         at_rest = ca.substitute(L_v, v, ca.SX.zeros(self.dim, 1))
-        velocity = _solve_symmetric(M, p - at_rest)
+        velocity = solve_symmetric(M, p - at_rest)
         along = _substitution(v, velocity)
-        self._derive(
+        self._derive_mechanics(
+            energy="the Lagrangian's energy",
             H=ca.dot(p, velocity) - along(lagrangian),
             H_p=velocity,
             minus_H_q=along(L_q),
             holonomic=holonomic,
+            nonholonomic=nonholonomic,
             force=force,
         )
-        self._define("L", "tqv", lagrangian)
-        self._define("L_q", "tqv", L_q)
-        self._define("L_v", "tqv", L_v)
-        self._define("L_vv", "tq", M)
+        self._define("L", "t y v", lagrangian)
+        self._define("L_q", "t y v", L_q)
+        self._define("L_v", "t y v", L_v)
+        self._define("L_vv", "t y", M)
 
 
 def _substitution(symbol: ca.SX, value: ca.SX) -> Callable[[ca.SX], ca.SX]:
     """Replace a symbol by an expression."""
     return lambda expression: ca.substitute(expression, symbol, value)
-
-
-def _solve_symmetric(M: ca.SX, rhs: ca.SX) -> ca.SX:
-    """M^-1 rhs for a symmetric M, as straight-line sparse LDL^T; by QR if M has zeros on its diagonal."""
-    if M.sparsity().is_diag():
-        return rhs / ca.diag(M)
-    if any(not M.sparsity().has_nz(i, i) for i in range(M.shape[0])):
-        return ca.solve(M, rhs)
-    D, LT, permutation = ca.ldl(M)
-    return ca.ldl_solve(rhs, D, LT, permutation)

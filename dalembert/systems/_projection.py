@@ -1,4 +1,4 @@
-"""Projecting positions and momenta onto the constraints, orthogonally in the metric of the mass matrix."""
+"""Projecting states onto the constraints, in mechanics orthogonally in the metric of the mass matrix."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart
 from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._system import System
 
 NOT_INDEPENDENT = (
     "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: "
@@ -22,12 +23,20 @@ def well_conditioned(matrix: np.ndarray) -> bool:
     return bool(np.linalg.cond(matrix) < 1e14)
 
 
-class _Projection:
-    """q minimises (q - guess)^T M (q - guess) subject to g(t, q) = 0, with M = H_pp^-1 at the guess."""
+def smallest_singular_value(rows: np.ndarray) -> float:
+    """Of a matrix with its rows normalised; infinite if it has none."""
+    if not len(rows):
+        return np.inf
+    return float(np.linalg.svd(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300), compute_uv=False)[-1])
 
-    def __init__(self, system: MechanicalSystem, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
+
+class _Projection:
+    """q minimises (q - guess)^T M (q - guess) subject to g(t, q) = 0, with M = H_pp^-1 at the guess (else M = I)."""
+
+    def __init__(self, system: System, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
         self.system, self.t, self.guess, self.theta = system, t, guess, theta
-        self.inverse_mass = system.evaluate("H_pp", t, guess, p, theta=theta)
+        mechanical = isinstance(system, MechanicalSystem)
+        self.inverse_mass = system.evaluate("H_pp", t, guess, p, theta=theta) if mechanical else np.eye(len(guess))
         if not well_conditioned(self.inverse_mass):
             raise InconsistentStart(
                 "H_pp is singular at the guess, so there is no mass matrix to project with: give consistent initial values"
@@ -85,7 +94,7 @@ class _Projection:
         self, q: np.ndarray, G: np.ndarray, normal: np.ndarray, mu: np.ndarray, tangent: np.ndarray, error: float
     ) -> np.ndarray | None:
         # Newton for q - guess + M^-1 G^T mu = 0, g = 0; where it leads away, a step along the tangent of the constraints.
-        curvature = -self.system.evaluate("reaction_q", self.t, q, mu, theta=self.theta)
+        curvature = self.system.evaluate("g_yy", self.t, q, mu, theta=self.theta)
         m = len(mu)
         matrix = np.block([[np.eye(len(q)) + self.inverse_mass @ curvature, normal], [G, np.zeros((m, m))]])
         steps = [tangent * 0.5**k for k in range(12)]
@@ -98,7 +107,7 @@ class _Projection:
         return None
 
 
-def project_position(system: MechanicalSystem, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def project_position(system: System, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """The configuration next to `guess` that satisfies the holonomic constraints."""
     q = _Projection(system, t, guess, p, theta).nearest()
     if q is None:
@@ -106,19 +115,25 @@ def project_position(system: MechanicalSystem, t: float, guess: np.ndarray, p: n
     return q
 
 
-def project_momentum(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """p - g_q^T mu with g_t + g_q v = 0: the M-orthogonal projection of the velocity."""
-    G, previous, largest = system.evaluate("G", t, q, theta=theta), np.inf, np.max(np.abs(p))
+def project_momentum(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Move z onto the hidden constraint g_t + g_y v = 0 and onto k = 0.
+
+    In mechanics by p - g_q^T mu - k_v^T nu, the M-orthogonal projection of the velocity; else by the least change.
+    """
+    mechanical, previous, largest = isinstance(system, MechanicalSystem), np.inf, np.max(np.abs(z))
+    none = np.zeros(system.n_holonomic), np.zeros(system.n_nonholonomic)
     for _ in range(50):
-        K = system.evaluate("g_dot_p", t, q, p, theta=theta) @ G.T
+        slope = system.evaluate("hidden_z", t, y, z, theta=theta)
+        along = system.evaluate("directions", t, y, z, *none, theta=theta) if mechanical else slope.T
+        K = slope @ along
         if not well_conditioned(K):
             raise InconsistentStart(NOT_INDEPENDENT)
-        correction = G.T @ np.linalg.solve(K, system.evaluate("g_dot", t, q, p, theta=theta))
-        p = p - correction
-        size, largest = np.max(np.abs(correction)), max(largest, np.max(np.abs(p)))
-        if size <= 4e-16 * np.max(np.abs(p)) or (size <= 1e-9 * largest and size >= previous / 2):
-            return p
+        correction = along @ np.linalg.solve(K, system.evaluate("hidden", t, y, z, theta=theta))
+        z = z - correction
+        size, largest = np.max(np.abs(correction)), max(largest, np.max(np.abs(z)))
+        if size <= 4e-16 * np.max(np.abs(z)) or (size <= 1e-9 * largest and size >= previous / 2):
+            return z
         previous = size
     raise InconsistentStart(
-        "no momentum near the given one satisfies the hidden constraint g_t + g_q v = 0: give a better guess"
+        "no momentum near the given one satisfies the hidden constraint g_t + g_q v = 0 and k = 0: give a better guess"
     )

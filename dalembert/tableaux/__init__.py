@@ -20,6 +20,14 @@ from dalembert.tableaux._families import (
     radau_ia,
     radau_iia,
 )
+from dalembert.tableaux._gauss_lobatto import (
+    SparkTableau,
+    discontinuous_collocation,
+    gauss_lobatto,
+    spark_conditions,
+    spark_symmetry,
+    spark_symplecticity,
+)
 from dalembert.tableaux._related import adjoint, symplectic_dual
 from dalembert.tableaux._tableau import Tableau
 
@@ -29,9 +37,12 @@ __all__ = [
     "B",
     "C",
     "D",
+    "SparkTableau",
     "Tableau",
     "adjoint",
+    "discontinuous_collocation",
     "gauss",
+    "gauss_lobatto",
     "largest",
     "lobatto_iiia",
     "lobatto_iiib",
@@ -40,6 +51,9 @@ __all__ = [
     "lobatto_iiid",
     "radau_ia",
     "radau_iia",
+    "spark_conditions",
+    "spark_symmetry",
+    "spark_symplecticity",
     "stiffly_accurate",
     "symmetry",
     "symplectic_dual",

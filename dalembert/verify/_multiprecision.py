@@ -15,17 +15,29 @@ from dalembert.compiler._ir import instructions
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.errors import InconsistentStart, InputError, StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.systems import MechanicalSystem, state_at
+from dalembert.systems import System
+from dalembert.systems._consistent import unpack
 
 
 @dataclass(frozen=True, eq=False)
 class MultiprecisionState:
-    """The final state of a multiprecision run, as lists of mpmath numbers."""
+    """The final state of a multiprecision run, as lists of mpmath numbers; in mechanics y is q and z is p."""
 
     t: Any
-    q: list[Any]
-    p: list[Any]
+    y: list[Any]
+    z: list[Any]
     lam: list[Any]
+    psi: list[Any]
+
+    @property
+    def q(self) -> list[Any]:
+        """The configuration."""
+        return self.y
+
+    @property
+    def p(self) -> list[Any]:
+        """The momentum."""
+        return self.z
 
 
 def _operations(mp: Any) -> dict[int, Callable]:
@@ -97,11 +109,13 @@ def _evaluator(mp: Any, inputs: list[ca.SX], expression: ca.SX) -> Callable[[lis
 
 
 def multiprecision_run(
-    system: MechanicalSystem,
+    system: System,
     method: OneStepMethod,
     *,
-    q0: Any,
-    p0: Any,
+    q0: Any = None,
+    p0: Any = None,
+    y0: Any = None,
+    z0: Any = None,
     h: Any,
     steps: int,
     digits: int = 50,
@@ -110,8 +124,9 @@ def multiprecision_run(
 ) -> MultiprecisionState:
     """Run `steps` steps with `digits` decimal digits, from the same step equations with exact coefficients.
 
-    q0, p0 and h may be fractions, mpmath numbers or strings ("0.1" means one tenth). Newton's iteration takes its matrix
-    from double precision and its residuals from multiprecision, so that each iteration gains about ten digits.
+    q0 and p0 (y0 and z0 for an ODAE) and h may be fractions, mpmath numbers or strings ("0.1" means one tenth). Newton's
+    iteration takes its matrix from double precision and its residuals from multiprecision, so that each iteration gains about
+    ten digits.
 
     Example:
         >>> import dalembert as da
@@ -124,6 +139,9 @@ def multiprecision_run(
     """
     import mpmath
 
+    if method.substeps != ((method, 1.0),):
+        raise InputError(f"{method} has coefficients in double precision only: run its basic method in multiprecision")
+    y0, z0 = (q0, p0) if y0 is None else (y0, z0)
     mp = mpmath.mp.clone()
     mp.dps = digits + 5
     reduced = reduce_step(method.step_equations(system, exact=True))
@@ -131,28 +149,29 @@ def multiprecision_run(
     symbols = [reduced.x, *reduced.data, ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in constants))]
     values = [_number(mp, value) for _, value in constants]
     theta = [mp.mpf(float(x)) for x in system.parameters.vector(params)]
-    q, p = ([_number(mp, x) for x in part] for part in (q0, p0))
+    y, z = ([_number(mp, x) for x in part] for part in (y0, z0))
     h, t = _number(mp, h), mp.mpf(t0)
-    _check_start(mp, system, t, q, p, theta, digits)
+    _check_start(mp, system, t, y, z, theta, digits)
     residual = _evaluator(mp, symbols, reduced.residual)
     finish = _finisher(mp, reduced, symbols)
     jacobian = ca.Function("jacobian", symbols, [reduced.jacobian])
     for k in range(steps):
         now = t + k * h
-        rest = [now, h, *theta, *q, *p, *values]
-        x = _solve(mp, system, reduced, residual, jacobian, rest, (now, h, theta, q, p, values), digits)
+        rest = [now, h, *theta, *y, *z, *values]
+        x = _solve(mp, system, reduced, residual, jacobian, rest, (now, h, theta, y, z, values), digits)
         change = finish([*x, *rest])
-        n = system.dim
-        q, p = [a + b for a, b in zip(q, change[:n], strict=True)], [a + b for a, b in zip(p, change[n:], strict=True)]
+        n = len(y)
+        y, z = [a + b for a, b in zip(y, change[:n], strict=True)], [a + b for a, b in zip(z, change[n:], strict=True)]
     end = t + steps * h
-    return MultiprecisionState(end, q, p, _multipliers(mp, system, end, q, p, theta))
+    multipliers = _multipliers(mp, system, end, y, z, theta)
+    return MultiprecisionState(end, y, z, multipliers[: system.n_holonomic], multipliers[system.n_holonomic :])
 
 
-def _check_start(mp: Any, system: MechanicalSystem, t: Any, q: list[Any], p: list[Any], theta: list[Any], digits: int) -> None:
-    symbols = [ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim), ca.SX.sym("theta", len(theta))]
-    constraints = ca.vertcat(system.function("g")(symbols[0], symbols[1], symbols[3]), system.function("g_dot")(*symbols))
-    worst = max((abs(x) for x in _evaluator(mp, symbols, constraints)([t, *q, *p, *theta])), default=mp.mpf(0))
-    if worst > mp.mpf(10) ** (5 - digits) * (1 + max(abs(x) for x in [*q, *p])):
+def _check_start(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], theta: list[Any], digits: int) -> None:
+    symbols = [ca.SX.sym("t"), ca.SX.sym("y", len(y)), ca.SX.sym("z", len(z)), ca.SX.sym("theta", len(theta))]
+    constraints = ca.vertcat(system.function("g")(symbols[0], symbols[1], symbols[3]), system.function("hidden")(*symbols))
+    worst = max((abs(x) for x in _evaluator(mp, symbols, constraints)([t, *y, *z, *theta])), default=mp.mpf(0))
+    if worst > mp.mpf(10) ** (5 - digits) * (1 + max(abs(x) for x in [*y, *z])):
         raise InconsistentStart(
             f"the initial values violate a constraint by {float(worst):.1e}, which {digits} digits show: give them exactly, as "
             'fractions, mpmath numbers or strings such as "0.6"'
@@ -165,7 +184,7 @@ def _number(mp: Any, x: Any) -> Any:
 
 def _solve(
     mp: Any,
-    system: MechanicalSystem,
+    system: System,
     reduced: ReducedStep,
     residual: Callable,
     jacobian: ca.Function,
@@ -173,9 +192,9 @@ def _solve(
     parts: tuple,
     digits: int,
 ) -> list[Any]:
-    now, h, theta, q, p, values = parts
-    floats = [np.array([float(x) for x in part]) for part in (theta, q, p, values)]
-    state = state_at(system, floats[1], p0=floats[2], t0=float(now), theta=floats[0], check=False)
+    now, h, theta, y, z, values = parts
+    floats = [np.array([float(x) for x in part]) for part in (theta, y, z, values)]
+    state = unpack(system, float(now), np.concatenate(floats[1:3]), floats[0])
     x = [mp.mpf(value) for value in first_guess(reduced, system, state, float(h))]
     if not x:
         return x
@@ -216,11 +235,23 @@ def _finisher(mp: Any, reduced: ReducedStep, symbols: list[ca.SX]) -> Callable[[
     return finish
 
 
-def _multipliers(mp: Any, system: MechanicalSystem, t: Any, q: list[Any], p: list[Any], theta: list[Any]) -> list[Any]:
+def _multipliers(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], theta: list[Any]) -> list[Any]:
+    """(lam, psi) by Newton's iteration on 0 = d/dt (g_dot, k), its matrix and start from double precision."""
     m = system.n_multipliers
     if m == 0:
         return []
-    symbols = [ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim), ca.SX.sym("theta", len(theta))]
-    parts = [ca.vec(system.function("multiplier_matrix")(*symbols).T), system.function("multiplier_rhs")(*symbols)]
-    entries = _evaluator(mp, symbols, ca.vertcat(*parts))([t, *q, *p, *theta])
-    return list(mp.lu_solve(mp.matrix([entries[i * m : (i + 1) * m] for i in range(m)]), mp.matrix(entries[m * m :])))
+    floats = [np.array([float(x) for x in part]) for part in (y, z, theta)]
+    x = system.multipliers(float(t), *floats)
+    split = [system.n_holonomic]
+    hidden_z = system.evaluate("hidden_z", float(t), *floats[:2], theta=floats[2])
+    matrix = -hidden_z @ system.evaluate("directions", float(t), *floats[:2], *np.split(x, split), theta=floats[2])
+    sizes = (1, len(y), len(z), system.n_holonomic, system.n_nonholonomic, len(theta))
+    symbols = [ca.SX.sym("s", size) for size in sizes]
+    rate = _evaluator(mp, symbols, system.function("hidden_rate")(*symbols))
+    result = [mp.mpf(value) for value in x]
+    for _ in range(2 + mp.dps // 10):
+        f = rate([t, *y, *z, *result, *theta])
+        scale = max(abs(value) for value in f) or mp.mpf(1)
+        increment = np.linalg.solve(matrix, np.array([float(value / scale) for value in f]))
+        result = [a - scale * mp.mpf(b) for a, b in zip(result, increment.tolist(), strict=True)]
+    return result

@@ -13,10 +13,10 @@ from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
 from dalembert.simulation import initial_state, simulate
-from dalembert.systems import MechanicalSystem
+from dalembert.systems import System
 from dalembert.trajectory import Trajectory
 
-COMPONENTS = ("q", "p", "lam", "stage_lam")
+COMPONENTS = ("q", "p", "y", "z", "lam", "psi", "stage_lam", "stage_psi")
 ROUND_OFF = 1e-12
 """Errors below this, relative to the size of the component, are taken for round-off and dropped."""
 
@@ -66,7 +66,7 @@ Reference = Mapping[str, Any] | Callable[[float], Mapping[str, Any]] | tuple[One
 
 
 def order(
-    system: MechanicalSystem | Problem,
+    system: System | Problem,
     method: OneStepMethod,
     *,
     reference: Reference,
@@ -79,9 +79,10 @@ def order(
     """Measure the order of `method` for q, p and the multipliers apart, as slopes of the errors at time t1.
 
     `steps` are increasing numbers of steps on [t0, t1]; `start` takes the initial values as `da.simulate` does. `reference`
-    gives the right values at t1: a dictionary with some of "q", "p", "lam" and "stage_lam" (to compare Lambda_s with), a
-    function of time that returns one, a trajectory that ends at t1, or (method, steps) for a numerical reference. Errors are
-    Euclidean norms. The slope is fitted through the finest `points` whose errors stand above round-off.
+    gives the right values at t1: a dictionary with some of "q" and "p" ("y" and "z"), "lam", "psi", "stage_lam" and "stage_psi"
+    (to compare the method's own multipliers with), a function of time that returns one, a trajectory that ends at t1, or
+    (method, steps) for a numerical reference. Errors are Euclidean norms. The slope is fitted through the finest `points` whose
+    errors stand above round-off.
 
     Example:
         >>> import dalembert as da
@@ -100,7 +101,7 @@ def order(
     def final(used: OneStepMethod, n: int) -> Trajectory:
         return simulate(system, used, h=(t1 - t0) / n, steps=n, save_every=n, progress=False, stage_multipliers=wanted, **start)
 
-    wanted = "stage_lam" in right
+    wanted = bool({"stage_lam", "stage_psi"} & set(right))
     errors: dict[str, list[float]] = {name: [] for name in COMPONENTS if name in right and np.size(right[name])}
     for n in counts:
         run = final(method, n)
@@ -120,7 +121,7 @@ def order(
 
 
 def _reference(
-    system: MechanicalSystem | Problem, reference: Reference, t0: float, t1: float, start: dict[str, Any]
+    system: System | Problem, reference: Reference, t0: float, t1: float, start: dict[str, Any]
 ) -> Mapping[str, Any]:
     if isinstance(reference, tuple):
         method, n = reference
@@ -128,7 +129,8 @@ def _reference(
     if isinstance(reference, Trajectory):
         if abs(reference.t[-1] - t1) > 1e-12 * max(1.0, abs(t1)):
             raise InputError(f"the reference trajectory ends at t = {reference.t[-1]:g}, not at t1 = {t1:g}")
-        return {"q": reference.q[-1], "p": reference.p[-1], "lam": reference.lam[-1]}
+        names = (*(name for name, _ in reference.blocks), "lam", "psi")
+        return {name: getattr(reference, name)[-1] for name in names}
     values = reference(t1) if callable(reference) else reference
     if not set(values) & set(COMPONENTS):
         raise InputError(f"the reference must give some of {', '.join(COMPONENTS)}; got {', '.join(map(str, values))}")

@@ -12,15 +12,15 @@ from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
 from dalembert.simulation import initial_state
-from dalembert.systems import MechanicalSystem, State
+from dalembert.systems import MechanicalSystem, State, System
 
 
-def _prepare(system: MechanicalSystem | Problem, start: dict[str, Any]) -> tuple[MechanicalSystem, State]:
+def _prepare(system: System | Problem, start: dict[str, Any]) -> tuple[System, State]:
     # A state that a step ended in is taken as it is: methods that keep no hidden constraint go on from there too.
     return initial_state(system, check=start.get("start") is None, **start)
 
 
-def step(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> State:
+def step(system: System | Problem, method: OneStepMethod, *, h: float, **start: Any) -> State:
     """One step of size h, which may be negative, from given initial values or `start=state`; the state that it ends in.
 
     Example:
@@ -36,7 +36,7 @@ def step(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float,
     return _one_step(system, method, state, h)[0]
 
 
-def _one_step(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+def _one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
     from dalembert.engine._run import one_step  # loads Numba
 
     if not (np.isfinite(h) and h != 0):
@@ -44,7 +44,7 @@ def _one_step(system: MechanicalSystem, method: OneStepMethod, state: State, h: 
     return one_step(system, method, state, h)
 
 
-def step_tangent(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> np.ndarray:
+def step_tangent(system: System | Problem, method: OneStepMethod, *, h: float, **start: Any) -> np.ndarray:
     """The derivative of the step map (q0, p0) -> (q1, p1), by the implicit function theorem from the step equations.
 
     Example:
@@ -57,8 +57,16 @@ def step_tangent(system: MechanicalSystem | Problem, method: OneStepMethod, *, h
     return _tangent(system, method, state, h)[1]
 
 
-def _tangent(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
-    new, x = _one_step(system, method, state, h)
+def _tangent(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+    tangent = np.eye(system.n_state)
+    for substep, fraction in method.substeps:
+        state, own = _tangent_of_one(system, substep, state, fraction * h)
+        tangent = own @ tangent
+    return state, tangent
+
+
+def _tangent_of_one(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+    new, (x,) = _one_step(system, method, state, h)
     reduced = reduced_step(system, method)
     last = reduced.last
     y = ca.SX(0, 1) if last is None else last.y
@@ -72,12 +80,12 @@ def _tangent(system: MechanicalSystem, method: OneStepMethod, state: State, h: f
         [ca.jacobian(residual, unknowns), ca.jacobian(residual, packed), ca.jacobian(reduced.increment, unknowns),
          ca.jacobian(reduced.increment, packed)],
     )  # fmt: skip
-    data = (state.t, h, state.theta, np.concatenate([state.q, state.p]))
+    data = (state.t, h, state.theta, state.packed)
     if last is not None:
         matrix, rhs = ca.Function("last", [reduced.x, *reduced.data], [last.matrix, last.rhs])(x, *data)
         x = np.concatenate([x, np.linalg.solve(np.asarray(matrix, float), np.asarray(rhs, float).ravel())])
     F_x, F_s, D_x, D_s = (np.asarray(value, dtype=float) for value in derivatives(x, *data))
-    return new, np.eye(2 * system.dim) + D_s - D_x @ _solve_accurately(F_x, F_s)
+    return new, np.eye(system.n_state) + D_s - D_x @ _solve_accurately(F_x, F_s)
 
 
 def _solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -89,19 +97,16 @@ def _solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return X + np.linalg.solve(A, rest.astype(float))
 
 
-def _tangent_space(system: MechanicalSystem, state: State) -> np.ndarray:
-    """An orthonormal basis of the tangent space of {g = 0, g_t + g_q v = 0}."""
-    n = system.dim
-    if not system.n_holonomic:
-        return np.eye(2 * n)
-    G = system.evaluate("G", state.t, state.q, theta=state.theta)
-    hidden_q = system.evaluate("g_dot_q", state.t, state.q, state.p, theta=state.theta)
-    hidden_p = system.evaluate("g_dot_p", state.t, state.q, state.p, theta=state.theta)
-    normals = np.block([[G, np.zeros_like(G)], [hidden_q, hidden_p]])
+def _tangent_space(system: System, state: State) -> np.ndarray:
+    """An orthonormal basis of the tangent space of {g = 0, g_t + g_y v = 0, k = 0}."""
+    if not system.n_multipliers:
+        return np.eye(system.n_state)
+    G, hidden_y, hidden_z = (system.at(name, state.values, state.theta) for name in ("G", "hidden_y", "hidden_z"))
+    normals = np.block([[G, np.zeros((len(G), hidden_z.shape[1]))], [hidden_y, hidden_z]])
     return np.linalg.svd(normals)[2][len(normals) :].T
 
 
-def symplecticity_defect(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
+def symplecticity_defect(system: System | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
     """How far one step is from symplectic on the constraint manifold: the largest entry of T^T (D^T J D - J) T.
 
     D is the tangent of the step map and T an orthonormal basis of the tangent space of {g = 0, g_q v + g_t = 0}; the form
@@ -114,6 +119,8 @@ def symplecticity_defect(system: MechanicalSystem | Problem, method: OneStepMeth
 
     """
     system, state = _prepare(system, start)
+    if not isinstance(system, MechanicalSystem):
+        raise InputError("symplecticity is a property of da.Hamiltonian and da.Lagrangian systems")
     n = system.dim
     _, D = _tangent(system, method, state, h)
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
@@ -122,7 +129,7 @@ def symplecticity_defect(system: MechanicalSystem | Problem, method: OneStepMeth
     return float(np.max(np.abs(moved.T @ J @ moved - T.T @ J @ T)))
 
 
-def reversibility_defect(system: MechanicalSystem | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
+def reversibility_defect(system: System | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
     """How far a step of size h and a step of size -h are from returning, relative to the size of the state.
 
     Zero, up to round-off, for symmetric methods.
@@ -136,6 +143,4 @@ def reversibility_defect(system: MechanicalSystem | Problem, method: OneStepMeth
     system, state = _prepare(system, start)
     there, _ = _one_step(system, method, state, h)
     back, _ = _one_step(system, method, there, -h)
-    off = np.concatenate([back.q - state.q, back.p - state.p])
-    size = 1.0 + float(np.max(np.abs(np.concatenate([state.q, state.p]))))
-    return float(np.max(np.abs(off))) / size
+    return float(np.max(np.abs(back.packed - state.packed))) / (1.0 + float(np.max(np.abs(state.packed))))

@@ -81,11 +81,12 @@ def test_rescue_solves_the_step_that_the_driver_could_not(monkeypatch):
     original = _driver.advance
 
     def stubborn(kernels, layout, index, memory, counts, *rest):
-        if counts[_run.at.MODE] != _driver.SOLVED:
-            if counts[_run.at.MODE] == _driver.PREDICT:
-                return original(kernels, layout, index, memory, counts, *rest[:-4], counts[0], *rest[-3:]) or _driver.UNSOLVED
+        mode, done = counts[0, _run.at.MODE], counts[0, _run.at.STEPS_DONE]
+        if mode != _driver.SOLVED:
+            if mode == _driver.PREDICT:
+                return original(kernels, layout, index, memory, counts, *rest[:-4], done, *rest[-3:]) or _driver.UNSOLVED
             return _driver.UNSOLVED
-        limit = counts[0] + 1
+        limit = done + 1
         return original(kernels, layout, index, memory, counts, *rest[:-4], limit, *rest[-3:])
 
     monkeypatch.setattr(_driver, "advance", stubborn)

@@ -24,10 +24,13 @@ def recorded(t, q, p, energy, g=None, g_dot=None, lam=None):
         "energy": np.reshape(energy, (n, 1)),
         "v": p,
         "lam": empty if lam is None else lam,
+        "psi": empty,
+        "k": empty,
         "g": empty if g is None else g,
         "g_dot": empty if g_dot is None else g_dot,
     }
-    return da.Trajectory(t, q, p, t[1] - t[0], "da.Recorded()", {}, _observed=observed)
+    blocks = (("q", q.shape[1]), ("p", p.shape[1]))
+    return da.Trajectory(t, np.hstack([q, p]), blocks, t[1] - t[0], "da.Recorded()", {}, _observed=observed)
 
 
 def circle(n, per_turn=50.0, **observed):

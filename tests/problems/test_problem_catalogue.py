@@ -95,7 +95,7 @@ def keywords(row: Row) -> dict[str, Any]:
 
 
 def start_of(problem: da.problems.Problem) -> Any:
-    return state_at(problem.system, problem.q0, problem.v0, problem.p0, t0=problem.t0)
+    return state_at(problem.system, q0=problem.q0, v0=problem.v0, p0=problem.p0, t0=problem.t0)
 
 
 def sizes(value: np.ndarray) -> np.ndarray:

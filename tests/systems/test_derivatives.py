@@ -31,24 +31,36 @@ def applied(np, t, q, p, a):
     return [-a * p[0], np.sin(3 * t), q[1] * p[2]]
 
 
+def rolling(np, t, q, v):
+    return [np.cos(q[0]) * v[1] - q[2] * v[0] + np.sin(v[2]) / 3 + t]
+
+
 SYSTEM = da.Hamiltonian(
     lambda t, q, p, a, b: energy(np, t, q, p, a, b),
     dim=N,
     holonomic=lambda t, q, a: constraints(np, t, q, a),
+    nonholonomic=lambda t, q, v: rolling(np, t, q, v),
     force=lambda t, q, p, a: applied(np, t, q, p, a),
     params={"a": A, "b": B},
 )
 
 t, *q = sp.symbols("t q:3", real=True)
 p = sp.symbols("p:3", real=True)
-lam = sp.symbols("lam:2", real=True)
+v = sp.symbols("v:3", real=True)
+lam, psi = sp.symbols("lam:2", real=True), sp.symbols("psi:1", real=True)
+multipliers = (*lam, *psi)
 H = energy(sp, t, q, p, sp.Float(A, 30), [sp.Float(b, 30) for b in B])
 g = sp.Matrix(constraints(sp, t, q, sp.Float(A, 30)))
 force = sp.Matrix(applied(sp, t, q, p, sp.Float(A, 30)))
 H_q, H_p = sp.Matrix([H]).jacobian(q).T, sp.Matrix([H]).jacobian(p).T
 G = g.jacobian(q)
 g_dot = g.diff(t) + G * H_p
-along = g_dot.diff(t) + g_dot.jacobian(q) * H_p + g_dot.jacobian(p) * (force - H_q - G.T * sp.Matrix(lam))
+velocities = dict(zip(v, H_p, strict=True))
+k_of_v = sp.Matrix(rolling(sp, t, q, v))
+k, k_v = k_of_v.subs(velocities), k_of_v.jacobian(v).subs(velocities)
+hidden = g_dot.col_join(k)
+f, r = force - H_q - k_v.T * sp.Matrix(psi), -G.T * sp.Matrix(lam)
+along = hidden.diff(t) + hidden.jacobian(q) * H_p + hidden.jacobian(p) * (f + r)
 SYMBOLIC = {
     "H": sp.Matrix([H]),
     "H_p": H_p,
@@ -58,22 +70,35 @@ SYMBOLIC = {
     "g": g,
     "G": G,
     "g_dot": g_dot,
-    "g_dot_q": g_dot.jacobian(q),
-    "g_dot_p": g_dot.jacobian(p),
-    "reaction": -G.T * sp.Matrix(lam),
-    "reaction_q": (-G.T * sp.Matrix(lam)).jacobian(q),
-    "multiplier_rhs": along.subs(dict.fromkeys(lam, 0)),
-    "multiplier_matrix": -along.jacobian(lam),
+    "g_yy": (G.T * sp.Matrix(lam)).jacobian(q),
+    "k": k,
+    "k_v": k_v,
+    "v": H_p,
+    "f": f,
+    "r": r,
+    "reaction": r,
+    "z_dot": f + r,
+    "hidden": hidden,
+    "hidden_y": hidden.jacobian(q),
+    "hidden_z": hidden.jacobian(p),
+    "hidden_rate": along,
+    "directions": -(f + r).jacobian(multipliers),
+    "multiplier_rhs": along.subs(dict.fromkeys(multipliers, 0)),
+    "multiplier_matrix": -along.jacobian(multipliers),
 }
-EXACT = {name: sp.lambdify([t, q, p, lam], matrix, "numpy", cse=True) for name, matrix in SYMBOLIC.items()}
-POINTS = [(x[0], x[1:4], x[4:7], x[7:9]) for x in np.random.default_rng(3).normal(size=(6, 9))]
+EXACT = {name: sp.lambdify([t, q, p, lam, psi], matrix, "numpy", cse=True) for name, matrix in SYMBOLIC.items()}
+POINTS = [(x[0], x[1:4], x[4:7], x[7:9], x[9:10]) for x in np.random.default_rng(3).normal(size=(6, 10))]
+ARGUMENTS = {
+    **dict.fromkeys(("g", "G"), (0, 1)),
+    **dict.fromkeys(("reaction", "g_yy"), (0, 1, 3)),
+    **dict.fromkeys(("z_dot", "hidden_rate", "directions"), (0, 1, 2, 3, 4)),
+    "f": (0, 1, 2, 4),
+    "r": (0, 1, 2, 3),
+}
 
 
 def arguments(name, point):
-    time, position, momentum, multiplier = point
-    if name in ("g", "G"):
-        return time, position
-    return time, position, multiplier if name.startswith("reaction") else momentum
+    return tuple(point[i] for i in ARGUMENTS.get(name, (0, 1, 2)))
 
 
 def test_every_function_is_checked():
@@ -90,9 +115,9 @@ def test_function_is_what_sympy_derives(name):
 
 
 def test_multipliers_make_the_hidden_constraint_stationary():
-    for time, position, momentum, _ in POINTS:
-        multiplier = SYSTEM.multipliers(time, position, momentum, SYSTEM.parameters.vector())
-        change = sp.lambdify([t, q, p, lam], along, "numpy")(time, position, momentum, multiplier)
+    for time, position, momentum, *_ in POINTS:
+        values = SYSTEM.multipliers(time, position, momentum, SYSTEM.parameters.vector())
+        change = sp.lambdify([t, q, p, multipliers], along, "numpy")(time, position, momentum, values)
         np.testing.assert_allclose(np.array(change, dtype=float), 0, atol=1e-11)
 
 

@@ -99,7 +99,7 @@ def test_order_refuses_nonsense():
     problem = da.problems.double_pendulum()
     with pytest.raises(da.InputError, match="increasing"):
         da.verify.order(problem, da.Rattle(), reference={"q": problem.q0}, t1=1.0, steps=[20, 10])
-    with pytest.raises(da.InputError, match="some of q, p, lam"):
+    with pytest.raises(da.InputError, match="some of q, p, y, z, lam"):
         da.verify.order(problem, da.Rattle(), reference={"x": 1}, t1=1.0, steps=[10, 20])
     with pytest.raises(da.InputError, match="other than zero"):
         da.verify.step(problem, da.Rattle(), h=0.0)

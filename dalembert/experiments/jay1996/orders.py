@@ -43,7 +43,7 @@ def reference() -> dict[str, np.ndarray]:
     first, second = (np.array([np.sin(angle), -np.cos(angle)]) for angle in (a, b))
     v_first, v_second = (rate * np.array([np.cos(angle), np.sin(angle)]) for angle, rate in ((a, a_dot), (b, b_dot)))
     q, p = np.concatenate([first, first + second]), np.concatenate([v_first, v_first + v_second])
-    return {"q": q, "p": p, "lam": state_at(double_pendulum().system, q, p0=p, t0=T1).lam}
+    return {"q": q, "p": p, "lam": state_at(double_pendulum().system, q0=q, p0=p, t0=T1).lam}
 
 
 def compute_orders(full: bool) -> Data:

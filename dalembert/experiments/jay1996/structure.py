@@ -127,7 +127,7 @@ def compute_springs(full: bool) -> Data:
 
 def guarded_energy_error(problem: Problem, method: OneStepMethod, h: float, steps: int) -> float:
     """The largest |H - H_0| over so many steps, in stretches of growing length that end when it blows up: then infinity."""
-    start: State = state_at(problem.system, problem.q0, p0=problem.p0)
+    start: State = state_at(problem.system, q0=problem.q0, p0=problem.p0)
     first, worst, done = None, 0.0, 0
     while done < steps:
         run: Trajectory = simulate(
@@ -143,7 +143,7 @@ def guarded_energy_error(problem: Problem, method: OneStepMethod, h: float, step
         worst = max(worst, float(np.max(np.abs(run.energy - first))))
         if run.status != "done" or not worst <= UNSTABLE:
             return float("inf")
-        start, done = state_at(problem.system, run.q[-1], p0=run.p[-1], t0=run.t[-1]), done + len(run.t) - 1
+        start, done = state_at(problem.system, q0=run.q[-1], p0=run.p[-1], t0=run.t[-1]), done + len(run.t) - 1
     return worst
 
 

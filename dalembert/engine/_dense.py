@@ -1,0 +1,103 @@
+"""Dense output: the polynomials of a method inside its steps, which are solved again from the stored states."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler import ReducedStep, first_guess, reduced_step
+from dalembert.engine import _driver as driver
+from dalembert.engine import _layout as at
+from dalembert.engine._run import Run
+from dalembert.errors import StepFailed, UnsupportedSystem
+from dalembert.methods import OneStepMethod
+from dalembert.systems import State, System
+from dalembert.systems._consistent import unpack
+from dalembert.systems._newton import newton
+
+
+class DenseOutput:
+    """Evaluates the polynomials Y, Z, Z~, lam and psi of a method with step size h on a system."""
+
+    def __init__(self, system: System, method: OneStepMethod, start: State, h: float) -> None:
+        if method.substeps != ((method, 1.0),) or not reduced_step(system, method).equations.step.polynomials:
+            raise UnsupportedSystem(
+                f"{method} is not a collocation method with dense output: use da.LobattoIIIAB, da.GaussLobattoSPARK or "
+                "da.GaussLobattoEMPRK, or interpolate run.t and the stored states"
+            )
+        self.system, self.h, self.start = system, h, start
+        self.run = Run(system, method, start, h, 1, 1)
+        self.reduced = self.run.steppers[0].program.reduced
+        self.polynomials = self.reduced.equations.step.polynomials
+        self.node_values = _node_values(self.reduced)
+
+    def evaluate(self, t: float, state: np.ndarray, tau: np.ndarray, guess: np.ndarray) -> dict[str, np.ndarray]:
+        """The polynomials of the step from `state` at t, at the fractions tau of the step."""
+        here = unpack(self.system, t, state, self.start.theta, guess)
+        data = (t, self.h, here.theta, state)
+        parts = iter([np.asarray(value, dtype=float) for value in self.node_values(self._solve(here), *data)])
+        values = {}
+        for name, polynomials in self.polynomials.items():
+            total: np.ndarray | float = 0.0
+            for polynomial in polynomials:
+                rows = next(parts)
+                if polynomial.start is None:
+                    total = total + lagrange(polynomial.nodes, tau) @ rows
+                else:
+                    total = total + next(parts).ravel() + self.h * (lagrange_integrals(polynomial.nodes, tau) @ rows)
+            values[name] = np.asarray(total)
+        if "momentum" in self.system.function_names:
+            times = t + tau * self.h
+            for name in ("Z", "Z~"):
+                values[name] = np.array(
+                    [self._from_momentum(*x, here) for x in zip(times, values["Y"], values[name], strict=True)]
+                )
+        return values
+
+    def _solve(self, here: State) -> np.ndarray:
+        """The unknowns of the step from a state."""
+        run = self.run
+        stepper = run.steppers[0]
+        stepper.memory[stepper.slots("state")] = here.packed
+        stepper.memory[stepper.slots("compensation")] = 0.0
+        stepper.memory[stepper.slots("x")] = first_guess(self.reduced, self.system, here, self.h)
+        run.counts[0, [at.STEPS_DONE, at.SAVED, at.MODE, at.AGE]] = 0, 1, driver.GUESS_READY, -1
+        run.start = here
+        reason = run.advance()
+        if reason is not None:
+            raise StepFailed(f"the step from t = {here.t:g} could not be solved again: {reason}")
+        return run.steppers[0].unknowns
+
+    def _from_momentum(self, t: float, y: np.ndarray, p: np.ndarray, here: State) -> np.ndarray:
+        """z with p(t, y, z) = p."""
+        symbol = ca.SX.sym("z", len(here.z))
+        momentum = self.system.function("momentum")(t, y, symbol, here.theta)
+        equations = ca.Function("momentum", [symbol], [momentum - p, ca.jacobian(momentum, symbol)])
+        z = newton(lambda x: tuple(np.asarray(value, dtype=float) for value in equations(x)), here.z)
+        if z is None:
+            raise StepFailed(f"no z with this momentum p(t, y, z) was found at t = {t:g}")
+        return z
+
+
+def _node_values(reduced: ReducedStep) -> ca.Function:
+    """All values at nodes, and the start of integrated polynomials, in the order in which they are declared."""
+    outputs = []
+    for polynomials in reduced.equations.step.polynomials.values():
+        for polynomial in polynomials:
+            outputs += [polynomial.values] if polynomial.start is None else [polynomial.values, polynomial.start]
+    return ca.Function("node_values", [reduced.x, *reduced.data], [reduced.express(value) for value in outputs])
+
+
+def lagrange(nodes: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """The Lagrange polynomials of the nodes at tau, one column a node."""
+    columns = [
+        np.prod([(tau - other) / (node - other) for k, other in enumerate(nodes) if k != j], axis=0) * np.ones_like(tau)
+        for j, node in enumerate(nodes)
+    ]
+    return np.stack(columns, axis=-1)
+
+
+def lagrange_integrals(nodes: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Their integrals from 0 to tau, by a Gauss quadrature that is exact for them."""
+    points, weights = np.polynomial.legendre.leggauss(len(nodes) // 2 + 1)
+    return sum(w / 2 * tau[:, None] * lagrange(nodes, tau * (x + 1) / 2) for x, w in zip(points, weights, strict=True))

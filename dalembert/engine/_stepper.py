@@ -1,0 +1,100 @@
+"""One method's step as the driver sees it: a compiled program, its block of memory and its counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dalembert.compiler import Program, build_program, first_guess
+from dalembert.engine import _driver as driver
+from dalembert.engine import _layout as at
+from dalembert.engine._rescue import orientation_at
+from dalembert.methods import OneStepMethod
+from dalembert.systems import State, System
+
+
+@dataclass(eq=False)
+class Stepper:
+    """Steps of size h, which may be negative, of one method; alone, or as one substep of a composition."""
+
+    system: System
+    method: OneStepMethod
+    start: State
+    h: float
+    contiguous: bool
+    tolerance: float
+    counts: np.ndarray
+    numbers: np.ndarray
+    known: np.ndarray
+    rescued: int = 0
+    program: Program = field(init=False)
+    memory: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._load(build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous))
+        self.memory[self.slots("state")] = self.start.packed
+        self.memory[self.slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
+        self.counts[at.SIGN] = orientation_at(self.system, self.start)
+        self.counts[at.AGE] = -1
+        self.counts[at.MODE] = driver.GUESS_READY
+        self.numbers[at.RATE] = 1.0
+        self.numbers[at.TOLERANCE] = self.tolerance**2
+
+    def _load(self, program: Program) -> None:
+        self.program, slots = program, program.layout
+        layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
+        for position, value in {
+            at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
+            at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
+            at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
+            at.STAGE_MULTIPLIERS: slots.stage_multipliers,
+        }.items():  # fmt: skip
+            layout[position] = value
+        names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
+                 "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
+        for name, start in program.index_start.items():
+            layout[names[name]] = start
+        layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
+        layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
+        self.layout = layout
+        self.memory = np.zeros(program.memory_size)
+        self.memory[slots.h] = self.h
+        self.memory[slots.theta : slots.theta + slots.n_theta] = self.start.theta
+        self.numbers[at.COST_RATIO] = program.cost_ratio
+
+    def slots(self, name: str) -> slice:
+        """Where a part of the memory lies."""
+        layout = self.program.layout
+        size = {"x": layout.n_x, "stage_multipliers": layout.n_stage_multipliers}.get(name, layout.n_state)
+        return slice(getattr(layout, name), getattr(layout, name) + size)
+
+    @property
+    def time(self) -> float:
+        """Where the pending step begins."""
+        return float(self.memory[self.program.layout.time])
+
+    @property
+    def state(self) -> np.ndarray:
+        """The current state as one vector."""
+        return self.memory[self.slots("state")].copy()
+
+    @property
+    def unknowns(self) -> np.ndarray:
+        """The unknowns of the last step, or the guess for the pending one."""
+        return self.memory[self.slots("x")].copy()
+
+    def use(self, program: Program) -> None:
+        """Go on with another program (another pivot order) from the current state."""
+        now, state, compensation = self.time, self.state, self.memory[self.slots("compensation")].copy()
+        self._load(program)
+        self.memory[program.layout.time] = now
+        self.memory[self.slots("state")] = state
+        self.memory[self.slots("compensation")] = compensation
+
+    def accept(self, x: np.ndarray) -> None:
+        """Take x for the solution of the pending step."""
+        self.memory[self.slots("x")] = x
+        self.counts[at.MODE] = driver.SOLVED
+        self.counts[at.AGE] = -1
+        self.rescued += 1

@@ -1,0 +1,43 @@
+"""Newton's iteration with LAPACK, for what is solved once: initial multipliers, or a step that needs a second look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: np.ndarray) -> np.ndarray | None:
+    """Damped Newton iteration to round-off for equations(x) = (residual, jacobian), or None."""
+    with np.errstate(all="ignore"):  # what overflows is not finite, and so not accepted
+        return _damped_newton(equations, x)
+
+
+def _damped_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: np.ndarray) -> np.ndarray | None:
+    if not len(x):
+        return x
+    residual, jacobian = equations(x)
+    norm, previous = np.linalg.norm(residual), np.inf
+    for _ in range(60):
+        if not (np.isfinite(norm) and np.all(np.isfinite(jacobian))):
+            return None
+        try:
+            increment = np.linalg.solve(jacobian, residual.ravel())
+        except np.linalg.LinAlgError:
+            return None
+        size = float(np.linalg.norm(increment)) / max(float(np.linalg.norm(x)), 1e-300)
+        damping = 1.0
+        while damping > 1e-4:
+            trial = x - damping * increment
+            trial_residual, trial_jacobian = equations(trial)
+            trial_norm = np.linalg.norm(trial_residual)
+            if trial_norm < (1 - damping / 4) * norm or size < 1e-9:
+                break
+            damping /= 2
+        else:
+            return None
+        x, residual, jacobian, norm = trial, trial_residual, trial_jacobian, trial_norm
+        if (size < 1e-9 and size >= previous / 2) or size == 0.0:
+            return x
+        previous = size
+    return None

@@ -1,0 +1,191 @@
+"""What all systems are: differential equations for two blocks of variables, constraints, and multipliers that enforce them.
+
+    y' = v(t, y, z),   z' = f(t, y, z, psi) + r(t, y, z, lam),   0 = g(t, y),   0 = g_t + g_y v,   0 = k(t, y, z)
+
+In mechanics y is the configuration q and z the momentum p. This base class holds the symbolic functions of a system and derives
+what follows from the constraints: the hidden constraint of g, and the equations of the multipliers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.systems._model import Parameters, call_model, vector_expression
+from dalembert.systems._newton import newton
+
+
+class System:
+    """Base class of `Hamiltonian`, `Lagrangian` and `ODAE`; not made directly.
+
+    Functions take their arguments in the order (t, y, z, lam, psi), leaving out those that they do not depend on by nature, and
+    the flat vector of parameters last. All systems have v (t,y,z); f (t,y,z,psi); r (t,y,z,lam); g and G = g_y (t,y); g_yy =
+    (G^T lam)_y (t,y,lam); g_dot and k (t,y,z); hidden, which is (g_dot, k), with its derivatives hidden_y and hidden_z (t,y,z);
+    z_dot and hidden_rate = d/dt hidden (t,y,z,lam,psi); directions = -d z_dot / d(lam, psi) (t,y,z,lam,psi); reaction
+    (t,y,lam), which is r where r does not depend on z; and, where (lam, psi) enter linearly, multiplier_matrix and
+    multiplier_rhs (t,y,z), the linear system that 0 = hidden_rate is for them.
+    """
+
+    kind = "system"
+    matrices = frozenset({"G", "g_yy", "hidden_y", "hidden_z", "directions", "multiplier_matrix"})
+
+    def __init__(self, params: Mapping[str, Any] | None, blocks: tuple[tuple[str, int], tuple[str, int]]) -> None:
+        self.parameters = Parameters(params)
+        self.state_blocks = blocks
+        """The blocks of a state, (name, size), in the order in which they are stored."""
+        (y, dim_y), (z, dim_z) = blocks
+        self._t, self._y, self._z = ca.SX.sym("t"), ca.SX.sym(y, dim_y), ca.SX.sym(z, dim_z)
+        self._symbols = {"t": self._t, "y": self._y, "z": self._z}
+        self._expressions: dict[str, tuple[tuple[str, ...], ca.SX]] = {}
+        self.described: dict[str, str] = {}
+        """The functions that the user's model consists of, and what to call them in messages."""
+
+    # -- what the subclasses fill in -------------------------------------------------------------------------------
+
+    def _define(self, name: str, arguments: str, expression: ca.SX) -> None:
+        self._expressions[name] = (tuple(arguments.split()), expression)
+
+    def _constraints(self, role: str, function: Callable | None, visible: Mapping[str, Any], most: int) -> ca.SX:
+        """The value of a model function that states constraints, of which `most` can be independent."""
+        if function is None:
+            return ca.SX(0, 1)
+        value = vector_expression(role, call_model(role, function, visible, self.parameters))
+        if value.shape[0] == 0:
+            raise ModelError(f"{role} returned an empty list; leave the argument out for a system without such constraints")
+        if value.shape[0] > most:
+            raise ModelError(
+                f"{role} returned {value.shape[0]} constraints for {most} coordinates; at most {most} can be independent"
+            )
+        return value
+
+    def _multiplier_symbols(self, g: ca.SX, k: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """lam for the holonomic constraints g and psi for the nonholonomic constraints k."""
+        self.n_holonomic, self.n_nonholonomic = g.shape[0], k.shape[0]
+        self._symbols |= {"lam": ca.SX.sym("lam", self.n_holonomic), "psi": ca.SX.sym("psi", self.n_nonholonomic)}
+        return self._symbols["lam"], self._symbols["psi"]
+
+    def _derive(
+        self, *, v: ca.SX, f: ca.SX, r: ca.SX, g: ca.SX, k: ca.SX, z_dot: Callable[[ca.SX], ca.SX] = lambda force: force
+    ) -> None:
+        """Define all functions; `z_dot` turns the force f + r into z'."""
+        t, y, z, lam, psi = (self._symbols[name] for name in ("t", "y", "z", "lam", "psi"))
+        multipliers, none = ca.vertcat(lam, psi), ca.SX.zeros(self.n_multipliers, 1)
+        G = ca.jacobian(g, y)
+        g_dot = ca.jacobian(g, t) + G @ v
+        hidden = ca.vertcat(g_dot, k)
+        rate = z_dot(f + r)
+        hidden_y, hidden_z = ca.jacobian(hidden, y), ca.jacobian(hidden, z)
+        hidden_rate = ca.jacobian(hidden, t) + hidden_y @ v + hidden_z @ rate
+        self._define("v", "t y z", v)
+        self._define("f", "t y z psi", f)
+        self._define("r", "t y z lam", r)
+        if not ca.depends_on(r, z):
+            self._define("reaction", "t y lam", r)
+        self._define("g", "t y", g)
+        self._define("G", "t y", G)
+        self._define("g_yy", "t y lam", ca.jacobian(G.T @ lam, y))
+        self._define("g_dot", "t y z", g_dot)
+        self._define("k", "t y z", k)
+        self._define("hidden", "t y z", hidden)
+        self._define("hidden_y", "t y z", hidden_y)
+        self._define("hidden_z", "t y z", hidden_z)
+        self._define("z_dot", "t y z lam psi", rate)
+        self._define("hidden_rate", "t y z lam psi", hidden_rate)
+        self._define("directions", "t y z lam psi", -ca.jacobian(rate, multipliers))
+        if self.linear_in_multipliers:
+            self._define("multiplier_matrix", "t y z", -ca.jacobian(hidden_rate, multipliers))
+            self._define("multiplier_rhs", "t y z", ca.substitute(hidden_rate, multipliers, none))
+
+    # -- what everything else reads --------------------------------------------------------------------------------
+
+    @property
+    def n_multipliers(self) -> int:
+        """How many multipliers (lam, psi) the constraints need."""
+        return self.n_holonomic + self.n_nonholonomic
+
+    @property
+    def n_state(self) -> int:
+        """The number of variables."""
+        return sum(size for _, size in self.state_blocks)
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        """The default values of the parameters."""
+        return dict(self.parameters.values)
+
+    @functools.cached_property
+    def linear_in_multipliers(self) -> bool:
+        """Whether the forces of the constraints are affine in their multipliers."""
+        _, directions = self._expressions["directions"]
+        return not ca.depends_on(directions, ca.vertcat(self._symbols["lam"], self._symbols["psi"]))
+
+    @functools.cache  # noqa: B019 - a system lives as long as its functions
+    def function(self, name: str) -> ca.Function:
+        """The CasADi function `name`, its arguments as the class says, theta last."""
+        arguments, expression = self._expressions[name]
+        return ca.Function(name, [*(self._symbols[a] for a in arguments), self.parameters.theta], [ca.densify(expression)])
+
+    @property
+    def function_names(self) -> tuple[str, ...]:
+        """The names that `function` knows."""
+        return tuple(self._expressions)
+
+    def evaluate(self, name: str, *arguments: Any, theta: np.ndarray | None = None) -> np.ndarray:
+        """The numbers of one function at one state, matrices as matrices and columns as vectors."""
+        value = self.function(name)(*arguments, self.parameters.vector() if theta is None else theta)
+        array = np.asarray(value, dtype=float)
+        _, expression = self._expressions[name]
+        return array if name in self.matrices else array.reshape(expression.shape[0])
+
+    def at(self, name: str, values: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
+        """`evaluate` with the arguments that the function takes, out of values for t, y, z, lam and psi."""
+        return self.evaluate(name, *(values[a] for a in self._expressions[name][0]), theta=theta)
+
+    def multipliers(
+        self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(lam, psi) of the hidden constraints, 0 = d/dt (g_dot, k); where they enter nonlinearly, the root next to `guess`."""
+        if not self.n_multipliers:
+            return np.zeros(0)
+        if self.linear_in_multipliers:
+            matrix = self.evaluate("multiplier_matrix", t, y, z, theta=theta)
+            return np.linalg.solve(matrix, self.evaluate("multiplier_rhs", t, y, z, theta=theta))
+
+        def equations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            parts = (x[: self.n_holonomic], x[self.n_holonomic :])
+            hidden_z = self.evaluate("hidden_z", t, y, z, theta=theta)
+            directions = self.evaluate("directions", t, y, z, *parts, theta=theta)
+            return self.evaluate("hidden_rate", t, y, z, *parts, theta=theta), -hidden_z @ directions
+
+        x = newton(equations, np.zeros(self.n_multipliers) if guess is None else guess)
+        if x is None:
+            raise np.linalg.LinAlgError("no multipliers near the guess fulfil the hidden constraints")
+        return x
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the symbolic graph: equal for equal models, whatever Python objects they came from."""
+        digest = hashlib.sha256(type(self).__name__.encode())
+        for name in self.described:
+            digest.update(self.function(name).serialize().encode())
+        digest.update(repr(list(self.parameters.values)).encode())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        parts = [f"<{type(self).__name__} of {self._size}"]
+        for count, kind in ((self.n_holonomic, "holonomic"), (self.n_nonholonomic, "nonholonomic")):
+            if count:
+                parts.append(f"{count} {kind} constraint{'' if count == 1 else 's'}")
+        if self.parameters.values:
+            parts.append(f"params {', '.join(self.parameters.values)}")
+        return ", ".join(parts) + ">"
+
+    @property
+    def _size(self) -> str:
+        return " + ".join(str(size) for _, size in self.state_blocks) + " variables"
