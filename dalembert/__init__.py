@@ -20,7 +20,9 @@ from dalembert.errors import DalembertError, InconsistentStart, InputError, Mode
 from dalembert.methods import (
     EMPRK,
     SPARK,
+    SRK,
     ConstrainedEuler,
+    CortesMartinez,
     Gauss,
     GaussLobattoEMPRK,
     GaussLobattoSPARK,
@@ -28,6 +30,9 @@ from dalembert.methods import (
     LobattoGalerkin,
     LobattoIIIAB,
     LobattoIIIC,
+    LobattoSPARK,
+    McLachlanPerlmutter,
+    NonholonomicEuler,
     OneStepMethod,
     PartitionedRungeKutta,
     RadauIIA,
@@ -42,7 +47,7 @@ from dalembert.methods import (
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
-from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
@@ -62,7 +67,9 @@ __all__ = [
     "EMPRK",
     "ODAE",
     "SPARK",
+    "SRK",
     "ConstrainedEuler",
+    "CortesMartinez",
     "DalembertError",
     "DiscreteMechanics",
     "Gauss",
@@ -71,13 +78,17 @@ __all__ = [
     "HalfExplicitEuler",
     "Hamiltonian",
     "InconsistentStart",
+    "IndexTwoDAE",
     "InputError",
     "Lagrangian",
     "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
+    "LobattoSPARK",
+    "McLachlanPerlmutter",
     "ModelError",
     "ModifiedHamiltonian",
+    "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
     "RadauIIA",

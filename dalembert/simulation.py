@@ -103,6 +103,8 @@ def _run(
         if method.starting is not None:
             prepared = one_step(system, method.starting, start, h)[0]
             start = unpack(system, start.t, prepared.packed, start.theta, start.multipliers)
+        # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
+        stage_multipliers = stage_multipliers or not system.linear_in_multipliers
         run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     except SingularMatrix:
         raise ModelError(
@@ -190,7 +192,7 @@ def initial_state(
         raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
     theta = system.parameters.vector(params, base=start.theta)
     if check:
-        check_start(system, start.t, start.y, start.z, theta)
+        check_start(system, start.t, start.first, start.second, theta)
     return system, unpack(system, start.t, start.packed, theta, start.multipliers)
 
 

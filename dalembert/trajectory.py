@@ -115,13 +115,17 @@ class Trajectory:
 
     @property
     def y(self) -> np.ndarray:
-        """The variables y of an ODAE, (time, n); the configurations of a mechanical system."""
-        return self._block(self.blocks[0][0])
+        """The variables y of an ODAE or of an index-2 DAE, (time, n); the configurations of a mechanical system."""
+        return self._block("y" if self._index_two else self.blocks[0][0])
 
     @property
     def z(self) -> np.ndarray:
-        """The variables z of an ODAE, (time, n); the momenta of a mechanical system."""
-        return self._block(self.blocks[1][0])
+        """The variables z of an ODAE, the algebraic ones of an index-2 DAE, the momenta of a mechanical system, (time, n)."""
+        return self.psi if self._index_two else self._block(self.blocks[1][0])
+
+    @property
+    def _index_two(self) -> bool:
+        return self.blocks[1][0] == "y"
 
     @property
     def v(self) -> np.ndarray:
@@ -148,6 +152,8 @@ class Trajectory:
     @property
     def residuals(self) -> dict[str, np.ndarray]:
         """How well the constraints hold: {"g": (time, m), "g_dot": (time, m)}, and "k" where there are nonholonomic ones."""
+        if self._index_two:
+            return {"g": self._observe("k")}
         names = ("g", "g_dot", "k") if self._observe("k").shape[1] else ("g", "g_dot")
         return {name: self._observe(name) for name in names}
 
@@ -199,13 +205,17 @@ class Trajectory:
         return result
 
     def _nonlinear_multipliers(self) -> np.ndarray:
-        """From state to state, each guess from the one before, so that the branch of the start is kept."""
-        assert self.system is not None and self.start is not None
-        guess, rows = self.start.multipliers, []
-        for t, y, z in zip(self.t, self.y, self.z, strict=True):
-            guess = self.system.multipliers(t, y, z, self._theta, guess)
-            rows.append(guess)
-        return np.array(rows)
+        """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
+        assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
+        guesses = np.column_stack([self.stage_lam, self.stage_psi])
+        guesses[0] = self.start.multipliers
+        n = self.blocks[0][1]
+        return np.array(
+            [
+                self.system.multipliers(t, state[:n], state[n:], self._theta, guess)
+                for t, state, guess in zip(self.t, self.states, guesses, strict=True)
+            ]
+        )
 
     # -- between the states ------------------------------------------------------------------------------------------
 

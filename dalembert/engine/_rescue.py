@@ -63,7 +63,7 @@ def _repivot(run: Stepper, x: np.ndarray) -> None:
     """Choose a new pivot order if the fixed one has become unstable at x."""
     y, z = np.split(run.state, [run.system.state_blocks[0][1]])
     none = np.zeros(0)
-    here = State(run.time, y, z, none, none, none, {}, run.start.theta)
+    here = State(run.time, y, z, none, none, none, {}, run.start.theta, run.start.names)
     try:
         program = build_program(run.system, run.method, here, run.h, contiguous=run.contiguous, near=x)
     except SingularMatrix:

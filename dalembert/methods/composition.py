@@ -10,7 +10,7 @@ from typing import Any
 
 import casadi as ca
 
-from dalembert.errors import InputError
+from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._composition_schemes import Scheme, scheme
 from dalembert.methods._step import Step
@@ -55,8 +55,17 @@ class Adjoint(OneStepMethod):
         return self.method.order_unconstrained
 
     def check(self, system: System) -> None:
-        """Refuse what the method refuses."""
+        """Refuse what the method refuses, and systems on which its step has no inverse.
+
+        A step onto g = 0 that leaves the hidden constraint takes many momenta to one.
+        """
         self.method.check(system)
+        inverse = self.method.symmetric is True or self.method.keeps >= {"g", "g_dot"}
+        if system.n_holonomic and not inverse:
+            raise UnsupportedSystem(
+                f"{self.method} does not keep the hidden constraint g_dot, so that its step has no inverse and no adjoint where "
+                "there are holonomic constraints: use da.SymplecticEuler(), or projected=True"
+            )
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """The method's equations for a step of size -h from the new state (t1, y1, z1) = (t0, y0, z0) + (h, h V, U).
@@ -123,7 +132,11 @@ class Composition(OneStepMethod):
         """The basic method, or it and its adjoint in turn."""
         other = adjoint(self.basic)
         parts = self.scheme.substeps(symmetric=self.basic.symmetric is True)
-        return tuple((other if part.adjoint else self.basic, float(part.fraction)) for part in parts)
+        return tuple(
+            (method, float(part.fraction) * fraction)
+            for part in parts
+            for method, fraction in (other if part.adjoint else self.basic).substeps
+        )
 
     @property
     def reference(self) -> str:  # type: ignore[override]
@@ -152,17 +165,18 @@ class Composition(OneStepMethod):
 
     @property
     def order(self) -> dict[str, int]:
-        """That of the scheme, or of the basic method if it is higher already."""
-        return {name: max(self.scheme.order, order) for name, order in self.basic.order.items()}
+        """That of the scheme, or of the basic method if it is higher already, and then even, because of symmetry."""
+        return {name: max(self.scheme.order, order + order % 2) for name, order in self.basic.order.items()}
 
     @property
     def order_unconstrained(self) -> dict[str, int]:
-        """That of the scheme, or of the basic method if it is higher already."""
-        return {name: max(self.scheme.order, order) for name, order in self.basic.order_unconstrained.items()}
+        """The same without constraints."""
+        return {name: max(self.scheme.order, order + order % 2) for name, order in self.basic.order_unconstrained.items()}
 
     def check(self, system: System) -> None:
-        """Refuse what the basic method refuses."""
-        self.basic.check(system)
+        """Refuse what the substeps refuse."""
+        for method in {method: None for method, _ in self.substeps}:
+            method.check(system)
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """A composition has no equations of its own: the driver runs its substeps one after the other."""

@@ -69,8 +69,8 @@ class SparkEquations(OneStepMethod):
         super().check(system)
         if "reaction" not in system.function_names:
             raise UnsupportedSystem(
-                f"{self} needs constraint forces r(t, y, lam) that do not depend on z: use da.SymplecticEuler(), which does not, "
-                "and da.compose for a higher order"
+                f"{self} needs constraint forces r(t, y, lam) that do not depend on z: use da.SymplecticEuler(), and "
+                "da.compose for a higher order"
             )
 
     def equations(self, system: BoundSystem, step: Step) -> None:

@@ -33,6 +33,10 @@ class System:
     """
 
     kind = "system"
+    starts_from: tuple[str, ...] = ("y0", "z0")
+    """The names of initial values, for the first and the second block of the state."""
+    guesses: tuple[str, str] = ("lam0", "psi0")
+    """The names of guesses for the multipliers."""
     matrices = frozenset({"G", "g_yy", "hidden_y", "hidden_z", "directions", "multiplier_matrix"})
 
     def __init__(self, params: Mapping[str, Any] | None, blocks: tuple[tuple[str, int], tuple[str, int]]) -> None:
@@ -103,6 +107,10 @@ class System:
             self._define("multiplier_rhs", "t y z", ca.substitute(hidden_rate, multipliers, none))
 
     # -- what everything else reads --------------------------------------------------------------------------------
+
+    def named_residuals(self, residuals: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The residuals of the constraints under the names that the model uses."""
+        return residuals
 
     @property
     def n_multipliers(self) -> int:
