@@ -7,6 +7,7 @@ from dalembert.methods.euler import ConstrainedEuler, SymplecticEuler
 from dalembert.methods.families import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.index_two import SRK, LobattoSPARK
+from dalembert.methods.lagrange_dalembert import DiscreteLagrangeDAlembert
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
 from dalembert.methods.nonholonomic_integrators import CortesMartinez, McLachlanPerlmutter, NonholonomicEuler
 from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
@@ -20,6 +21,7 @@ __all__ = [
     "SRK",
     "ConstrainedEuler",
     "CortesMartinez",
+    "DiscreteLagrangeDAlembert",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",

@@ -28,7 +28,7 @@ class NonholonomicIntegrator(OneStepMethod):
         super().check(system)
         if system.n_holonomic:
             raise UnsupportedSystem(
-                f"{self} serves nonholonomic constraints only: use da.GaussLobattoSPARK(stages) where there are holonomic ones too"
+                f"{self} serves nonholonomic constraints only: use da.GaussLobattoSPARK(stages) where there are holonomic ones"
             )
 
 
@@ -123,7 +123,7 @@ class McLachlanPerlmutter(NonholonomicIntegrator):
         super().check(system)
         if not self.variable_mass and not velocity_is_momentum(system):
             raise UnsupportedSystem(
-                f"{self} needs H = p^T M^-1 p / 2 + V(t, q) with a constant mass matrix M and forces that do not depend on p: use "
+                f"{self} needs H = p^T M^-1 p / 2 + V(t, q) with a constant mass matrix M and forces without p: use "
                 "da.compose(da.NonholonomicEuler(), 2), or variable_mass=True for the published generalisation of order 1"
             )
         if self.variable_mass and "L_v" not in system.function_names:
@@ -190,7 +190,7 @@ class CortesMartinez(NonholonomicIntegrator):
         super().check(system)
         if not velocity_is_momentum(system):
             raise UnsupportedSystem(
-                f"{self} needs H = p^T M^-1 p / 2 + V(t, q) with a constant mass matrix M and forces that do not depend on p: use "
+                f"{self} needs H = p^T M^-1 p / 2 + V(t, q) with a constant mass matrix M and forces without p: use "
                 "da.compose(da.NonholonomicEuler(), 2)"
             )
 
