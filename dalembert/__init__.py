@@ -17,6 +17,7 @@ from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -115,6 +116,7 @@ __all__ = [
     "momentum_map",
     "plot",
     "problems",
+    "reduce_index",
     "schemes",
     "simulate",
     "step_function",

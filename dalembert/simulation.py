@@ -15,7 +15,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
 from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import check_start, finite_number, unpack
+from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
 from dalembert.trajectory import Trajectory
 
 
@@ -194,7 +194,10 @@ def initial_state(
     theta = system.parameters.vector(params, base=start.theta)
     if check:
         check_start(system, start.t, start.first, start.second, theta)
-    return system, unpack(system, start.t, start.packed, theta, start.multipliers)
+    state = unpack(system, start.t, start.packed, theta, start.multipliers)
+    if check:
+        check_domain(system, state)
+    return system, state
 
 
 def _positive(name: str, value: Any) -> float:

@@ -17,6 +17,7 @@ from dalembert.compiler import observer
 from dalembert.errors import DalembertError, InputError
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
+from dalembert.systems._newton import solve_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,7 +102,8 @@ class Trajectory:
             if block == name:
                 return self.states[:, first : first + size]
             first += size
-        raise AttributeError(f"this run has no {name}: its variables are {' and '.join(block for block, _ in self.blocks)}")
+        variables = " and ".join(block for block, _ in self.blocks if block)
+        raise AttributeError(f"this run has no {name}: its variables are {variables}")
 
     @property
     def q(self) -> np.ndarray:
@@ -182,7 +184,8 @@ class Trajectory:
         return values
 
     @property
-    def _has_energy(self) -> bool:
+    def has_energy(self) -> bool:
+        """Whether the system states an energy."""
         return "energy" in self._observed if self.system is None else "H" in self.system.function_names
 
     @property
@@ -201,7 +204,7 @@ class Trajectory:
         for start in range(0, len(self.t), block):
             rows = slice(start, start + block)
             matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
-            result[rows] = _solve_each(matrix, self._map("multiplier_rhs", rows))
+            result[rows] = solve_rows(matrix, self._map("multiplier_rhs", rows))
         return result
 
     def _nonlinear_multipliers(self) -> np.ndarray:
@@ -209,13 +212,14 @@ class Trajectory:
         assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
         guesses = np.column_stack([self.stage_lam, self.stage_psi])
         guesses[0] = self.start.multipliers
-        n = self.blocks[0][1]
-        return np.array(
-            [
-                self.system.multipliers(t, state[:n], state[n:], self._theta, guess)
-                for t, state, guess in zip(self.t, self.states, guesses, strict=True)
-            ]
-        )
+        return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
+
+    def _guess(self, row: int) -> np.ndarray:
+        """Multipliers near those of a stored state: the method's own where they were kept, else those of the start."""
+        assert self.start is not None
+        if row == 0 or self.stage_lam is None or self.stage_psi is None:
+            return self.start.multipliers
+        return np.concatenate([self.stage_lam[row], self.stage_psi[row]])
 
     # -- between the states ------------------------------------------------------------------------------------------
 
@@ -253,9 +257,9 @@ class Trajectory:
         sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
         sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
         found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
-        guess = self.start.multipliers
         for k in np.unique(step):
             rows = step == k
+            guess = self._guess(k)
             values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
             for name, value in values.items():
                 found[name][rows] = value
@@ -284,7 +288,7 @@ class Trajectory:
             "blocks": self.blocks,
         }
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
-        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self._has_energy}
+        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
         arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
@@ -342,12 +346,14 @@ class Trajectory:
             import xarray
         except ImportError:
             raise DalembertError("to_xarray needs the package xarray: pip install xarray") from None
-        (y, dim_y), (z, dim_z) = self.blocks
-        coordinate = "coordinate" if dim_y == dim_z else "coordinate_z"
-        data: dict[str, Any] = {y: (("time", "coordinate"), self.y), z: (("time", coordinate), self.z)}
-        data["v"] = (("time", "coordinate"), self.v)
+        (first, dim_y), (second, dim_z) = self.blocks
+        data: dict[str, Any] = {
+            second: (("time", "coordinate" if dim_y in (0, dim_z) else "coordinate_z"), self._block(second))
+        }
+        if first:
+            data |= {first: (("time", "coordinate"), self._block(first)), "v": (("time", "coordinate"), self.v)}
         data |= {"lam": (("time", "constraint"), self.lam), "psi": (("time", "nonholonomic_constraint"), self.psi)}
-        if self._has_energy:
+        if self.has_energy:
             data["energy"] = (("time",), self.energy)
         for name, value in self.residuals.items():
             data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
@@ -359,14 +365,3 @@ class Trajectory:
         from dalembert.plot import overview
 
         return overview(self, path)
-
-
-def _solve_each(matrices: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve one system a row; nan where the constraints are not independent, as in a run that ended at such a state."""
-    try:
-        return np.linalg.solve(matrices, rhs[:, :, None])[:, :, 0]
-    except np.linalg.LinAlgError:
-        if len(rhs) == 1:
-            return np.full_like(rhs, np.nan)
-        half = len(rhs) // 2
-        return np.vstack([_solve_each(matrices[:half], rhs[:half]), _solve_each(matrices[half:], rhs[half:])])

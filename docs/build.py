@@ -25,6 +25,8 @@ ORDER = (
     "constrained-hamiltonian",
     "variational",
     "modified-hamiltonians",
+    "multipliers-and-friction",
+    "nonholonomic",
     "how-it-works",
     "adding-a-method",
     "performance",

@@ -60,14 +60,11 @@ class OneStepMethod(ABC):
             )
         if not (self.serves_odae or isinstance(system, MechanicalSystem)):
             raise UnsupportedSystem(
-                f"{self} integrates da.Hamiltonian and da.Lagrangian systems: for a {type(system).__name__} use "
-                "da.SymplecticEuler() or da.GaussLobattoSPARK(stages)"
+                f"{self} integrates da.Hamiltonian and da.Lagrangian systems: for a system of type {type(system).__name__} use "
+                f"{system.served_by}"
             )
         if system.n_nonholonomic and not self.serves_nonholonomic:
-            raise UnsupportedSystem(
-                f"{self} cannot serve nonholonomic constraints: use da.GaussLobattoSPARK(stages) or "
-                "da.GaussLobattoEMPRK(stages)"
-            )
+            raise UnsupportedSystem(f"{self} cannot serve nonholonomic constraints: use {system.served_by}")
 
     def check_start(self, system: System, start: State, h: float) -> None:
         """Refuse states from which the method cannot start; most can start from every consistent one."""

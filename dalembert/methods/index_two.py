@@ -47,6 +47,8 @@ def runge_kutta_index_two(tableau: Tableau, system: BoundSystem, step: Step) -> 
 def check_runge_kutta_index_two(tableau: Tableau, method: object, system: System) -> None:
     """Refuse coefficients for which (2.15) has no solution."""
     check_index_two(method, system)
+    if not system.n_multipliers:
+        return
     known = int(not np.any(tableau.A[0]))
     if np.linalg.matrix_rank(tableau.A[known:, known:]) < tableau.stages - known:
         raise UnsupportedSystem(
@@ -78,7 +80,7 @@ class LobattoSPARK(IndexTwoMethod):
     The part f_m is treated with the m-th of the coefficients Lobatto IIIA, IIIB, IIIC, IIIC*, IIID; f_1 must not depend on z.
     The rows q_i are L times the rows of IIIA but the first, and g(t_1, y_1) (2.19): any invertible `L` gives the same solution,
     and without one the rows are taken as they are. Mechanical systems take IIIA for q and IIIB for p (2.25); then the method is
-    symmetric, as it is wherever f_3 = f_4 = 0.
+    symmetric, as it is wherever f_3 = f_4 = 0; because it need not be, `da.compose` takes its adjoint.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -93,14 +95,17 @@ class LobattoSPARK(IndexTwoMethod):
     stages: int = 2
     L: tuple[tuple[float, ...], ...] | None = None
     reference: ClassVar[str] = "Jay (2003), BIT 43; Hilden (2009), (2.20), (2.25)"
-    symmetric: ClassVar[bool | None] = True
 
     def __post_init__(self) -> None:
         check_stages("Lobatto SPARK", self.stages, least=2)
         if self.L is not None:
-            matrix = np.asarray(self.L, dtype=float)
+            try:
+                matrix = np.array(self.L, dtype=float)
+            except (TypeError, ValueError):
+                matrix = np.zeros((0, 0))
             if matrix.shape != (self.stages, self.stages) or np.linalg.matrix_rank(matrix) < self.stages:
-                raise InputError(f"L is an invertible {self.stages} x {self.stages} matrix, as a tuple of rows; got {self.L!r}")
+                raise InputError(f"L is an invertible {self.stages} x {self.stages} matrix, as rows of numbers; got {self.L!r}")
+            object.__setattr__(self, "L", tuple(map(tuple, matrix.tolist())))
 
     @property
     def order(self) -> dict[str, int]:

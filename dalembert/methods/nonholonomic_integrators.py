@@ -123,7 +123,7 @@ class McLachlanPerlmutter(NonholonomicIntegrator):
         super().check(system)
         if not self.variable_mass and not velocity_is_momentum(system):
             raise UnsupportedSystem(
-                f"{self} needs H = p^T M^-1 p / 2 + V(t, q) with a constant mass matrix M and forces without p: use "
+                f"{self} needs H = p^T M^-1 p / 2 + V(t, q), M constant, forces without p and k linear in v: use "
                 "da.compose(da.NonholonomicEuler(), 2), or variable_mass=True for the published generalisation of order 1"
             )
         if self.variable_mass and "L_v" not in system.function_names:
@@ -190,7 +190,7 @@ class CortesMartinez(NonholonomicIntegrator):
         super().check(system)
         if not velocity_is_momentum(system):
             raise UnsupportedSystem(
-                f"{self} needs H = p^T M^-1 p / 2 + V(t, q) with a constant mass matrix M and forces without p: use "
+                f"{self} needs H = p^T M^-1 p / 2 + V(t, q), M constant, forces without p and k linear in v: use "
                 "da.compose(da.NonholonomicEuler(), 2)"
             )
 
@@ -227,11 +227,12 @@ class _CortesMartinezStart(CortesMartinez):
 
 
 def velocity_is_momentum(system: System) -> bool:
-    """Whether v = M^-1 p with a constant M, and the free forces do not depend on p."""
+    """Whether v = M^-1 p with a constant M, and neither the free forces nor k_v depend on p."""
     if not isinstance(system, MechanicalSystem):
         return False
     t, q, p = ca.SX.sym("t"), ca.SX.sym("q", system.dim), ca.SX.sym("p", system.dim)
     psi, theta = ca.SX.zeros(system.n_nonholonomic, 1), ca.SX.sym("theta", system.parameters.size)
     v, f, H_pp = system.function("v")(t, q, p, theta), system.function("f")(t, q, p, psi, theta), system.function("H_pp")
     constant = not ca.depends_on(ca.vec(H_pp(t, q, p, theta)), ca.vertcat(t, q, p)) and not ca.depends_on(v, ca.vertcat(t, q))
-    return constant and not ca.depends_on(f, p)
+    k_v = ca.vec(system.function("k_v")(t, q, p, theta))
+    return constant and not ca.depends_on(ca.vertcat(f, k_v), p)

@@ -163,7 +163,7 @@ class RungeKuttaEquations(OneStepMethod):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether the tableau is symmetric; projection after the step destroys it."""
+        """Whether the tableau is symmetric, without constraints; projection destroys it, and so does Z_1 of Lobatto IIIA."""
         return not self.projected and tableaux.symmetry(self.tableau) < 1e-12
 
     serves_odae: ClassVar[bool] = True

@@ -14,7 +14,7 @@ from dalembert import tableaux
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod, check_stages
 from dalembert.methods._step import Step
-from dalembert.systems import BoundSystem, System
+from dalembert.systems import BoundSystem, IndexTwoDAE, System
 from dalembert.tableaux import SparkTableau
 
 
@@ -67,6 +67,8 @@ class SparkEquations(OneStepMethod):
     def check(self, system: System) -> None:
         """Refuse an r that depends on z: it is evaluated at Y~ alone."""
         super().check(system)
+        if isinstance(system, IndexTwoDAE):
+            raise UnsupportedSystem(f"{self} is stated for y' = v, z' = f + r: for a DAE of index 2 use {system.served_by}")
         if "reaction" not in system.function_names:
             raise UnsupportedSystem(
                 f"{self} needs constraint forces r(t, y, lam) that do not depend on z: use da.SymplecticEuler(), and "

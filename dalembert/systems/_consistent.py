@@ -97,16 +97,19 @@ def state_at(
     y, z = given.position, given.momentum(given.position)
     if check:
         check_start(system, t0, y, z, theta)
-    state = complete(system, t0, y, z, theta, given.multipliers)
+    state = _at_start(system, t0, y, z, theta, given.multipliers)
     if check:
-        _check_domain(system, state)
+        check_domain(system, state)
     return state
 
 
 def unpack(system: System, t: float, packed: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None) -> State:
-    """The state of a stored vector, taken as it is."""
-    dim_y = system.state_blocks[0][1]
-    return complete(system, t, packed[:dim_y], packed[dim_y:], theta, guess)
+    """The state of a stored vector, taken as it is; its multipliers are nan where none were found."""
+    y, z = np.split(packed, [system.state_blocks[0][1]])
+    try:
+        return complete(system, t, y, z, theta, guess)
+    except np.linalg.LinAlgError:
+        return complete(system, t, y, z, theta, multipliers=np.full(system.n_multipliers, np.nan))
 
 
 def consistent(
@@ -151,18 +154,25 @@ def consistent(
         z = given.momentum(y)
     if system.n_multipliers:
         z = project_momentum(system, t0, y, z, theta)
-    return complete(system, t0, y, z, theta, given.multipliers)
+    return _at_start(system, t0, y, z, theta, given.multipliers)
 
 
 def complete(
-    system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None
+    system: System,
+    t: float,
+    y: np.ndarray,
+    z: np.ndarray,
+    theta: np.ndarray,
+    guess: np.ndarray | None = None,
+    multipliers: np.ndarray | None = None,
 ) -> State:
-    """The state with velocity, multipliers and residuals."""
+    """The state with velocity, residuals and multipliers, which are solved for unless they are given."""
     residuals = {"g": system.evaluate("g", t, y, theta=theta), "g_dot": system.evaluate("g_dot", t, y, z, theta=theta)}
     if system.n_nonholonomic:
         residuals["k"] = system.evaluate("k", t, y, z, theta=theta)
     v = system.evaluate("v", t, y, z, theta=theta)
-    multipliers = system.multipliers(t, y, z, theta, guess)
+    if multipliers is None:
+        multipliers = system.multipliers(t, y, z, theta, guess)
     lam, psi = multipliers[: system.n_holonomic], multipliers[system.n_holonomic :]
     (first, _), (second, _) = system.state_blocks
     return State(t, y, z, v, lam, psi, system.named_residuals(residuals), theta, (first, second), system.fingerprint)
@@ -269,7 +279,25 @@ def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: 
             )
 
 
-def _check_domain(system: System, state: State) -> None:
+def _at_start(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray) -> State:
+    """The state with everything that follows from it, or a sentence on the multipliers that were not found."""
+    try:
+        return complete(system, t, y, z, theta, guess)
+    except np.linalg.LinAlgError:
+        parts = {"lam": guess[: system.n_holonomic], "psi": guess[system.n_holonomic :]}
+        for name in ("f", "r"):
+            if not np.all(np.isfinite(system.at(name, {"t": t, "y": y, "z": z, **parts}, theta))):
+                raise InputError(
+                    f"{name} is not finite at the initial values y = {short(y)}, z = {short(z)}, multipliers {short(guess)}: "
+                    "check the model's formulas and parameters there"
+                ) from None
+        raise InconsistentStart(
+            f"no multipliers near the guess {short(guess)} fulfil the hidden constraints: give a better one with "
+            f"{' or '.join(system.used_guesses)}="
+        ) from None
+
+
+def check_domain(system: System, state: State) -> None:
     """Refuse a start outside of the model's domain, or where its forces are not defined."""
     if isinstance(system, MechanicalSystem):
         return
@@ -317,7 +345,7 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
             "g_q H_pp g_q^T is singular there: H_pp must be regular, so every momentum that a constraint acts on must enter "
             "the Hamiltonian quadratically"
             if mechanical
-            else "the matrix (g_y v_z; k_z)(r_lam, f_psi) is singular there: r and f must act on what the constraints restrict"
+            else "forces must act on what the constraints restrict"
         )
         raise InconsistentStart(f"the multipliers are not determined at the initial values, because {reason}")
     g_t = system.evaluate("g_dot", t, y, z, theta=theta) - G @ v
@@ -329,14 +357,14 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
     for name, label, arguments, scale in (
         ("g", "holonomic constraint g", (t, y), position_scale),
         ("g_dot", f"hidden constraint g_t + g_{y_name} v", (t, y, z), velocity_scale),
-        ("k", "nonholonomic constraint k", (t, y, z), k_scale),
+        ("k", "constraint g" if y_name == "" else "nonholonomic constraint k", (t, y, z), k_scale),
     ):
         residual = system.evaluate(name, *arguments, theta=theta)
         if not len(residual):
             continue
         worst = int(np.argmax(np.abs(residual) / scale))
         if abs(residual[worst]) > CONSISTENCY_TOLERANCE * scale[worst]:
-            values = "q0=..., v0=..." if mechanical else "y0=..., z0=..."
+            values = "q0=..., v0=..." if mechanical else ", ".join(f"{name}=..." for name in system.starts_from if name)
             raise InconsistentStart(
                 f"the initial values violate the {label}[{worst}] by {residual[worst]:.3g}: correct them, or project them with "
                 f"start=da.consistent(system, {values})"

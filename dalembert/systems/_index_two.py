@@ -12,7 +12,7 @@ from dalembert.errors import ModelError, UnsupportedSystem
 from dalembert.symbolic import from_column
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._model import call_model, vector_expression
+from dalembert.systems._model import call_model, check_dimensions, vector_expression
 from dalembert.systems._system import System
 
 
@@ -36,16 +36,15 @@ class IndexTwoDAE(System):
     """
 
     kind = "DAE of index 2"
+    served_by = 'da.LobattoSPARK(stages), da.SRK("gauss", stages) or da.RadauIIA(stages)'
     starts_from = ("", "y0")
     guesses = ("lam0", "z0")
 
     def __init__(
         self, *, parts: Sequence[Callable], g: Callable, dim_y: int, dim_z: int, params: Mapping[str, Any] | None = None
     ) -> None:
-        for name, size in (("dim_y", dim_y), ("dim_z", dim_z)):
-            if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-                raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {size!r}")
-        if callable(parts) or not 1 <= len(parts) <= 5:
+        check_dimensions(dim_y=dim_y, dim_z=dim_z)
+        if not isinstance(parts, (list, tuple)) or not 1 <= len(parts) <= 5:
             raise ModelError("parts is a list of one to five functions f_1(t, y), f_2(t, y, z), ..., whose sum is y'")
         super().__init__(params, (("", 0), ("y", int(dim_y))))
         visible = {"t": from_column(self._t)[0], "y": from_column(self._z)}
@@ -95,16 +94,19 @@ class IndexTwoDAE(System):
             >>> knife = da.Lagrangian(lambda q, v: v @ v / 2, dim=3,
             ...                       nonholonomic=lambda q, v: [np.sin(q[2]) * v[0] - np.cos(q[2]) * v[1]])
             >>> da.IndexTwoDAE.of(knife)
-            <IndexTwoDAE of 6 variables, 1 nonholonomic constraint>
+            <IndexTwoDAE of 6 variables and 1 algebraic ones>
 
         """
+        system = getattr(system, "system", system)  # a problem of the catalogue serves as well
+        if not isinstance(system, MechanicalSystem):
+            raise ModelError(f"IndexTwoDAE.of takes a da.Hamiltonian or a da.Lagrangian; got {type(system).__name__}")
         if system.n_holonomic or not system.n_nonholonomic:
             raise UnsupportedSystem("only systems with nonholonomic constraints alone are DAEs of index 2")
         if form == "lagrangian" and not isinstance(system, Lagrangian):
             raise UnsupportedSystem('form="lagrangian" needs a da.Lagrangian')
         if form not in ("hamiltonian", "lagrangian"):
             raise ModelError(f'form is "hamiltonian" or "lagrangian"; got {form!r}')
-        if not all(m in (1, 2, 3, 4, 5) for m in parts) or len(parts) != 2:
+        if not isinstance(parts, tuple) or len(parts) != 2 or not all(m in (1, 2, 3, 4, 5) for m in parts):
             raise ModelError(f"parts are two numbers from 1 to 5, for the equations of q and of p; got {parts!r}")
         n = system.dim
         self = cls.__new__(cls)
@@ -125,9 +127,13 @@ class IndexTwoDAE(System):
         for m, half in zip(parts, (ca.vertcat(rate, ca.SX(n, 1)), ca.vertcat(ca.SX(n, 1), force)), strict=True):
             values[m - 1] += half
         self._assemble(values, k)
-        self._define("H", "t y z", at("H"))
+        self._set_energy(at("H"))
         return self
 
     @property
     def _size(self) -> str:
-        return f"{self.state_blocks[1][1]} variables"
+        return f"{self.state_blocks[1][1]} variables and {self.n_nonholonomic} algebraic ones"
+
+    def __repr__(self) -> str:
+        parameters = f", params {', '.join(self.parameters.values)}" if self.parameters.values else ""
+        return f"<{type(self).__name__} of {self._size}{parameters}>"

@@ -115,6 +115,21 @@ def test_long_runs_on_the_page_are_what_is_measured(row):
         assert value < float(bound.removeprefix("<"))
 
 
+# -- the table of multipliers-and-friction.md ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", table(DOCS / "multipliers-and-friction.md", "Slopes of the errors"), ids=lambda row: row[0])
+def test_orders_with_a_nonlinear_multiplier_are_what_is_measured(row):
+    method, counts, *slopes = row
+    problem = da.problems.nonlinear_multiplier()
+    study = da.verify.order(
+        problem, eval(method.strip("`"), {"da": da}), t1=1.0, steps=[int(n) for n in counts.split(",")], reference=problem.exact
+    )
+    for name, printed in zip(("y", "z", "lam"), slopes, strict=True):
+        if printed != "-":
+            assert study.used[name].sum() == 3 and study.slopes[name] == pytest.approx(float(printed), abs=0.02)
+
+
 # -- the site ------------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ import dalembert as da
 from dalembert import plot
 from dalembert.plot._style import CYCLE
 from dalembert.plot._thin import envelope, spread
+from dalembert.systems import MechanicalSystem
 
 MILLION = 1_000_000
 
@@ -201,10 +202,65 @@ def test_spatial_mechanisms_are_drawn_in_space():
 @pytest.mark.parametrize("name", sorted(set(da.problems.__all__) - {"Problem"}))
 def test_every_problem_of_the_catalogue_can_be_drawn(name, tmp_path):
     problem = getattr(da.problems, name)()
-    run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=50)
+    method = da.LobattoIIIAB(stages=3) if isinstance(problem.system, MechanicalSystem) else da.SymplecticEuler()
+    run = da.simulate(problem, da.GaussLobattoSPARK(stages=2) if problem.system.n_nonholonomic else method, steps=50)
     figure = plot.overview(run, tmp_path / "run.png", problem=problem)
-    assert len(figure.axes) == (5 if problem.system.n_holonomic else 4)
-    assert problem.labels and all(len(problem.labels) == size for size in (problem.system.dim, run.q.shape[1]))
+    assert len(figure.axes) == (5 if problem.system.n_multipliers else 4)
+    assert len(problem.labels) == run.y.shape[1]
+
+
+# -- ODAEs ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def surface_run():
+    problem = da.problems.mass_on_surface()
+    return problem, da.simulate(problem, da.SymplecticEuler())
+
+
+def titles(figure):
+    return [ax.get_title(loc="left") for ax in figure.axes]
+
+
+def test_an_odae_is_drawn_in_y_and_z(surface_run):
+    problem, run = surface_run
+    figure = plot.overview(run, problem=problem)
+    assert titles(figure) == ["motion", "phase portrait", "phase portrait", "energy", "constraints"]
+    first, last = figure.axes[1:3]
+    assert (first.get_xlabel(), first.get_ylabel(), last.get_ylabel()) == ("$y_{1}$", "z[0]", "z[1]")
+    np.testing.assert_array_equal(last.lines[-1].get_data(), (run.y[:, 1], run.z[:, 1]))
+    np.testing.assert_allclose(figure.axes[3].lines[-1].get_ydata(), run.energy - run.energy[0])
+
+
+def test_an_odae_without_an_energy_shows_its_multipliers(tmp_path):
+    run = da.simulate(da.problems.nonlinear_multiplier(), da.SymplecticEuler())
+    for drawn in (run, da.load(run.save(tmp_path / "run.npz"))):
+        figure = drawn.plot()
+        assert titles(figure) == ["path", "phase portrait", "phase portrait", "multipliers", "constraints"]
+        assert figure.axes[1].get_xlabel() == "y[0]"
+        np.testing.assert_array_equal(figure.axes[3].lines[0].get_ydata(), run.lam[:, 0])
+    with pytest.raises(da.InputError, match="energy"):
+        plot.energy_error(run)
+
+
+def test_an_odae_with_neither_energy_nor_constraints_shows_its_motion():
+    decay = da.ODAE(v=lambda z: [z[0], z[0]], f=lambda z: -z, dim_y=2, dim_z=1)
+    run = da.simulate(decay, da.SymplecticEuler(), y0=[0, 0], z0=[1], h=0.1, steps=10)
+    assert titles(run.plot()) == ["path", "phase portrait"]
+    with pytest.raises(da.InputError, match=r"y\[1\] has no z\[1\]"):
+        plot.phase_portrait(run, 1)
+
+
+def test_a_headline_fits_on_the_page(surface_run):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    problem, run = surface_run
+    for figure in (plot.overview(run, problem=problem), plot.overview(run)):
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        headline = figure._suptitle
+        assert headline.get_window_extent(canvas.get_renderer()).x1 <= figure.bbox.x1
+        assert all(part in headline.get_text() for part in ("SymplecticEuler(", "h = 0.01", "100 steps"))
 
 
 def test_a_problem_that_cannot_be_drawn_says_so(pendulum_run):
