@@ -15,6 +15,7 @@ from typing import Any
 
 from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
+from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
@@ -23,10 +24,12 @@ from dalembert.methods import (
     SRK,
     ConstrainedEuler,
     CortesMartinez,
+    DiscreteLagrangeDAlembert,
     Gauss,
     GaussLobattoEMPRK,
     GaussLobattoSPARK,
     HalfExplicitEuler,
+    LobattoGalerkin,
     LobattoIIIAB,
     LobattoIIIC,
     LobattoSPARK,
@@ -40,9 +43,11 @@ from dalembert.methods import (
     Shake,
     SymplecticEuler,
     UnderlyingODE,
+    Variational,
     adjoint,
     compose,
 )
+from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
@@ -68,6 +73,8 @@ __all__ = [
     "ConstrainedEuler",
     "CortesMartinez",
     "DalembertError",
+    "DiscreteLagrangeDAlembert",
+    "DiscreteMechanics",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
@@ -77,11 +84,13 @@ __all__ = [
     "IndexTwoDAE",
     "InputError",
     "Lagrangian",
+    "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
     "LobattoSPARK",
     "McLachlanPerlmutter",
     "ModelError",
+    "ModifiedHamiltonian",
     "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
@@ -96,12 +105,15 @@ __all__ = [
     "Trajectory",
     "UnderlyingODE",
     "UnsupportedSystem",
+    "Variational",
     "adjoint",
     "compose",
     "consistent",
     "experiments",
     "forces",
     "load",
+    "modified_hamiltonian",
+    "momentum_map",
     "plot",
     "problems",
     "reduce_index",

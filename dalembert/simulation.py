@@ -78,6 +78,7 @@ def simulate(
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
     h = _positive("h", h)
     steps = _steps(steps, t1, start.t, h)
+    method.check_start(system, start, h)
     save_every = _count("save_every", save_every, least=1)
     _check_memory(steps // save_every * 8 * system.n_state)
     if newton_tolerance is not None:

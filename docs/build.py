@@ -23,6 +23,8 @@ ORDER = (
     "getting-started",
     "methods",
     "constrained-hamiltonian",
+    "variational",
+    "modified-hamiltonians",
     "multipliers-and-friction",
     "nonholonomic",
     "how-it-works",

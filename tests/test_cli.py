@@ -163,6 +163,7 @@ def test_files_are_written_into_new_directories(command, here):
         ("--method LobattoIIIAB --stages 4", "da.LobattoIIIAB(stages=4)"),
         ("--method rattle", "da.Rattle()"),
         ("--method 'RadauIIA(stages=3, projected=True)'", "da.RadauIIA(stages=3, projected=True)"),
+        ("--method 'Variational(L_d=\"SVA\")'", "da.Variational(L_d='SVA')"),
         ("--method 'compose(Rattle, 4)'", "da.compose(da.Rattle(), 'suzuki-4')"),
         (
             "--method 'da.compose(da.LobattoIIIAB(stages=2), \"triple-jump-4\")'",
@@ -335,6 +336,7 @@ def test_a_model_may_import_its_neighbours(command, here):
         ("run pendulum --method Rattle --stages 3", "leave --stages out"),
         ("run pendulum --method 'Rattle(phase=1)'", "has no argument 'phase'"),
         ("run pendulum --method RungeKutta", "needs tableau"),
+        ("run pendulum --method Variational", 'Variational(L_d="SVC")'),
         ("run pendulum --method 'os.remove(1)'", "is not a method"),
         ("run pendulum --stages 1", "stages >= 2"),
         ("run pendulum --stages 2.5", "whole number"),

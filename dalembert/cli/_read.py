@@ -36,7 +36,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     """
     lower = {candidate.lower(): candidate for candidate in known}
-    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
+    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.55)]
     return f": did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -198,7 +198,7 @@ def _make_method(name: str, arguments: dict[str, Any], stages: int | None) -> On
     return chosen(**arguments)
 
 
-EXAMPLE_VALUES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)"}
+EXAMPLE_VALUES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)", "L_d": '"SVC"'}
 
 
 def _no_method(text: str) -> Unusable:

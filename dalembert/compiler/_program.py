@@ -282,8 +282,8 @@ def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX,
     times with 3 stages and 400 times with 11. Where the step constrains positions, momenta also carry those of the multipliers:
     positions are known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
     Impulses must converge too: a motion that does not feel them at all may still be constrained by them. Those of holonomic
-    constraints that enter linearly are usually as right as the increments, and weigh so little that their rounding errors, which
-    are larger, do not decide.
+    constraints that enter linearly are usually as right as the increments, and weigh so little that their rounding errors,
+    which are larger, do not decide.
     """
     step = reduced.equations.step
     h, states = step.h_symbol, step.state

@@ -40,8 +40,8 @@ class Stepper:
         self.counts[at.MODE] = driver.GUESS_READY
         self.numbers[at.RATE] = 1.0
         self.numbers[at.TOLERANCE] = self.tolerance**2
-        # The best rate of convergence to believe in. Multipliers may converge more slowly than the increments, by which they are
-        # hardly seen, unless they are linear and belong to holonomic constraints.
+        # The best rate of convergence to believe in. Multipliers may converge more slowly than the increments, which hardly
+        # show it, unless they are linear and belong to holonomic constraints.
         as_fast = self.system.linear_in_multipliers and not self.system.n_nonholonomic
         self.numbers[at.FASTEST] = 1e-8**2 if as_fast else 1e-2**2
 

@@ -7,11 +7,13 @@ from dalembert.methods.euler import ConstrainedEuler, SymplecticEuler
 from dalembert.methods.families import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.index_two import SRK, LobattoSPARK
+from dalembert.methods.lagrange_dalembert import DiscreteLagrangeDAlembert
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
 from dalembert.methods.nonholonomic_integrators import CortesMartinez, McLachlanPerlmutter, NonholonomicEuler
 from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
 from dalembert.methods.spark import EMPRK, SPARK, GaussLobattoEMPRK, GaussLobattoSPARK
 from dalembert.methods.underlying_ode import UnderlyingODE
+from dalembert.methods.variational import LobattoGalerkin, Variational
 
 __all__ = [
     "EMPRK",
@@ -19,10 +21,12 @@ __all__ = [
     "SRK",
     "ConstrainedEuler",
     "CortesMartinez",
+    "DiscreteLagrangeDAlembert",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
     "HalfExplicitEuler",
+    "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
     "LobattoSPARK",
@@ -38,6 +42,7 @@ __all__ = [
     "StepEquations",
     "SymplecticEuler",
     "UnderlyingODE",
+    "Variational",
     "adjoint",
     "compose",
 ]

@@ -75,6 +75,20 @@ ROWS = (
     Row(da.UnderlyingODE(da.tableaux.gauss(2)), ladder(30, 1300)),
     Row(da.LobattoIIIC(2, projected=True), ladder(640, 2600), ("double_pendulum", "curved_mass")),
     Row(da.UnderlyingODE(da.tableaux.radau_iia(2)), ladder(160, 640), ("double_pendulum", "curved_mass")),
+    *(Row(da.Variational(name), ladder(2560, 10400), unconstrained_steps=ladder(640, 2600)) for name in ("SE1", "SE2")),
+    *(
+        Row(da.Variational(name), ladder(320, 1300), unconstrained_steps=ladder(160, 640))
+        for name in ("SVA", "SVB", "SVC", "midpoint", "trapezoidal")
+    ),
+    Row(da.LobattoGalerkin(2), ladder(320, 1300), unconstrained_steps=ladder(160, 640)),
+    Row(da.LobattoGalerkin(3), ladder(30, 350), unconstrained_steps=ladder(80, 320)),
+    Row(
+        da.LobattoGalerkin(4),
+        ladder(10, 120),
+        unconstrained_steps=ladder(40, 120),
+        special_steps=(("double_pendulum", ladder(60, 250)), ("curved_mass", (20, 22, 25, 28))),
+    ),
+    Row(da.LobattoGalerkin(5), (60, 66, 72, 80, 88), ("double_pendulum",), unconstrained_steps=(26, 29, 32, 35, 38)),
     Row(da.SymplecticEuler(), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),
     Row(da.SymplecticEuler(conjugate=True), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),
     Row(da.SymplecticEuler("natural", alpha=0.3), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),

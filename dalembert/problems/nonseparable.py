@@ -1,0 +1,224 @@
+"""Systems without constraints whose Hamiltonian is not a sum T(p) + V(q): where versions of a method begin to differ.
+
+A mass matrix that depends on q, or a magnetic field, couples q and p, and the Stormer-Verlet method as a composition (SVA) and
+as a variational integrator (SVC) are then two methods. Equation numbers refer to D. Pekarek and T. D. Murphey, Discrete
+Lagrangian mechanics for nonseparable nonsmooth systems, Int. J. Numer. Meth. Engng (2014).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.systems import Lagrangian
+
+if TYPE_CHECKING:
+    from dalembert.trajectory import Trajectory
+
+
+def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 10.0, beta: float = 3.2) -> Problem:  # noqa: E741
+    """Vertical cart-pendulum (35) of Pekarek & Murphey (2014), without its floor.
+
+        q = (y, theta),   L = v^T M(q) v / 2 - V(q),   V = (m1 + m2) g y - m2 g l cos(theta)                         (35)
+        M = [[m1 + m2, m2 l sin(theta)], [m2 l sin(theta), m2 l^2]]
+
+    A cart of mass m1 on a vertical track, with a mass m2 on a rod of length l at the angle theta from the downward vertical. It
+    starts from Xi(beta): at y = beta and theta = 0, with y' = 0 and theta' = 3.5 - 0.18 beta (section 5.2). The whole falls
+    freely, so that the pendulum turns as if there were no gravity, and `exact` is in closed form: with
+    k = m2 / (m1 + m2) and Legendre's elliptic integral E of the second kind,
+
+        E(theta | k) = theta'(0) t,      (m1 + m2) y - m2 l cos(theta) = const - (m1 + m2) g t^2 / 2.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> problem = da.problems.cart_pendulum()
+        >>> run = da.simulate(problem, da.Gauss(stages=4), steps=100)
+        >>> bool(np.abs(run.q - problem.exact(run.t)["q"]).max() < 1e-10)
+        True
+
+    """
+    system = Lagrangian(
+        lambda q, v, m1, m2, l, g: (  # noqa: E741
+            (m1 + m2) * v[0] ** 2 / 2 + m2 * l * np.sin(q[1]) * v[0] * v[1] + m2 * l**2 * v[1] ** 2 / 2
+            - (m1 + m2) * g * q[0] + m2 * g * l * np.cos(q[1])
+        ),
+        dim=2,
+        params={"m1": m1, "m2": m2, "l": l, "g": g},
+    )  # fmt: skip
+    rate, total = 3.5 - 0.18 * beta, m1 + m2
+
+    def exact(t: Any) -> dict[str, np.ndarray]:
+        from scipy.special import ellipe, ellipeinc
+
+        t, k = np.asarray(t, dtype=float), m2 / total
+        arc = rate * t
+        theta = np.pi / 2 * arc / ellipe(k)  # right on average over a turn
+        for _ in range(50):
+            change = (ellipeinc(theta, k) - arc) / np.sqrt(1 - k * np.sin(theta) ** 2)
+            theta = theta - change
+            if np.max(np.abs(change), initial=0.0) <= 1e-15 * np.max(np.abs(theta), initial=1.0):
+                break
+        theta_dot = rate / np.sqrt(1 - k * np.sin(theta) ** 2)
+        y = beta - g * t**2 / 2 - m2 * l * (1 - np.cos(theta)) / total
+        y_dot = -g * t - m2 * l * np.sin(theta) * theta_dot / total
+        p_theta = m2 * l * np.sin(theta) * y_dot + m2 * l**2 * theta_dot
+        return {"q": np.stack([y, theta], axis=-1), "p": np.stack([-total * g * t, p_theta], axis=-1)}
+
+    return Problem(
+        name="cart_pendulum",
+        title="vertical cart-pendulum",
+        reference="Pekarek & Murphey (2014), (35)",
+        system=system,
+        q0=np.array([beta, 0.0]),
+        v0=np.array([0.0, rate]),
+        h=0.01,
+        steps=300,
+        exact=exact,
+        conserved={"energy": energy_is_conserved},
+        drawing=lambda q: [np.array([[0.0, q[0]], [l * np.sin(q[1]), q[0] - l * np.cos(q[1])]])],
+        labels=("y", "theta"),
+    )
+
+
+def double_pendulum_in_angles(
+    m1: float = 1.0,
+    m2: float = 1.0,
+    l1: float = 1.0,
+    l2: float = 1.0,
+    g: float = 1.0,
+    angles: tuple[float, float] = (np.pi / 6, -np.pi / 6),
+) -> Problem:
+    """The `double_pendulum` in the angles q = (a, b) of its links from the downward vertical, without constraints.
+
+        L = (m1 + m2) l1^2 a'^2 / 2 + m2 l2^2 b'^2 / 2 + m2 l1 l2 cos(a - b) a' b' + (m1 + m2) g l1 cos(a) + m2 g l2 cos(b)
+
+    released at rest at `angles`; by default these are the start of Jay (1996), Example 2, (5.8).
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> angles, points = da.problems.double_pendulum_in_angles(), da.problems.double_pendulum()
+        >>> runs = [da.simulate(problem, da.LobattoIIIAB(stages=4), h=0.02, steps=100) for problem in (angles, points)]
+        >>> bool(np.abs(np.sin(runs[0].q[:, 0]) - runs[1].q[:, 0]).max() < 1e-9)
+        True
+
+    """
+    system = Lagrangian(
+        lambda q, v, m1, m2, l1, l2, g: (
+            (m1 + m2) * l1**2 * v[0] ** 2 / 2 + m2 * l2**2 * v[1] ** 2 / 2 + m2 * l1 * l2 * np.cos(q[0] - q[1]) * v[0] * v[1]
+            + (m1 + m2) * g * l1 * np.cos(q[0]) + m2 * g * l2 * np.cos(q[1])
+        ),
+        dim=2,
+        params={"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g},
+    )  # fmt: skip
+
+    def links(q: np.ndarray) -> list[np.ndarray]:
+        first = l1 * np.array([np.sin(q[0]), -np.cos(q[0])])
+        return [np.array([[0.0, 0.0], first, first + l2 * np.array([np.sin(q[1]), -np.cos(q[1])])])]
+
+    return Problem(
+        name="double_pendulum_in_angles",
+        title="planar double pendulum in angles",
+        reference="Jay (1996), Example 2, in minimal coordinates",
+        system=system,
+        q0=np.array(angles, dtype=float),
+        v0=np.zeros(2),
+        h=0.05,
+        steps=5000,
+        conserved={"energy": energy_is_conserved},
+        drawing=links,
+        labels=("a", "b"),
+    )
+
+
+def particle_in_magnetic_field(m: float = 1.0, e: float = 1.0, b: float = 1.0, c: float = 0.01) -> Problem:
+    """Charged particle in space in a magnetic field that grows with the distance from an axis.
+
+        q = (x, y, z),   L = m v.v / 2 + e A(q).v - e U(q),   A = b r (-y, x, 0) / 3,   U = c / r,   r = sqrt(x^2 + y^2)
+
+    so that B = rot A = (0, 0, b r) and m q'' = e (v x B - grad U). Turning about the axis is a symmetry: x p_y - y p_x, which
+    is not the mechanical angular momentum, is conserved.
+    Y. He, Y. Sun, J. Liu and H. Qin, Volume-preserving algorithms for charged particle dynamics, J. Comput. Phys. 281 (2015).
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> run = da.simulate(da.problems.particle_in_magnetic_field(), da.Variational("midpoint"), h=0.1, steps=1000)
+        >>> bool(np.ptp(run.q[:, 0] * run.p[:, 1] - run.q[:, 1] * run.p[:, 0]) < 1e-13)
+        True
+
+    """
+    system = Lagrangian(
+        lambda q, v, m, e, b, c: (
+            m * (v @ v) / 2 + e * b * np.hypot(q[0], q[1]) * (q[0] * v[1] - q[1] * v[0]) / 3 - e * c / np.hypot(q[0], q[1])
+        ),
+        dim=3,
+        params={"m": m, "e": e, "b": b, "c": c},
+    )
+    return Problem(
+        name="particle_in_magnetic_field",
+        title="charged particle in a magnetic field",
+        reference="He, Sun, Liu & Qin (2015), J. Comput. Phys. 281",
+        system=system,
+        q0=np.array([0.0, 1.0, 0.1]),
+        v0=np.array([0.09, 0.05, 0.2]),
+        h=0.1,
+        steps=5000,
+        conserved={"energy": energy_is_conserved, "axial_momentum": _axial_momentum},
+        drawing=lambda q: [np.array([[0.0, 0.0, q[2]], q])],
+        labels=("x", "y", "z"),
+    )
+
+
+def rod_on_spring(
+    m: float = 1.0,
+    l: float = 1.0,  # noqa: E741
+    g: float = 1.0,
+    k: float = 20.0,
+    r: float = 1.0,
+    angles: tuple[float, float] = (0.5, -0.3),
+) -> Problem:
+    """Rigid pendulum on a spring: a uniform rod hangs by one end on a massless spring, in a vertical plane.
+
+        q = (rho, a, b),   L = m |C'|^2 / 2 + m l^2 b'^2 / 24 - m g C_z - k (rho - r)^2 / 2
+        C = rho (sin(a), -cos(a)) + l/2 (sin(b), -cos(b))
+
+    rho and a are the length of the spring and its angle from the downward vertical, b is the angle of the rod, C its centre. It
+    is released at rest at `angles` with the spring unstretched.
+
+    Example:
+        >>> import dalembert as da
+        >>> run = da.simulate(da.problems.rod_on_spring(), da.LobattoIIIAB(stages=3), steps=500)
+        >>> bool(abs(run.energy - run.energy[0]).max() < 1e-5)
+        True
+
+    """
+
+    def L(q: Any, v: Any, m: Any, l: Any, g: Any, k: Any, r: Any) -> Any:  # noqa: E741
+        (rho, a, b), (rho_dot, a_dot, b_dot) = q, v
+        x_dot = rho_dot * np.sin(a) + rho * a_dot * np.cos(a) + l / 2 * b_dot * np.cos(b)
+        z_dot = -rho_dot * np.cos(a) + rho * a_dot * np.sin(a) + l / 2 * b_dot * np.sin(b)
+        height = -rho * np.cos(a) - l / 2 * np.cos(b)
+        return m * (x_dot**2 + z_dot**2) / 2 + m * l**2 * b_dot**2 / 24 - m * g * height - k * (rho - r) ** 2 / 2
+
+    def picture(q: np.ndarray) -> list[np.ndarray]:
+        end = q[0] * np.array([np.sin(q[1]), -np.cos(q[1])])
+        return [np.array([[0.0, 0.0], end]), np.array([end, end + l * np.array([np.sin(q[2]), -np.cos(q[2])])])]
+
+    return Problem(
+        name="rod_on_spring",
+        title="rigid pendulum on a spring",
+        reference="a uniform rod on an elastic pendulum, in polar coordinates",
+        system=Lagrangian(L, dim=3, params={"m": m, "l": l, "g": g, "k": k, "r": r}),
+        q0=np.array([r, *angles]),
+        v0=np.zeros(3),
+        h=0.05,
+        steps=2000,
+        conserved={"energy": energy_is_conserved},
+        drawing=picture,
+        labels=("rho", "a", "b"),
+    )
+
+
+def _axial_momentum(run: Trajectory) -> np.ndarray:
+    return run.q[:, 0] * run.p[:, 1] - run.q[:, 1] * run.p[:, 0]
