@@ -209,7 +209,7 @@ def test_every_problem_of_the_catalogue_can_be_drawn(name, tmp_path):
         method = da.GaussLobattoSPARK(stages=2)
     else:
         method = da.LobattoIIIAB(stages=3) if isinstance(problem.system, MechanicalSystem) else da.SymplecticEuler()
-    run = da.simulate(problem, method, steps=40)
+    run = da.simulate(problem, method, steps=50)
     figure = plot.overview(run, tmp_path / "run.png", problem=problem)
     assert len(figure.axes) == (5 if problem.system.n_multipliers and not of_index_two else 4)
     assert len(problem.labels) == run.y.shape[1]
