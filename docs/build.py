@@ -27,6 +27,7 @@ ORDER = (
     "modified-hamiltonians",
     "multipliers-and-friction",
     "nonholonomic",
+    "index-two",
     "how-it-works",
     "adding-a-method",
     "performance",

@@ -218,13 +218,18 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
 
 
 @inlined
-def finish_step(kernels, layout, memory, counts):
-    """The increment of the state; False if it or H is not finite, or if the constraints lost independence on the way."""
+def finish_step(kernels, layout, memory, counts, numbers):
+    """The increment of the state; False if it or H is not finite, or the step is not to be trusted (`ReducedStep.orientation`).
+
+    With a tolerance the step may miss its constraints: that is what the tolerance is for.
+    """
     call_kernel(kernels[4], memory)
     total = memory[ENERGY_SLOT]
     for k in range(layout[N_STATE]):
         total += memory[at(layout[DELTA] + k)]
-    return np.isfinite(total) and memory[ORIENTATION_SLOT] * counts[SIGN] > 0.0
+    orientation = memory[ORIENTATION_SLOT]
+    tolerated = numbers[TOLERANCE] > 0.0 and np.isnan(orientation)
+    return np.isfinite(total) and (orientation * counts[SIGN] > 0.0 or tolerated)
 
 
 @inlined
@@ -237,7 +242,7 @@ def make_step(kernels, layout, index, memory, counts, numbers, known, guess, wor
     else:
         call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
         solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
-        if not (solved and finish_step(kernels, layout, memory, counts)):
+        if not (solved and finish_step(kernels, layout, memory, counts, numbers)):
             for k in range(n_x):
                 memory[at(x + k)] = guess[k]
             counts[AGE] = -1

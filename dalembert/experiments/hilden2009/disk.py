@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.hilden2009._shared import BOTH, DOCUMENT, TITLES, draw_histories, energy_error, largest
+from dalembert.experiments.hilden2009._shared import BOTH, DOCUMENT, TITLES, draw_histories, energy_error, largest, ratio
 from dalembert.problems import vertical_disk
 from dalembert.simulation import simulate
 from dalembert.verify import drift
@@ -58,7 +58,7 @@ def figure41_holds(data: Data) -> tuple[Check, ...]:
         Check("largest error of (x, y)", largest(xy), ">=", 1e-4),
         Check(
             "largest error of (x, y) in the second half over that in the first",
-            largest(xy[half:]) / largest(xy[:half]),
+            ratio(largest(xy[half:]), largest(xy[:half])),
             "<=",
             1.01,
         ),
@@ -76,7 +76,7 @@ def figure42_holds(data: Data) -> tuple[Check, ...]:
         Check("largest error of (x, y)", largest(xy), "<=", 1e-3),
         Check(
             "largest error of (x, y) in the second half over that in the first",
-            largest(xy[half:]) / largest(xy[:half]),
+            ratio(largest(xy[half:]), largest(xy[:half])),
             "<=",
             1.01,
         ),
@@ -84,7 +84,7 @@ def figure42_holds(data: Data) -> tuple[Check, ...]:
         Check("relative deviation of the rate of theta from the predicted one", float(abs(rate / predicted - 1)), "<=", 0.01),
         Check(
             "largest deviation of theta from that line over its largest error",
-            largest(theta - predicted * t) / largest(theta),
+            ratio(largest(theta - predicted * t), largest(theta)),
             "<=",
             1e-2,
         ),
@@ -101,14 +101,14 @@ def draw_components(data: Data) -> Figure:
 
 
 def compute_long(full: bool) -> Data:
-    """Errors of q in the 2-norm, of theta and of the energy to t = 1000; `full` goes on to t = 100,000."""
+    """Errors of q in the 2-norm, of theta and of the energy to t = 1000; `full` goes on to t = 10,000."""
     problem = vertical_disk()
     assert problem.exact is not None
     data: dict[str, np.ndarray] = {}
     for size, h in STEP_SIZES.items():
         for name, method in BOTH.items():
-            end = 100 * LONG if full else LONG
-            run = simulate(problem, method, h=h, t1=end, save_every=100 if full else 1, progress=False)
+            end = 10 * LONG if full else LONG
+            run = simulate(problem, method, h=h, t1=end, save_every=10 if full else 1, progress=False)
             error = run.q - problem.exact(run.t)["q"]
             data |= {
                 f"{size}_t": run.t,
@@ -145,8 +145,8 @@ def figure43_holds(data: Data) -> tuple[Check, ...]:
                 100,
             ),
         ]
-    ratio = float(data["spark_coarse_q"][-1] / data["spark_fine_q"][-1])
-    return (*checks, Check("SPARK: |error with h = 0.1 over that with h = 0.05 - 4|", abs(ratio - 4), "<=", 0.05))
+    gained = float(data["spark_coarse_q"][-1] / data["spark_fine_q"][-1])
+    return (*checks, Check("SPARK: |error with h = 0.1 over that with h = 0.05 - 4|", abs(gained - 4), "<=", 0.05))
 
 
 def figure44_holds(data: Data) -> tuple[Check, ...]:
@@ -164,10 +164,10 @@ def figure44_holds(data: Data) -> tuple[Check, ...]:
                 1.01,
             ),
         ]
-    ratio = largest(data["mp_coarse_q"]) / largest(data["mp_fine_q"])
+    gained = largest(data["mp_coarse_q"]) / largest(data["mp_fine_q"])
     return (
         *checks,
-        Check("|largest error with h = 0.1 over that with h = 0.05 - 4|", abs(ratio - 4), "<=", 0.05),
+        Check("|largest error with h = 0.1 over that with h = 0.05 - 4|", abs(gained - 4), "<=", 0.05),
         Check("2-stage SPARK, h = 0.05: error at the end", float(data["spark_fine_q"][-1]), ">=", 0.1),
     )
 
