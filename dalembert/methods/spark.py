@@ -7,6 +7,7 @@ A. Murua, Partitioned half-explicit Runge-Kutta methods for differential-algebra
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -113,11 +114,11 @@ class SparkEquations(OneStepMethod):
         step.polynomial("lam", c_tilde, L / h)
         step.polynomial("psi", c, M / h)
 
+    @abstractmethod
     def inner_conditions(
         self, system: BoundSystem, step: Step, b: Any, c: Any, stages: tuple[Any, Any, Any], tilde: tuple[Any, Any, Any]
     ) -> None:
         """The s - 1 conditions on k inside the step, from the stages (T, Y, Z) and, at inner nodes, (T~, Y~, Z~ - z_0)."""
-        raise NotImplementedError
 
 
 class SparkConditions(SparkEquations):
