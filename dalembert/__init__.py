@@ -48,6 +48,7 @@ from dalembert.methods import (
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
+from dalembert.stored import StoredTrajectory, resume
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
@@ -99,6 +100,7 @@ __all__ = [
     "Shake",
     "State",
     "StepFailed",
+    "StoredTrajectory",
     "SymplecticEuler",
     "Tableau",
     "Trajectory",
@@ -115,6 +117,7 @@ __all__ = [
     "momentum_map",
     "plot",
     "problems",
+    "resume",
     "schemes",
     "simulate",
     "step_function",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,7 @@ def simulate(
     t1: float | None = None,
     t0: float | None = None,
     save_every: int = 1,
+    save_to: str | os.PathLike[str] | None = None,
     params: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     newton_tolerance: float | None = None,
@@ -46,7 +48,8 @@ def simulate(
 
     Give q0 with v0 or p0 (y0 and z0 for an ODAE), or `start` (as `da.consistent` returns it), the step size `h` and either
     `steps` or the final time `t1`; a `Problem` brings all of these. `lam0` and `psi0` are guesses for multipliers that enter
-    nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
+    nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one; with
+    `save_to="run.zarr"` on disk while the run goes on, which `da.resume` can continue (needs the package zarr).
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
@@ -80,10 +83,39 @@ def simulate(
     steps = _steps(steps, t1, start.t, h)
     method.check_start(system, start, h)
     save_every = _count("save_every", save_every, least=1)
-    _check_memory(steps // save_every * 8 * system.n_state)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
-    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, bool(stage_multipliers), on_failure)
+    # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
+    stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
+    if save_to is not None:
+        from dalembert import stored
+
+        options = (progress, newton_tolerance, stage_multipliers, on_failure)
+        return stored.stream(save_to, system, method, start, h, steps, save_every, *options)
+    _check_memory(steps // save_every * 8 * system.n_state)
+    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, stage_multipliers, on_failure)
+
+
+@contextlib.contextmanager
+def regular_start(method: OneStepMethod) -> Iterator[None]:
+    """Say what is wrong where the step equations are singular at the start of a run."""
+    try:
+        yield
+    except SingularMatrix:
+        raise ModelError(
+            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
+            "full rank there"
+        ) from None
+
+
+def prepared(system: System, method: OneStepMethod, start: State, h: float) -> State:
+    """The state that the first step starts from, for methods whose state is not (q_0, p_0) itself."""
+    from dalembert.engine._run import one_step  # loads Numba
+
+    if method.starting is None:
+        return start
+    new = one_step(system, method.starting, start, h)[0]
+    return unpack(system, start.t, new.packed, start.theta, start.multipliers)
 
 
 def _run(
@@ -98,20 +130,11 @@ def _run(
     stage_multipliers: bool,
     on_failure: str,
 ) -> Trajectory:
-    from dalembert.engine._run import Run, one_step  # loads Numba
+    from dalembert.engine._run import Run  # loads Numba
 
-    try:
-        if method.starting is not None:
-            prepared = one_step(system, method.starting, start, h)[0]
-            start = unpack(system, start.t, prepared.packed, start.theta, start.multipliers)
-        # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
-        stage_multipliers = stage_multipliers or not system.linear_in_multipliers
+    with regular_start(method):
+        start = prepared(system, method, start, h)
         run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
-    except SingularMatrix:
-        raise ModelError(
-            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
-            "full rank there"
-        ) from None
     line = ProgressLine(steps, progress)
     status, message = "done", ""
     try:

@@ -32,14 +32,20 @@ class Stepper:
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self._load(build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous))
-        self.memory[self.slots("state")] = self.start.packed
-        self.memory[self.slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
+        self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
+        self.begin(self.start, np.zeros(self.system.n_state))
         self.counts[at.SIGN] = orientation_at(self.system, self.start)
-        self.counts[at.AGE] = -1
-        self.counts[at.MODE] = driver.GUESS_READY
-        self.numbers[at.RATE] = 1.0
         self.numbers[at.TOLERANCE] = self.tolerance**2
+
+    def begin(self, state: State, compensation: np.ndarray) -> None:
+        """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
+        self._load(self._first_program)
+        self.memory[self.slots("state")] = state.packed
+        self.memory[self.slots("compensation")] = compensation
+        self.memory[self.slots("x")] = first_guess(self.program.reduced, self.system, state, self.h)
+        self.counts[[at.AGE, at.MODE, at.PERIODS]] = -1, driver.GUESS_READY, 0
+        self.numbers[[at.RATE, at.PERIOD_COST]] = 1.0, 0.0
+        self.known[:] = 0.0
 
     def _load(self, program: Program) -> None:
         self.program, slots = program, program.layout
