@@ -11,7 +11,7 @@ every value is a vector. Functions without a vector instruction are called lane 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -94,8 +94,8 @@ _LIBRARY = {
 }
 """What the C library computes, and `_erfinv`."""
 
-LIBM = (*(name for name in _LIBRARY.values() if not name.startswith("dalembert_")), "erfc", "sin", "cos", "sincos", "exp", "log",
-        "pow", "floor", "ceil")  # fmt: skip
+_MATH = ("erfc", "sin", "cos", "sincos", "exp", "log", "pow", "floor", "ceil")
+LIBM = (*(name for name in _LIBRARY.values() if not name.startswith("dalembert_")), *_MATH)
 """Symbols of the C library that compiled kernels may call."""
 
 _PASS_THROUGH = (ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -25,6 +25,7 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
+from dalembert.systems._states import States
 
 STRAIGHT_LINE_LIMIT = 8_000
 """Products in an elimination from which on a loop over the pattern replaces straight-line code."""
@@ -42,6 +43,9 @@ class Program:
     reduced: ReducedStep
     order: PivotOrder
     layout: Layout
+    kernels: tuple[Kernel, ...]
+    masked_iterate: Kernel
+    """An iteration that leaves x as it is where the number behind the program's memory is zero."""
     memory_size: int
     code: Code
     straight_line: bool
@@ -49,6 +53,32 @@ class Program:
     index_start: dict[str, int]
     cost_ratio: float
     """What a factorisation costs, in iterations."""
+
+    @property
+    def addresses(self) -> np.ndarray:
+        """The kernels' addresses in the order of `KERNELS`."""
+        return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
+
+    @property
+    def operations(self) -> int:
+        """How many operations the kernels take, each once."""
+        return sum(operation_count(kernel.function()[0]) for kernel in self.kernels)
+
+    @functools.cache  # noqa: B019 - a program lives as long as its process
+    def in_lanes(self, lanes: int) -> LaneCode:
+        """The kernels for so many trajectories side by side, the iteration with a mask."""
+        predict, weigh, factor, _, finish = self.kernels
+        work = self.layout.work + 1
+        assembly, used = emit_module((predict, weigh, factor, self.masked_iterate, finish), work, lanes)
+        return LaneCode(compile_module(assembly, KERNELS), work + used)
+
+
+@dataclass(frozen=True)
+class LaneCode:
+    """Kernels for several trajectories at once; their mask lies before the work area."""
+
+    code: Code
+    memory_size: int
 
     @property
     def addresses(self) -> np.ndarray:
@@ -87,12 +117,9 @@ def build_program(
     packed = state.packed
 
     def order_of(part: Part) -> PivotOrder:
-        if near is None:
-            coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
-            sizes = (_rounded_size(packed), _rounded_size(guess))
-            order = _shared_order(reduced, part, len(state.theta), len(packed), len(guess), *sizes, coarse_h)
-            if order is not None:
-                return order
+        order = None if near is not None else _order_near(reduced, part, state.theta, packed, guess, h)
+        if order is not None:
+            return order
         random = np.random.default_rng(1788)
         samples = []
         for spread in (0.0, 1e-3, 1e-2):
@@ -106,6 +133,36 @@ def build_program(
     if key not in _programs:
         _programs[key] = _compile(reduced, order, last_order, contiguous)
     return _programs[key]
+
+
+def build_programs(
+    system: System, method: OneStepMethod, states: States, h: float, guesses: np.ndarray, *, contiguous: bool = True
+) -> list[Program]:
+    """A program for each of many states: what `build_program` gives, wherever all states of about one size share an order.
+
+    Elsewhere each state would choose an order of its own, and most of the time would go into compiling: the first one's serves.
+    """
+    reduced = reduced_step(system, method)
+    parts: tuple[Part, ...] = ("jacobian",) if reduced.last is None else ("jacobian", "last")
+    chosen: dict[tuple[float, float], Program] = {}
+    programs: list[Program] = []
+    for k, (packed, guess) in enumerate(zip(states.packed, guesses, strict=True)):
+        sizes = (_rounded_size(packed), _rounded_size(guess))
+        if sizes not in chosen:
+            shared = all(_order_near(reduced, part, states.theta[k], packed, guess, h) is not None for part in parts)
+            own = shared or not programs
+            chosen[sizes] = build_program(system, method, states[k], h, contiguous=contiguous) if own else programs[0]
+        programs.append(chosen[sizes])
+    return programs
+
+
+def _order_near(
+    reduced: ReducedStep, part: Part, theta: np.ndarray, packed: np.ndarray, guess: np.ndarray, h: float
+) -> PivotOrder | None:
+    """The order that all states of about this size share, if there is one."""
+    coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
+    sizes = (_rounded_size(packed), _rounded_size(guess))
+    return _shared_order(reduced, part, len(theta), len(packed), len(guess), *sizes, coarse_h)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -179,13 +236,15 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     if straight_line:
         step = substitute(reciprocals, lower, upper, order, residual)
         size = _weighted_size(reduced, measured, weights, step, explicit)
-        iterate = Kernel(
-            "iterate",
-            [*symbols, (names, layout.factors), (weights, layout.weights)],
-            [(reduced.x - step, layout.x), (size, layout.increment_size)],
+        known, mask = [*symbols, (names, layout.factors), (weights, layout.weights)], ca.SX.sym("mask")
+        iterate = Kernel("iterate", known, [(reduced.x - step, layout.x), (size, layout.increment_size)])
+        masked = replace(
+            iterate,
+            inputs=[*known, (mask, layout.work)],
+            outputs=[(reduced.x - mask * step, layout.x), (size, layout.increment_size)],
         )
     else:
-        iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
+        masked = iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
         predictor(reduced, layout, delta, _weights(reduced, measured, delta), once, contiguous),
         Kernel(
@@ -212,6 +271,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         reduced=reduced,
         order=order,
         layout=layout,
+        kernels=kernels,
+        masked_iterate=masked,
         memory_size=layout.work + used,
         code=code,
         straight_line=straight_line,

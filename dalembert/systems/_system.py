@@ -139,6 +139,10 @@ class System:
         arguments, expression = self._expressions[name]
         return ca.Function(name, [*(self._symbols[a] for a in arguments), self.parameters.theta], [ca.densify(expression)])
 
+    def arguments(self, name: str) -> tuple[str, ...]:
+        """What a function depends on, out of t, y, z, lam and psi."""
+        return self._expressions[name][0]
+
     @property
     def function_names(self) -> tuple[str, ...]:
         """The names that `function` knows."""
