@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from dalembert.errors import DalembertError, InputError
 
 FORMAT = 1
 KIND = "dalembert run"
-CHUNK_NUMBERS = 2**20
+CHUNK_NUMBERS = 2**21
 """How many numbers a run computes from one chunk to the next: a part of a second for small systems."""
 
 
@@ -197,6 +197,7 @@ class RunStore:
     header: Header
     progress: Progress
     checkpoint: Checkpoint
+    _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def create(cls, path: Path, header: Header, checkpoint: Checkpoint) -> RunStore:
@@ -244,7 +245,9 @@ class RunStore:
 
     def array(self, name: str, mode: str = "r") -> Any:
         """One of the Zarr arrays."""
-        return zarr_module().open_array(store=str(self.path), path=name, mode=mode)
+        if (name, mode) not in self._opened:
+            self._opened[name, mode] = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
+        return self._opened[name, mode]
 
     def _write(self, name: str, first: int, values: np.ndarray) -> None:
         """Put values into one chunk of an array, and wait until the disk has them: the attributes must not come before them."""
@@ -263,7 +266,7 @@ class RunStore:
             for name in ("t", *(name for name, _ in self.header.arrays)):
                 array = self.array(name, "r+")
                 array.resize((rows, *array.shape[1:]))
-        store = replace(self, header=replace(self.header, steps=steps))
+        store = replace(self, header=replace(self.header, steps=steps), _opened={})
         write_attributes(self.path, store._attributes())
         return store
 
