@@ -16,6 +16,7 @@ from typing import Any
 from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
+from dalembert.ensemble import Ensemble, simulate_many
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import (
     EMPRK,
@@ -75,6 +76,7 @@ __all__ = [
     "DalembertError",
     "DiscreteLagrangeDAlembert",
     "DiscreteMechanics",
+    "Ensemble",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
@@ -120,6 +122,7 @@ __all__ = [
     "resume",
     "schemes",
     "simulate",
+    "simulate_many",
     "step_function",
     "systems",
     "tableaux",

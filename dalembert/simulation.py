@@ -71,12 +71,7 @@ def simulate(
         steps = system.steps if steps is None and t1 is None else steps
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     system, start = initial_state(system, start=start, t0=t0, params=params, **initial)
-    if not isinstance(method, OneStepMethod):
-        hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
-        raise InputError(
-            f"the second argument of simulate is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
-        )
-    method.check(system)
+    check_method(method, system, "simulate")
     if on_failure not in ("raise", "return"):
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
     h = _positive("h", h)
@@ -179,6 +174,16 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
     )
 
 
+def check_method(method: Any, system: System, caller: str) -> None:
+    """Refuse what is no method, or one that cannot serve the system."""
+    if not isinstance(method, OneStepMethod):
+        hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
+        raise InputError(
+            f"the second argument of {caller} is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
+        )
+    method.check(system)
+
+
 def initial_state(
     system: System | Problem,
     *,
@@ -189,25 +194,11 @@ def initial_state(
     **initial: Any,
 ) -> tuple[System, State]:
     """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
-    given = {name: value for name, value in initial.items() if value is not None}
-    if isinstance(system, Problem):
-        if start is None and not {"q0", "y0"} & set(given):
-            t0 = system.t0 if t0 is None else t0
-            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
-            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
-            given = {name: value for name, value in given.items() if value is not None}
-        system = system.system
-    if not isinstance(system, System):
-        raise UnsupportedSystem(
-            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
-            f"got {type(system).__name__}"
-        )
+    system, t0, given = given_values(system, start is not None, t0, initial)
     if start is None:
         return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
     if not isinstance(start, State):
         raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
-    if given:
-        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
     if t0 is not None and t0 != start.t:
         raise InputError(
             f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
@@ -218,6 +209,28 @@ def initial_state(
     if check:
         check_start(system, start.t, start.first, start.second, theta)
     return system, unpack(system, start.t, start.packed, theta, start.multipliers)
+
+
+def given_values(
+    system: System | Problem, started: bool, t0: float | None, initial: Mapping[str, Any]
+) -> tuple[System, float | None, dict[str, Any]]:
+    """The system, the time and the initial values that were given, or that a problem brings."""
+    given = {name: value for name, value in initial.items() if value is not None}
+    if isinstance(system, Problem):
+        if not started and not {"q0", "y0"} & set(given):
+            t0 = system.t0 if t0 is None else t0
+            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
+            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
+            given = {name: value for name, value in given.items() if value is not None}
+        system = system.system
+    if not isinstance(system, System):
+        raise UnsupportedSystem(
+            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
+            f"got {type(system).__name__}"
+        )
+    if started and given:
+        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
+    return system, t0, given
 
 
 def _positive(name: str, value: Any) -> float:

@@ -6,17 +6,22 @@ from dalembert.compiler._observe import Observer, observer
 from dalembert.compiler._program import Program, build_program, build_programs, reduced_step
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._step_function import step_function
+from dalembert.compiler._watch import Watch, build_watch, reductions, state_function
 
 __all__ = [
     "Observer",
     "Program",
     "ReducedStep",
     "SingularMatrix",
+    "Watch",
     "build_program",
     "build_programs",
+    "build_watch",
     "first_guess",
     "first_guesses",
     "observer",
     "reduced_step",
+    "reductions",
+    "state_function",
     "step_function",
 ]

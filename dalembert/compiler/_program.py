@@ -36,7 +36,7 @@ OVERHEAD = 60
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """Everything that the engine needs to run steps of one method on one system."""
 

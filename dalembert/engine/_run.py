@@ -133,8 +133,7 @@ class Run:
                 elapsed = time.perf_counter() - began
                 self.wall_time += elapsed
             if status == driver.UNSOLVED:
-                reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
-                self._join()  # the rescue may have changed a program
+                reason = self._rescue()
                 self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
@@ -144,6 +143,12 @@ class Run:
             if report is not None:
                 report(self.steps_done)
         return None
+
+    def _rescue(self) -> str | None:
+        """Make the pending step in Python; the reason why not, if it cannot be made."""
+        reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
+        self._join()  # the rescue may have changed a program
+        return reason
 
     def _advance_to(self, last_step: int) -> int:
         return driver.advance(

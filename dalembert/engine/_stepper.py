@@ -49,21 +49,7 @@ class Stepper:
 
     def _load(self, program: Program) -> None:
         self.program, slots = program, program.layout
-        layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
-        for position, value in {
-            at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
-            at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
-            at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
-            at.STAGE_MULTIPLIERS: slots.stage_multipliers,
-        }.items():  # fmt: skip
-            layout[position] = value
-        names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
-                 "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
-        for name, start in program.index_start.items():
-            layout[names[name]] = start
-        layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
-        layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
-        self.layout = layout
+        self.layout = driver_layout(program)
         self.memory = np.zeros(program.memory_size)
         self.memory[slots.h] = self.h
         self.memory[slots.theta : slots.theta + slots.n_theta] = self.start.theta
@@ -104,3 +90,23 @@ class Stepper:
         self.counts[at.MODE] = driver.SOLVED
         self.counts[at.AGE] = -1
         self.rescued += 1
+
+
+def driver_layout(program: Program) -> np.ndarray:
+    """Where things lie in a program's memory and tables, as the driver reads it."""
+    slots = program.layout
+    layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
+    for position, value in {
+        at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
+        at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
+        at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
+        at.STAGE_MULTIPLIERS: slots.stage_multipliers,
+    }.items():  # fmt: skip
+        layout[position] = value
+    names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
+             "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
+    for name, start in program.index_start.items():
+        layout[names[name]] = start
+    layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
+    layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
+    return layout

@@ -64,6 +64,11 @@ def states_at(
     """
     t0 = finite_number("t0", t0)
     starts = [start] if isinstance(start, State) else list(start or ())
+    for state in starts:
+        if not isinstance(state, State) or state.fingerprint != system.fingerprint or state.t != starts[0].t:
+            raise InputError(
+                "start= is a state that da.consistent returned for this system, or a list of them at the same time"
+            )
     given = {name: _array(name, value) for name, value in initial.items() if value is not None}
     sizes = {name: array.shape[0] for name, array in given.items() if array.ndim == 2}
     sizes |= {"start": len(starts)} if len(starts) > 1 else {}
