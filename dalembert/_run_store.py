@@ -69,21 +69,6 @@ def check_target(path: Path, size: int) -> None:
         )
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-
-
 def create_group(path: Path, arrays: dict[str, dict[str, Any]], attributes: dict[str, Any]) -> None:
     """A new Zarr group with arrays that hold nothing yet; it appears whole or not at all."""
     zarr = zarr_module()
@@ -111,8 +96,13 @@ def read_attributes(path: Path) -> dict[str, Any]:
 def write_attributes(path: Path, attributes: dict[str, Any]) -> None:
     """Replace the attributes of a group in one atomic move."""
     document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    temporary = path / "t" / ".attributes"  # what a killed process leaves in an array's folder does not disturb other readers
     with writing(path):
-        replace_text(path / "zarr.json", json.dumps(document, allow_nan=False))
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(document, allow_nan=False))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path / "zarr.json")
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ def simulate(
 
     Give q0 with v0 or p0 (y0 and z0 for an ODAE), or `start` (as `da.consistent` returns it), the step size `h` and either
     `steps` or the final time `t1`; a `Problem` brings all of these. `lam0` and `psi0` are guesses for multipliers that enter
-    nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one; with
-    `save_to="run.zarr"` on disk while the run goes on, which `da.resume` can continue (needs the package zarr).
+    nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
+    With `save_to="run.zarr"` they are written to disk while the run goes on, and `da.resume` can continue it (needs zarr).
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with

@@ -74,7 +74,7 @@ class Run:
             stepper.memory = self.memory[begin:end]
 
     def begin(self, row: np.ndarray, compensation: np.ndarray, step: int) -> None:
-        """Start afresh from a stored row: what follows is a function of the arguments alone, not of what was computed before."""
+        """Start afresh from a stored row: what follows depends on the arguments alone, not on what was computed before."""
         n = self.system.n_state
         guess = row[n:] if self.stage_multipliers and step else self.start.multipliers
         state = unpack(self.system, self.start.t + step * self.h, row[:n], self.start.theta, guess)

@@ -215,7 +215,7 @@ def test_a_full_disk_is_named_and_leaves_all_complete_chunks(tmp_path, monkeypat
         return write(self, *arguments)
 
     monkeypatch.setattr(_run_store.RunStore, "_write", full)
-    with pytest.raises(da.DalembertError, match="No space left on device.*make room.*stays readable"):
+    with pytest.raises(da.DalembertError, match=r"No space left on device.*make room.*stays readable"):
         da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "run.zarr", **options)
     monkeypatch.setattr(_run_store.RunStore, "_write", write)
     run = da.load(tmp_path / "run.zarr")
@@ -225,7 +225,7 @@ def test_a_full_disk_is_named_and_leaves_all_complete_chunks(tmp_path, monkeypat
 
 
 def test_a_run_that_cannot_fit_is_refused_at_the_start(tmp_path):
-    with pytest.raises(da.DalembertError, match="the disk has .* left: store fewer states with save_every="):
+    with pytest.raises(da.DalembertError, match=r"the disk has .* left: store fewer states with save_every="):
         da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=10**16, save_to=tmp_path / "run.zarr")
     assert list(tmp_path.iterdir()) == []
 
@@ -233,7 +233,7 @@ def test_a_run_that_cannot_fit_is_refused_at_the_start(tmp_path):
 def test_places_that_cannot_be_written_are_refused_at_the_start(tmp_path, monkeypatch):
     (tmp_path / "taken.zarr").mkdir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(da.InputError, match="exists already: go on with it by da.resume"):
+    with pytest.raises(da.InputError, match=r"exists already: go on with it by da.resume"):
         da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "taken.zarr")
     with pytest.raises(da.InputError, match="does not exist: make it first"):
         da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "nowhere" / "run.zarr")
@@ -246,7 +246,7 @@ def test_places_that_cannot_be_written_are_refused_at_the_start(tmp_path, monkey
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory in which nobody can write")
 def test_a_directory_in_which_nothing_can_be_made_is_refused_at_the_start():
-    with pytest.raises(da.DalembertError, match="cannot be written|has 0 GB left"):
+    with pytest.raises(da.DalembertError, match=r"cannot be written|has 0 GB left"):
         da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=10, save_to="/proc/self/run.zarr")
 
 
