@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -20,6 +20,7 @@ from dalembert.compiler._elimination import (
 from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._lanes import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
@@ -44,8 +45,8 @@ class Program:
     order: PivotOrder
     layout: Layout
     kernels: tuple[Kernel, ...]
-    masked_iterate: Kernel
-    """An iteration that leaves x as it is where the number behind the program's memory is zero."""
+    increment: tuple[ca.SX, ca.SX] | None
+    """What an iteration subtracts from x, and its squared size, in straight-line programs."""
     memory_size: int
     code: Code
     straight_line: bool
@@ -66,24 +67,9 @@ class Program:
 
     @functools.cache  # noqa: B019 - a program lives as long as its process
     def in_lanes(self, lanes: int) -> LaneCode:
-        """The kernels for so many trajectories side by side, the iteration with a mask."""
-        predict, weigh, factor, _, finish = self.kernels
-        work = self.layout.work + 1
-        assembly, used = emit_module((predict, weigh, factor, self.masked_iterate, finish), work, lanes)
-        return LaneCode(compile_module(assembly, KERNELS), work + used)
-
-
-@dataclass(frozen=True)
-class LaneCode:
-    """Kernels for several trajectories at once; their mask lies before the work area."""
-
-    code: Code
-    memory_size: int
-
-    @property
-    def addresses(self) -> np.ndarray:
-        """The kernels' addresses in the order of `KERNELS`."""
-        return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
+        """The kernels for so many trajectories side by side."""
+        assert self.increment is not None
+        return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes)
 
 
 _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
@@ -236,15 +222,15 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     if straight_line:
         step = substitute(reciprocals, lower, upper, order, residual)
         size = _weighted_size(reduced, measured, weights, step, explicit)
-        known, mask = [*symbols, (names, layout.factors), (weights, layout.weights)], ca.SX.sym("mask")
-        iterate = Kernel("iterate", known, [(reduced.x - step, layout.x), (size, layout.increment_size)])
-        masked = replace(
-            iterate,
-            inputs=[*known, (mask, layout.work)],
-            outputs=[(reduced.x - mask * step, layout.x), (size, layout.increment_size)],
+        increment = (step, size)
+        iterate = Kernel(
+            "iterate",
+            [*symbols, (names, layout.factors), (weights, layout.weights)],
+            [(reduced.x - step, layout.x), (size, layout.increment_size)],
         )
     else:
-        masked = iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
+        increment = None
+        iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
         predictor(reduced, layout, delta, _weights(reduced, measured, delta), once, contiguous),
         Kernel(
@@ -272,7 +258,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         order=order,
         layout=layout,
         kernels=kernels,
-        masked_iterate=masked,
+        increment=increment,
         memory_size=layout.work + used,
         code=code,
         straight_line=straight_line,

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
+from dalembert.compiler._lanes import CONTROL
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._many import FULL, RUNNING, advance_units, watch_starts
@@ -81,6 +83,8 @@ class EnsembleRun:
         self.workers = min(self.workers or os.cpu_count() or 1, members)
         self.stop = threading.Event()
         self.lots = self._lots(programs)
+        self.lots[0].prepare()
+        self.lots[0].take_steps(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
 
     def _lots(self, programs: list[list[Program]]) -> list[Lot]:
@@ -101,6 +105,10 @@ class EnsembleRun:
                 chosen = padded.reshape(units, lanes)[first : first + size]
                 lots.append(Lot(self, own, chosen, lanes))
             self.lanes = max(self.lanes, lanes)
+            for program in own if lanes > 1 else ():  # compile here: neither LLVM nor CasADi is at home in several threads
+                program.in_lanes(lanes)
+            if self.watch is not None:
+                self.watch.code(lanes)
         return lots
 
     def _lanes(self, programs: list[Program], members: int) -> int:
@@ -163,9 +171,9 @@ class Lot:
 
     def __init__(self, whole: EnsembleRun, programs: list[Program], members: np.ndarray, lanes: int) -> None:
         self.whole, self.programs, self.members, self.lanes = whole, programs, members, lanes
-        self.steps_done = 0
+        self.steps_done, self.ready = 0, False
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Memory for all units, filled as that of a `Run`."""
         whole, lanes, (units, _) = self.whole, self.lanes, self.members.shape
         codes = [program.in_lanes(lanes) if lanes > 1 else program for program in self.programs]
@@ -188,6 +196,11 @@ class Lot:
                 (layout.x, whole.guesses[k]),
             ):
                 part[:, start : start + values.shape[1]] = values[filled].transpose(0, 2, 1)
+            if lanes > 1:
+                self._set_control(
+                    part, layout.work, {"alive": self.members >= 0, "sign": whole.signs[filled], "last_rate": 1.0}
+                )
+                self._set_control(part, layout.work, {"tolerance": (whole.newton_tolerance or 0.0) ** 2})
         n_sub = len(self.programs)
         self.offsets = np.cumsum([0.0, *(fraction for _, fraction in whole.method.substeps)])[:-1]
         self.counts = np.zeros((units, n_sub, at.N_COUNTS), dtype=np.int64)
@@ -198,14 +211,12 @@ class Lot:
         self.numbers[:, :, at.COST_RATIO] = [program.cost_ratio for program in self.programs]
         self.known = np.zeros((units, n_sub, at.KNOWN_AGES))
         self.guess, self.work = np.zeros((2, int(unknowns[-1]) * lanes))
-        self.rates = np.ones((units, n_sub, lanes))
-        self.signs = np.broadcast_to(whole.signs[filled][:, None, :], (units, n_sub, lanes)).copy()
         self.alive = (self.members >= 0).astype(float)
         self.t0, self.h = whole.states.t[filled], whole.h[filled]
-        self.masks = np.array([program.layout.work * lanes for program in self.programs])
-        self.scratch = np.zeros((5, lanes))
+        self.controls = np.array([program.layout.work * lanes for program in self.programs])
+        self.failed, self.now = np.ones((2, lanes))
         self.watching = Watching(whole.watch, whole.states.theta[filled], lanes)
-        self.status = np.full(units, RUNNING)
+        self.status, self.ready = np.full(units, RUNNING), True
         watch, layout = self.watching, self.programs[0].layout
         if whole.watch is not None:
             watch_starts(
@@ -215,22 +226,18 @@ class Lot:
 
     def advance(self) -> None:
         """Carry all units to the end, or until the ensemble is told to stop."""
-        whole, watch = self.whole, self.watching_prepared()
-        budget = 100
+        whole, budget = self.whole, 100
+        if not self.ready:
+            self.prepare()
         while np.any(self.status == RUNNING) and not whole.stop.is_set():
             began, before = time.perf_counter(), self.counts[:, 0, at.STEPS_DONE].sum()
-            advance_units(
-                self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known,
-                self.guess, self.work, self.starts, self.offsets, whole.rows, self.members, whole.steps,
-                whole.save_every, self.t0, self.h, self.rates, self.signs, self.alive, self.lanes, self.masks, self.scratch,
-                watch.address, watch.plan, watch.memory, watch.events, watch.n_events, self.status, budget,
-            )  # fmt: skip
+            self.take_steps(budget)
             elapsed = time.perf_counter() - began
             if self.counts[:, 0, at.STEPS_DONE].sum() > before:
                 budget = int(np.clip(budget * CHUNK_SECONDS / max(elapsed, 1e-4), 1, 10 * budget))
             for unit in np.flatnonzero((self.status == FULL) | (self.status == driver.UNSOLVED)):
-                for lane in range(self.lanes):
-                    whole.events[self.members[unit, lane]] += watch.take_events(unit, lane)
+                for lane in np.flatnonzero(self.alive[unit]):
+                    whole.events[self.members[unit, lane]] += self.watching.take_events(int(unit), int(lane))
                 if self.status[unit] == driver.UNSOLVED:
                     self._let_leave(int(unit))
                 self.status[unit] = RUNNING if np.any(self.alive[unit]) else driver.DONE
@@ -240,10 +247,15 @@ class Lot:
                 self._harvest(unit, int(lane))
         del self.memory, self.watching
 
-    def watching_prepared(self) -> Watching:
-        """The watch, once everything is in place."""
-        self._prepare()
-        return self.watching
+    def take_steps(self, budget: int) -> None:
+        """At most `budget` steps of the units that are running."""
+        whole, watch = self.whole, self.watching
+        advance_units(
+            self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
+            self.starts, self.offsets, whole.rows, self.members, whole.steps, whole.save_every, self.t0, self.h, self.alive,
+            self.lanes, self.controls, self.memory.view(np.int64), self.failed, self.now, watch.address, watch.plan,
+            watch.memory, watch.events, watch.n_events, self.status, budget,
+        )  # fmt: skip
 
     def _harvest(self, unit: int, lane: int) -> None:
         """Keep what the ensemble wants of a member that is done."""
@@ -262,9 +274,8 @@ class Lot:
 
     def _let_leave(self, unit: int) -> None:
         """Members whose step failed go on alone."""
-        failed = self.scratch[3] if self.lanes > 1 else np.ones(1)
-        for lane in np.flatnonzero(self.alive[unit] * failed):
-            self.alive[unit, lane] = 0.0
+        for lane in np.flatnonzero(self.alive[unit] * self.failed):
+            self._dismiss(unit, int(lane))
             member = int(self.members[unit, lane])
             try:
                 with python_only:
@@ -276,6 +287,19 @@ class Lot:
                 continue
             self._keep(alone, member, reason)
 
+    def _set_control(self, part: np.ndarray, first: int, values: dict[str, Any]) -> None:
+        """Set numbers by which lanes are controlled."""
+        for name, value in values.items():
+            part[:, first + CONTROL.index(name)] = value
+
+    def _dismiss(self, unit: int, lane: int) -> None:
+        """From now on a lane may compute what it likes."""
+        self.alive[unit, lane] = 0.0
+        if self.lanes > 1:
+            for first, program in zip(self.starts[0, :-1], self.programs, strict=True):
+                alive = program.layout.work + CONTROL.index("alive")
+                self.memory[unit, first + alive * self.lanes + lane] = 0.0
+
     def _alone(self, unit: int, lane: int, member: int) -> MemberRun:
         """A run that stands where the member stands."""
         whole = self.whole
@@ -285,7 +309,7 @@ class Lot:
         )  # fmt: skip
         slots = self.memory[unit].reshape(-1, self.lanes)
         alone.counts[:] = self.counts[unit]
-        alone.counts[:, at.SIGN] = self.signs[unit, :, lane]
+        alone.counts[:, at.SIGN] = whole.signs[member]
         if self.lanes == 1:
             alone.numbers[:], alone.known[:] = self.numbers[unit], self.known[unit]
         for k, (stepper, program) in enumerate(zip(alone.steppers, self.programs, strict=True)):

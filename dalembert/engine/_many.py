@@ -9,22 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.compiler._lanes import CONTROL
 from dalembert.engine._driver import (
     DONE,
-    ENERGY_SLOT,
-    FAST,
-    FASTEST,
-    FASTEST_GUESS,
     GUESS_READY,
     MAX_ITERATIONS,
     MAX_REFRESHES,
-    NOISE_SLOT,
-    ORIENTATION_SLOT,
     PREDICT,
-    ROUND_OFF,
-    SLOW,
-    SMALL,
-    STAGNATION,
     UNSOLVED,
     add_increment,
     at,
@@ -48,12 +39,12 @@ from dalembert.engine._layout import (
     STATE,
     STEPS_DONE,
     SUBSTEP,
-    TOLERANCE,
     X,
 )
 
 FULL, RUNNING = 2, 3
 SIZE_SLOT = 2
+MASK, ALIVE, ATTENTION, WRONG = (CONTROL.index(name) for name in ("mask", "alive", "attention", "wrong"))
 
 # the plan of a watch: slots of its memory
 WATCH_STATE, WATCH_FLAG, WATCH_EVENT, WATCH_EVENT_SIZE = range(4)
@@ -106,110 +97,86 @@ def factorize_lanes(kernels, memory, counts):
 
 
 @inlined
-def solve_lanes(kernels, memory, counts, tolerance, polish, rates, alive, lanes, mask, scratch):
-    """`solve` of the driver, for every lane; the number of iterations, negative if a lane that is still unmasked failed."""
-    previous, rate, noise = scratch[0], scratch[1], scratch[2]
-    for lane in range(lanes):
-        previous[at(lane)] = np.inf
-        rate[at(lane)] = min(1.0, max(100.0 * rates[at(lane)], FASTEST_GUESS))
-        noise[at(lane)] = memory[at(NOISE_SLOT * lanes + lane)]
-        memory[at(mask + lane)] = alive[at(lane)]
-    refreshed = 0
+def any_lane(bits, first, lanes):
+    """Whether a number is not zero in one of four or eight lanes."""
+    some = bits[at(first)] | bits[at(first + 1)] | bits[at(first + 2)] | bits[at(first + 3)]
+    if lanes == 8:
+        some |= bits[at(first + 4)] | bits[at(first + 5)] | bits[at(first + 6)] | bits[at(first + 7)]
+    return some != 0
+
+
+@inlined
+def solve_lanes(kernels, memory, bits, counts, polish, lanes, control):
+    """`solve` of the driver, for all lanes; the number of iterations, or -1: then the lanes that are not masked failed."""
+    refreshed, mask, attention = 0, control + MASK * lanes, control + ATTENTION * lanes
     for iteration in range(1, MAX_ITERATIONS + 1):
         call_kernel(kernels[3], memory)
         counts[ITERATIONS] += 1
-        waiting, slow, far, broken = 0, 0, 0, 0
-        for lane in range(lanes):
-            size, open_ = memory[at(SIZE_SLOT * lanes + lane)], memory[at(mask + lane)] != 0.0
-            ratio = size / previous[at(lane)]
-            counted = open_ and iteration > 1 and ratio > 0.0 and (iteration == 2 or size > max(SMALL, noise[at(lane)]))
-            new_rate = max(ratio, FASTEST) if counted else rate[at(lane)]
-            stalled = ratio >= 0.25 and (size <= noise[at(lane)] or (size <= STAGNATION and new_rate <= FAST))
-            going_on = open_ and not (size * new_rate <= ROUND_OFF or stalled or size <= tolerance)
-            rate[at(lane)] = new_rate
-            previous[at(lane)] = size
-            memory[at(mask + lane)] = 1.0 if going_on else 0.0
-            waiting += 1 if going_on else 0
-            slow += 1 if going_on and iteration > 1 and ratio > SLOW else 0
-            far += 1 if going_on and size > 1.0 else 0
-            broken += 1 if going_on and not np.isfinite(size) else 0
-        if waiting == 0:
-            if iteration > 1:
-                for lane in range(lanes):
-                    rates[at(lane)] = rate[at(lane)]
+        if not any_lane(bits, mask, lanes):
             for _ in range(polish):
                 for lane in range(lanes):
-                    memory[at(mask + lane)] = alive[at(lane)]
+                    memory[at(mask + lane)] = memory[at(control + ALIVE * lanes + lane)]
                 call_kernel(kernels[3], memory)
             return iteration
-        if broken or (slow and refreshed == MAX_REFRESHES):
-            return -1
-        if slow:
-            factorize_lanes(kernels, memory, counts)
-            refreshed += 1
-        if iteration == 1 and far:
-            call_kernel(kernels[1], memory)
+        if any_lane(bits, attention, lanes):
             for lane in range(lanes):
-                noise[at(lane)] = memory[at(NOISE_SLOT * lanes + lane)]
-                if memory[at(mask + lane)] != 0.0:
-                    previous[at(lane)] = np.inf
+                if memory[at(attention + lane)] != 0.0 and not np.isfinite(memory[at(SIZE_SLOT * lanes + lane)]):
+                    return -1
+            if iteration == 1:
+                call_kernel(kernels[1], memory)
+            elif refreshed == MAX_REFRESHES:
+                return -1
+            else:
+                factorize_lanes(kernels, memory, counts)
+                refreshed += 1
     return -1
 
 
 @inlined
-def make_step_lanes(kernels, layout, memory, counts, numbers, known, guess, rates, signs, alive, lanes, mask, scratch):
-    """`make_step` of the driver, for every lane; False if one failed: `scratch[3]` says which, and the guesses are in memory."""
-    x, n_x, failed = layout[X] * lanes, layout[N_X] * lanes, scratch[3]
+def make_step_lanes(kernels, layout, memory, bits, counts, numbers, known, guess, failed, lanes, control):
+    """`make_step` of the driver, for all lanes; False if one failed: `failed` says which, and the guesses are in memory."""
+    x, n_x = layout[X] * lanes, layout[N_X] * lanes
     call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
     for k in range(n_x):
         guess[at(k)] = memory[at(x + k)]
-    for lane in range(lanes):
-        failed[at(lane)] = 0.0
+    solved = True
     if n_x:
-        reused = counts[AGE] >= 0
+        reused, polish = counts[AGE] >= 0, layout[POLISH]
         if not reused:
             factorize_lanes(kernels, memory, counts)
-        tolerance, polish = numbers[TOLERANCE], layout[POLISH]
-        iterations = solve_lanes(kernels, memory, counts, tolerance, polish, rates, alive, lanes, mask, scratch)
+        iterations = solve_lanes(kernels, memory, bits, counts, polish, lanes, control)
         if iterations < 0 and reused:
             for k in range(n_x):
                 memory[at(x + k)] = guess[at(k)]
+            call_kernel(kernels[1], memory)
             factorize_lanes(kernels, memory, counts)
-            iterations = solve_lanes(kernels, memory, counts, tolerance, polish, rates, alive, lanes, mask, scratch)
-        if iterations < 0:
-            for lane in range(lanes):
-                failed[at(lane)] = memory[at(mask + lane)]
-        elif not keep_factors(iterations, counts, numbers, known):
+            iterations = solve_lanes(kernels, memory, bits, counts, polish, lanes, control)
+        solved = iterations >= 0
+        if solved and not keep_factors(iterations, counts, numbers, known):
             counts[AGE] = -1
     call_kernel(kernels[4], memory)
-    delta, wrong = layout[DELTA] * lanes, 0
+    wrong = control + WRONG * lanes
+    if solved and not any_lane(bits, wrong, lanes):
+        counts[MODE] = PREDICT
+        return True
     for lane in range(lanes):
-        total = memory[at(ENERGY_SLOT * lanes + lane)]
-        for k in range(layout[N_STATE]):
-            total += memory[at(delta + k * lanes + lane)]
-        kept = np.isfinite(total) and memory[at(ORIENTATION_SLOT * lanes + lane)] * signs[at(lane)] > 0.0
-        if alive[at(lane)] != 0.0 and (not kept or failed[at(lane)] != 0.0):
-            failed[at(lane)] = 1.0
-            wrong += 1
-    if wrong:
-        for k in range(n_x):
-            memory[at(x + k)] = guess[at(k)]
-        counts[AGE] = -1
-        counts[MODE] = GUESS_READY
-        return False
-    counts[MODE] = PREDICT
-    return True
+        unsolved = 0.0 if solved else memory[at(control + MASK * lanes + lane)]
+        failed[lane] = max(unsolved, memory[at(wrong + lane)])
+    for k in range(n_x):
+        memory[at(x + k)] = guess[at(k)]
+    counts[AGE] = -1
+    counts[MODE] = GUESS_READY
+    return False
 
 
 @compiled
 def advance_unit(
     kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, targets, last_step, save_every,
-    t0, h, rates, signs, alive, lanes, masks, scratch, watch, plan, watched, events, n_events,
+    t0, h, alive, lanes, controls, bits, failed, now, watch, plan, watched, events, n_events,
 ):  # fmt: skip
     """`advance` of the driver for one unit, and the watch."""
     n_sub = len(offsets)
     until_saved = save_every - counts[0, STEPS_DONE] % save_every
-    now = scratch[4]
     while counts[0, STEPS_DONE] < last_step:
         step = counts[0, STEPS_DONE]
         for k in range(counts[0, SUBSTEP], n_sub):
@@ -221,10 +188,10 @@ def advance_unit(
             if lanes == 1:
                 made = make_step(kernels[k], layout, tables, part, counts[k], numbers[k], known[k], own_guess, own_work)
             else:
+                part_bits = bits[starts[0, k] : starts[0, k + 1]]
                 made = make_step_lanes(
-                    kernels[k], layout, part, counts[k], numbers[k], known[k], own_guess, rates[k], signs[k], alive, lanes,
-                    masks[k], scratch,
-                )  # fmt: skip
+                    kernels[k], layout, part, part_bits, counts[k], numbers[k], known[k], own_guess, failed, lanes, controls[k]
+                )
             if not made:
                 counts[0, SUBSTEP] = k
                 return UNSOLVED
@@ -250,7 +217,7 @@ def advance_unit(
 @compiled
 def advance_units(
     kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, targets, last_step, save_every,
-    t0, h, rates, signs, alive, lanes, masks, scratch, watch, plan, watched, events, n_events, status, budget,
+    t0, h, alive, lanes, controls, bits, failed, now, watch, plan, watched, events, n_events, status, budget,
 ):  # fmt: skip
     """Advance the units that are RUNNING by at most `budget` steps altogether; one that stops says so in `status`."""
     for unit in range(len(memory)):
@@ -259,8 +226,7 @@ def advance_units(
             goal = min(last_step, before + budget)
             result = advance_unit(
                 kernels, layouts, index, memory[unit], counts[unit], numbers[unit], known[unit], guess, work, starts, offsets,
-                store, targets[unit], goal, save_every, t0[unit], h[unit], rates[unit], signs[unit], alive[unit], lanes, masks,
-                scratch, watch, plan, watched[unit], events[unit], n_events[unit],
+                store, targets[unit], goal, save_every, t0[unit], h[unit], alive[unit], lanes, controls, bits[unit], failed, now, watch, plan, watched[unit], events[unit], n_events[unit],
             )  # fmt: skip
             budget -= counts[unit, 0, STEPS_DONE] - before
             if result != DONE or counts[unit, 0, STEPS_DONE] == last_step:

@@ -16,7 +16,6 @@ from dalembert.engine._run import Run
 EVENT_ROOM = 64
 """How many crossings of a section a unit keeps before Python takes them."""
 
-NOTHING = np.zeros((1, 1))
 ALIVE = np.ones(1)
 
 python_only = threading.Lock()
@@ -62,12 +61,12 @@ class MemberRun(Run):
 
     def _advance_to(self, last_step: int) -> int:
         watch, t0, h = self._watch, np.array([self.start.t]), np.array([self.h])
-        scratch = np.zeros((5, 1))
+        now = np.zeros(1)
         while True:
             status = advance_unit(
                 self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
                 self.starts, self.offsets, self.rows[None], np.zeros(1, dtype=np.int64), last_step, self.save_every, t0, h,
-                NOTHING, NOTHING, ALIVE, 1, self.starts[0], scratch, watch.address, watch.plan, watch.memory[0],
+                ALIVE, 1, self.starts[0], self.memory.view(np.int64), now, now, watch.address, watch.plan, watch.memory[0],
                 watch.events[0], watch.n_events[0],
             )  # fmt: skip
             self.events += watch.take_events(0, 0)
