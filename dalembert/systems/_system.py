@@ -19,6 +19,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.systems._model import Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton
+from dalembert.systems._travel import pack, unpack_system
 
 
 class System:
@@ -188,6 +189,9 @@ class System:
             digest.update(self.function(name).serialize().encode())
         digest.update(repr(list(self.parameters.values)).encode())
         return digest.hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack_system, pack(self)
 
     def __repr__(self) -> str:
         parts = [f"<{type(self).__name__} of {self._size}"]
