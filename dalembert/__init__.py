@@ -49,14 +49,12 @@ from dalembert.methods import (
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
-from dalembert.stored import StoredTrajectory, resume
+from dalembert.stored import StoredTrajectory, load, resume
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
 __version__ = "0.1.0"
-
-load = Trajectory.load
 
 
 def __getattr__(name: str) -> Any:

@@ -83,6 +83,17 @@ def create_group(path: Path, arrays: dict[str, dict[str, Any]], attributes: dict
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def sync(place: Path) -> None:
+    """Wait until the disk has a file, or all files below a directory."""
+    for file in [place] if place.is_file() else place.rglob("*"):
+        if file.is_file():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
 def read_attributes(path: Path) -> dict[str, Any]:
     """The attributes of a group, from its own file."""
     try:
@@ -242,12 +253,7 @@ class RunStore:
     def _write(self, name: str, first: int, values: np.ndarray) -> None:
         """Put values into one chunk of an array, and wait until the disk has them: the attributes must not come before them."""
         self.array(name, "r+")[first : first + len(values)] = values
-        file = self.path / name / "c" / str(first // self.header.chunk) / ("0" if values.ndim > 1 else "")
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(self.path / name / "c" / str(first // self.header.chunk))
 
     def extended(self, steps: int) -> RunStore:
         """The same run, with another number of steps."""

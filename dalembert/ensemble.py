@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,9 +72,9 @@ class Ensemble:
     """The last state of every member, (member, n), whether its step was stored or not."""
     reduced: dict[str, Reduction]
     stats: dict[str, float]
-    system: System = field(repr=False)
-    solver: OneStepMethod = field(repr=False)
-    starts: States = field(repr=False)
+    system: System | None = field(repr=False)
+    solver: OneStepMethod | None = field(repr=False)
+    starts: States | None = field(repr=False)
     save_every: int = field(repr=False)
     stage_multipliers: np.ndarray | None = field(repr=False)
     """(lam, psi) next to the end of each stored step, (member, time, m), if they were asked for."""
@@ -93,26 +94,27 @@ class Ensemble:
         if not -len(self) <= member < len(self):
             raise IndexError(f"member {member} of {len(self)}")
         member %= len(self)
-        done, n = int(self.steps_done[member]), self.system.n_state
+        done, n = int(self.steps_done[member]), sum(size for _, size in self.blocks)
         saved = done // self.save_every + 1
         numbers, rows = np.arange(saved) * self.save_every, self.states[member, :saved]
         stage = None if self.stage_multipliers is None else self.stage_multipliers[member, :saved]
         if done % self.save_every:
             numbers, rows = np.append(numbers, done), np.vstack([rows, self.last[member, :n]])
             stage = None if stage is None else np.vstack([stage, self.last[member, n:]])
-        start = self.starts[member]
-        parts = (None, None) if stage is None else np.split(stage, [self.system.n_holonomic], axis=1)
+        start = None if self.starts is None else self.starts[member]
+        known = stage is not None and self.system is not None
+        parts = np.split(stage, [self.system.n_holonomic], axis=1) if known else (None, None)
         return Trajectory(
-            t=start.t + numbers * self.h,
+            t=self.t[0] + numbers * self.h,
             states=rows,
             blocks=self.blocks,
             h=self.h,
             method=self.method,
-            parameters=self.system.parameters.unflatten(start.theta),
+            parameters={name: values[member] for name, values in self.parameters.items()},
             status=self.status[member],
             message=self.message[member],
             stats={name: int(values[member]) for name, values in self._counts.items()},
-            fingerprint=self.system.fingerprint,
+            fingerprint="" if self.system is None else self.system.fingerprint,
             system=self.system,
             start=start,
             solver=self.solver,
@@ -205,6 +207,8 @@ def simulate_many(
     save_every: int | None = None,
     params: Mapping[str, Any] | None = None,
     reduce: Sequence[str] | Mapping[str, Any] = (),
+    save_to: str | os.PathLike[str] | None = None,
+    executor: Any = None,
     workers: int | None = None,
     simd: bool | None = None,
     progress: bool | None = None,
@@ -224,6 +228,10 @@ def simulate_many(
     `reduce` names what is followed at every step without being stored: "energy", "residuals", or {name: function of the state}.
     `runs.reduced[name]` then has the `first`, `last`, `min`, `max`, `range`, `mean` and `slope` of every member, and, unless
     `save_every` is given, only the first and the last state are stored, so that memory does not grow with the length.
+
+    `executor` is a `concurrent.futures` executor or a Dask `Client`, whose workers then compute parts of the ensemble, each in
+    `workers` threads (by default one); parts of lost workers are computed again. `save_to="sweep.zarr"` writes the parts into
+    one Zarr store as they become ready, and `da.resume` computes those that are missing.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -248,9 +256,17 @@ def simulate_many(
         save_every = max(steps, 1) if quantities else 1
     save_every = _count("save_every", save_every, least=1)
     workers = None if workers is None else _count("workers", workers, least=1)
-    _check_memory(len(states) * (steps // save_every + 1) * 8 * model.n_state)
+    if save_to is None:
+        _check_memory(len(states) * (steps // save_every + 1) * 8 * model.n_state)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
+    if executor is not None or save_to is not None:
+        from dalembert.cluster import Sweep, run_sweep
+
+        stage_multipliers = bool(stage_multipliers) or not model.linear_in_multipliers
+        workers = workers or (None if executor is None else 1)
+        options = (newton_tolerance, stage_multipliers, simd, workers)
+        return run_sweep(Sweep(model, method, h, steps, save_every, quantities, *options), states, executor, save_to, progress)
     watch = build_watch(model, quantities, None, 0) if quantities else None
     run, complete = run_ensemble(
         model, method, states, h, steps, save_every, watch, workers, simd, progress, newton_tolerance, stage_multipliers

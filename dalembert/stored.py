@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert._run_store import CHUNK_NUMBERS, Checkpoint, Header, Progress, RunStore, check_target, zarr_module
+from dalembert._run_store import (
+    CHUNK_NUMBERS,
+    Checkpoint,
+    Header,
+    Progress,
+    RunStore,
+    check_target,
+    read_attributes,
+    zarr_module,
+)
+from dalembert._sweep_store import KIND as SWEEP
 from dalembert.compiler._program import reduced_step
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
@@ -203,8 +213,8 @@ def stream(
         method=str(method),
         equations=equations_hash(system, method),
         fingerprint=system.fingerprint,
-        parameters=_plain(system.parameters.unflatten(start.theta)),
-        defaults=_plain(system.params),
+        parameters=plain(system.parameters.unflatten(start.theta)),
+        defaults=plain(system.params),
         theta=start.theta.tolist(),
         start=start.packed.tolist(),
         multipliers=start.multipliers.tolist(),
@@ -292,12 +302,17 @@ def resume(
     steps: int | None = None,
     progress: bool | None = None,
     on_failure: Literal["raise", "return"] = "raise",
-) -> StoredTrajectory:
+    executor: Any = None,
+    workers: int | None = None,
+) -> Any:
     """Go on with a run that `simulate(..., save_to=path)` began, bit for bit as if it had never stopped.
 
     The model and the method are not in the store: give those that the run was started with, which is checked. Initial values,
     step size and parameters come from the store. The chunk that was under way when the run stopped is computed again. `steps`
     replaces the total number of steps, so that a finished run can be made longer.
+
+    Of a sweep that `simulate_many(..., save_to=path)` began, the missing parts are computed, by `executor` or in `workers`
+    threads.
 
     Example:
         >>> import os, tempfile, numpy as np, dalembert as da
@@ -311,6 +326,14 @@ def resume(
 
     """
     system = system.system if isinstance(system, Problem) else system
+    if is_sweep(path):
+        from dalembert.cluster import resume_sweep
+
+        if steps is not None:
+            raise InputError(f"the runs of the sweep {path} have the length that they began with: leave steps= out")
+        return resume_sweep(path, system, method, executor, workers, progress)
+    if executor is not None or workers is not None:
+        raise InputError(f"{path} is a single run, which one processor computes: leave executor= and workers= out")
     store = RunStore.open(path)
     check_model(store, system)
     if on_failure not in ("raise", "return"):
@@ -336,22 +359,44 @@ def resume(
     return _carry_on(store, _new_run(store.header, system, method), progress, on_failure)
 
 
+def is_sweep(path: str | os.PathLike[str]) -> bool:
+    """Whether a store holds many runs."""
+    return read_attributes(Path(path)).get("kind") == SWEEP
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read what `run.save` or `save_to=` wrote: a `Trajectory`, or the `Ensemble` of a sweep.
+
+    Nothing in it is executed; the model is not in it. A store can be read while it is written: what is complete is there.
+    """
+    if os.path.isdir(path) and is_sweep(path):
+        from dalembert.cluster import load_sweep
+
+        return load_sweep(path)
+    return Trajectory.load(path)
+
+
 def check_model(store: RunStore, system: System) -> None:
     """Refuse another model than that of the run, or other values of its parameters."""
+    check_model_of(store.path, vars(store.header), system)
+
+
+def check_model_of(path: Path, header: Mapping[str, Any], system: System) -> None:
+    """The same for a store of any kind."""
     if not isinstance(system, System):
-        raise InputError(f"give the system of the run in {store.path}; got {type(system).__name__}")
-    header = store.header
-    if system.fingerprint != header.fingerprint:
-        versions = f" (or was made with CasADi {header.casadi}, and this is {ca.CasadiMeta.version()})"
-        other = "" if header.casadi == ca.CasadiMeta.version() else versions
+        raise InputError(f"give the system of the run in {path}; got {type(system).__name__}")
+    defaults = header["defaults"]
+    if system.fingerprint != header["fingerprint"]:
+        versions = f" (or was made with CasADi {header['casadi']}, and this is {ca.CasadiMeta.version()})"
+        other = "" if header["casadi"] == ca.CasadiMeta.version() else versions
         raise InputError(
-            f"the run in {store.path} belongs to another model{other}: give the system that it was started with, "
-            f"whose parameters are {', '.join(header.defaults) or 'none'}"
+            f"the run in {path} belongs to another model{other}: give the system that it was started with, "
+            f"whose parameters are {', '.join(defaults) or 'none'}"
         )
-    for name, value in _plain(system.params).items():
-        if value != header.defaults[name]:
+    for name, value in plain(system.params).items():
+        if value != defaults[name]:
             raise InputError(
-                f"the model's parameter {name} is {value}, and was {header.defaults[name]} when the run in {store.path} began: "
+                f"the model's parameter {name} is {value}, and was {defaults[name]} when the run in {path} began: "
                 "set it back, or begin a new run"
             )
 
@@ -374,5 +419,6 @@ def _start(header: Header, system: System) -> State:
     return unpack(system, header.t0, packed, theta, multipliers)
 
 
-def _plain(values: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def plain(values: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Arrays as numbers and lists, for JSON."""
     return {name: value.tolist() for name, value in values.items()}
