@@ -30,6 +30,7 @@ class Watch:
     start: np.ndarray
     n_theta: int
     state: int
+    n_state: int
     crossed: int
     event: int
     event_size: int
@@ -37,21 +38,14 @@ class Watch:
 
     @property
     def plan(self) -> np.ndarray:
-        """What the driver must know: where the state goes, where it finds the flag and the event, the event's size."""
-        return np.array([self.state, self.crossed, self.event, self.event_size], dtype=np.int64)
+        """What the driver must know: where the state goes, its size, where the flag and the event are, the event's size."""
+        return np.array([self.state, self.n_state, self.crossed, self.event, self.event_size], dtype=np.int64)
 
     @functools.cache  # noqa: B019 - a watch lives as long as its run
     def code(self, lanes: int) -> tuple[Code, int]:
         """Machine code for so many trajectories side by side, and the size of its memory for each of them."""
         assembly, used = emit_module([self.kernel], len(self.start), lanes)
         return compile_module(assembly, (self.kernel.name,)), len(self.start) + used
-
-    def memory(self, theta: np.ndarray, size: int) -> np.ndarray:
-        """Memory for one trajectory with these parameters."""
-        memory = np.zeros(size)
-        memory[: len(self.start)] = self.start
-        memory[1 : 1 + self.n_theta] = theta
-        return memory
 
 
 def state_function(role: str, function: Callable, system: System) -> ca.Function:
@@ -146,5 +140,14 @@ def build_watch(system: System, quantities: dict[str, ca.Function], section: ca.
         outputs += [(ca.vertcat(t, state, value), at_last), (flag, crossed), (ca.vertcat(last, value), event)]
     memory = np.concatenate(start)
     return Watch(
-        Kernel("watch", inputs, outputs), tuple(quantities), memory, n_theta, at_state, crossed, event, event_size, at_reduced
+        Kernel("watch", inputs, outputs),
+        tuple(quantities),
+        memory,
+        n_theta,
+        at_state,
+        n,
+        crossed,
+        event,
+        event_size,
+        at_reduced,
     )

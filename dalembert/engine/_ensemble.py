@@ -17,8 +17,8 @@ from dalembert.compiler import Program, Watch, build_programs, first_guesses, re
 from dalembert.compiler._lanes import CONTROL
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
-from dalembert.engine._many import FULL, RUNNING, advance_units, watch_starts
-from dalembert.engine._member import MemberRun, Watching, aligned, python_only
+from dalembert.engine._lanes import FULL, RUNNING, advance_units
+from dalembert.engine._member import MemberRun, Watching, advance_watched, aligned, python_only
 from dalembert.engine._run import CHUNK_SECONDS, _store, one_step
 from dalembert.engine._stepper import driver_layout
 from dalembert.methods import OneStepMethod
@@ -214,15 +214,10 @@ class Lot:
         self.alive = (self.members >= 0).astype(float)
         self.t0, self.h = whole.states.t[filled], whole.h[filled]
         self.controls = np.array([program.layout.work * lanes for program in self.programs])
-        self.failed, self.now = np.ones((2, lanes))
+        self.failed = np.ones(lanes)
         self.watching = Watching(whole.watch, whole.states.theta[filled], lanes)
         self.status, self.ready = np.full(units, RUNNING), True
-        watch, layout = self.watching, self.programs[0].layout
-        if whole.watch is not None:
-            watch_starts(
-                watch.address, watch.plan, watch.memory, self.memory, layout.state * lanes, layout.n_state, self.t0, lanes,
-                watch.events, watch.n_events, self.alive,
-            )  # fmt: skip
+        self.watching.begin(self.t0, whole.states.packed[filled])
 
     def advance(self) -> None:
         """Carry all units to the end, or until the ensemble is told to stop."""
@@ -250,12 +245,34 @@ class Lot:
     def take_steps(self, budget: int) -> None:
         """At most `budget` steps of the units that are running."""
         whole, watch = self.whole, self.watching
+        if self.lanes == 1:
+            self._take_single_steps(budget)
+            return
         advance_units(
-            self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
-            self.starts, self.offsets, whole.rows, self.members, whole.steps, whole.save_every, self.t0, self.h, self.alive,
-            self.lanes, self.controls, self.memory.view(np.int64), self.failed, self.now, watch.address, watch.plan,
-            watch.memory, watch.events, watch.n_events, self.status, budget,
+            self.kernels, self.layouts, self.memory, self.memory.view(np.int64), self.counts, self.numbers, self.known,
+            self.guess, self.starts[[0, 2]], self.offsets, self.controls, whole.rows, self.members, whole.steps,
+            whole.save_every, self.t0, self.h, self.alive, self.failed, self.lanes, watch.address, watch.plan, watch.memory,
+            watch.events, watch.n_events, self.status, budget,
         )  # fmt: skip
+
+    def _take_single_steps(self, budget: int) -> None:
+        whole = self.whole
+        for unit in np.flatnonzero(self.status == RUNNING):
+            member, counts = self.members[unit, 0], self.counts[unit]
+            before = int(counts[0, at.STEPS_DONE])
+            parts = (
+                self.kernels, self.layouts, self.index, self.memory[unit], counts, self.numbers[unit], self.known[unit],
+                self.guess, self.work, self.starts, self.offsets,
+            )  # fmt: skip
+            result = advance_watched(
+                parts, whole.rows[member], min(whole.steps, before + budget), whole.save_every, float(self.t0[unit, 0]),
+                float(self.h[unit, 0]), self.watching, int(unit), whole.events[member],
+            )  # fmt: skip
+            budget -= int(counts[0, at.STEPS_DONE]) - before
+            if result != driver.DONE or counts[0, at.STEPS_DONE] == whole.steps:
+                self.status[unit] = result
+            if budget <= 0:
+                return
 
     def _harvest(self, unit: int, lane: int) -> None:
         """Keep what the ensemble wants of a member that is done."""
@@ -320,7 +337,8 @@ class Lot:
             if not same:
                 alone.counts[k, at.AGE] = -1
             stepper.memory[layout.time] = slots[begin + layout.time, lane]
-        alone.watched[: len(self.watching.of(unit, lane))] = self.watching.of(unit, lane)
+        remembered = self.watching.of(unit, lane)
+        alone.watching.memory[0, : len(remembered)] = remembered
         saved = alone.counts[0, at.SAVED]
         alone.rows[:saved] = whole.rows[member, :saved]
         return alone
@@ -334,5 +352,5 @@ class Lot:
         whole.steps_done[member] = alone.steps_done
         whole.iterations[member], whole.factorizations[member] = alone.counts[:, [at.ITERATIONS, at.FACTORIZATIONS]].sum(axis=0)
         whole.rescued[member] = sum(stepper.rescued for stepper in alone.steppers)
-        whole.watched[member] = alone.watched[: whole.watched.shape[1]]
+        whole.watched[member] = alone.watching.of(0, 0)
         whole.events[member] += alone.events

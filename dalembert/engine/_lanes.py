@@ -1,8 +1,8 @@
-"""Steps of many trajectories in compiled code, without Python's lock: one after the other, or side by side in vector lanes.
+"""Newton's iteration and the step loop for trajectories that are computed side by side, one in each lane of a vector.
 
-A unit is what shares memory and counters: one trajectory, or as many as there are lanes. In a unit's memory every slot holds one
-number a lane. The lanes of a unit take their steps together: they share factors, and an iteration ends when the last of them has
-converged; those that were ready before are masked, so that they stay as they are. A lane whose step fails leaves the unit.
+A unit is what shares memory and counters: as many trajectories as there are lanes, every slot of memory holding one number a
+lane. They take their steps together, with factors of the same age, and an iteration ends when the last of them has converged.
+A lane whose step fails leaves the unit. Like the driver for one trajectory, this file knows no model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dalembert.engine._driver import (
     compiled,
     inlined,
     keep_factors,
-    make_step,
 )
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import (
@@ -47,16 +46,32 @@ SIZE_SLOT = 2
 MASK, ALIVE, ATTENTION, WRONG = (CONTROL.index(name) for name in ("mask", "alive", "attention", "wrong"))
 
 # the plan of a watch: slots of its memory
-WATCH_STATE, WATCH_FLAG, WATCH_EVENT, WATCH_EVENT_SIZE = range(4)
+WATCH_STATE, WATCH_N_STATE, WATCH_FLAG, WATCH_EVENT, WATCH_EVENT_SIZE = range(5)
+
+
+@compiled
+def watch_rows(watch, plan, watched, rows, before, t0, h, events):
+    """Show the states after the steps `before` + 1, ... of one trajectory to a watch; how many events it noticed."""
+    found, first = 0, plan[WATCH_STATE]
+    for row in range(len(rows)):
+        watched[0] = t0 + (before + 1 + row) * h
+        for k in range(plan[WATCH_N_STATE]):
+            watched[first + k] = rows[row, k]
+        call_kernel(watch, watched)
+        if plan[WATCH_EVENT_SIZE] and watched[plan[WATCH_FLAG]] != 0.0:
+            for k in range(plan[WATCH_EVENT_SIZE]):
+                events[found, k] = watched[plan[WATCH_EVENT] + k]
+            found += 1
+    return found
 
 
 @inlined
-def watch_state(watch, plan, watched, memory, state, n_state, t, lanes, events, n_events, alive):
-    """Show the state to the watch; True if a lane's room for events is used up."""
+def watch_lanes(watch, plan, watched, memory, state, t0, h, step, lanes, events, n_events, alive):
+    """Show the states of all lanes to the watch; True if one of them has no more room for events."""
     for lane in range(lanes):
-        watched[at(lane)] = t[at(lane)]
+        watched[at(lane)] = t0[at(lane)] + step * h[at(lane)]
     first = plan[WATCH_STATE] * lanes
-    for k in range(n_state * lanes):
+    for k in range(plan[WATCH_N_STATE] * lanes):
         watched[at(first + k)] = memory[at(state + k)]
     call_kernel(watch, watched)
     full = False
@@ -171,72 +186,58 @@ def make_step_lanes(kernels, layout, memory, bits, counts, numbers, known, guess
 
 @compiled
 def advance_unit(
-    kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, targets, last_step, save_every,
-    t0, h, alive, lanes, controls, bits, failed, now, watch, plan, watched, events, n_events,
+    kernels, layouts, memory, bits, counts, numbers, known, guess, starts, offsets, controls, store, targets, last_step,
+    save_every, t0, h, alive, failed, lanes, watch, plan, watched, events, n_events,
 ):  # fmt: skip
-    """`advance` of the driver for one unit, and the watch."""
+    """Steps of one unit, as `advance` of the driver makes them for one trajectory; `bits` is its memory as integers."""
     n_sub = len(offsets)
+    state = starts[0, 0] + layouts[0, STATE] * lanes
     until_saved = save_every - counts[0, STEPS_DONE] % save_every
     while counts[0, STEPS_DONE] < last_step:
         step = counts[0, STEPS_DONE]
         for k in range(counts[0, SUBSTEP], n_sub):
-            layout, part = layouts[k], memory[starts[0, k] : starts[0, k + 1]]
+            layout, first, end = layouts[k], starts[0, k], starts[0, k + 1]
             for lane in range(lanes):
-                part[at(lane)] = t0[at(lane)] + (step + offsets[k]) * h[at(lane)]
-            tables = index[starts[1, k] : starts[1, k + 1]]
-            own_guess, own_work = guess[starts[2, k] : starts[2, k + 1]], work[starts[2, k] : starts[2, k + 1]]
-            if lanes == 1:
-                made = make_step(kernels[k], layout, tables, part, counts[k], numbers[k], known[k], own_guess, own_work)
-            else:
-                part_bits = bits[starts[0, k] : starts[0, k + 1]]
-                made = make_step_lanes(
-                    kernels[k], layout, part, part_bits, counts[k], numbers[k], known[k], own_guess, failed, lanes, controls[k]
-                )
-            if not made:
+                memory[at(first + lane)] = t0[at(lane)] + (step + offsets[k]) * h[at(lane)]
+            if not make_step_lanes(
+                kernels[k], layout, memory[first:end], bits[first:end], counts[k], numbers[k], known[k],
+                guess[starts[1, k] : starts[1, k + 1]], failed, lanes, controls[k],
+            ):  # fmt: skip
                 counts[0, SUBSTEP] = k
                 return UNSOLVED
             following = (k + 1) % n_sub
-            first, target = starts[0, k], starts[0, following] + layouts[following, STATE] * lanes
-            n_state = layout[N_STATE] * lanes
-            add_increment(memory, first + layout[STATE] * lanes, first + layout[DELTA] * lanes, target, n_state)
+            target = starts[0, following] + layouts[following, STATE] * lanes
+            add_increment(memory, first + layout[STATE] * lanes, first + layout[DELTA] * lanes, target, layout[N_STATE] * lanes)
         counts[0, SUBSTEP] = 0
         counts[0, STEPS_DONE] = step + 1
         until_saved -= 1
         if until_saved == 0:
             until_saved = save_every
             save_lanes(memory, layouts, counts, starts, store, targets, alive, lanes)
-        if watch:
-            for lane in range(lanes):
-                now[at(lane)] = t0[at(lane)] + (step + 1) * h[at(lane)]
-            first = starts[0, 0] + layouts[0, STATE] * lanes
-            if watch_state(watch, plan, watched, memory, first, layouts[0, N_STATE], now, lanes, events, n_events, alive):
-                return FULL
+        if watch and watch_lanes(watch, plan, watched, memory, state, t0, h, step + 1, lanes, events, n_events, alive):
+            return FULL
     return DONE
 
 
 @compiled
 def advance_units(
-    kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, targets, last_step, save_every,
-    t0, h, alive, lanes, controls, bits, failed, now, watch, plan, watched, events, n_events, status, budget,
+    kernels, layouts, memory, bits, counts, numbers, known, guess, starts, offsets, controls, store, targets, last_step,
+    save_every, t0, h, alive, failed, lanes, watch, plan, watched, events, n_events, status, budget,
 ):  # fmt: skip
-    """Advance the units that are RUNNING by at most `budget` steps altogether; one that stops says so in `status`."""
+    """Advance the units that are RUNNING by at most `budget` steps altogether; one that stops says so in `status`.
+
+    The first that fails ends the call: `failed` says which of its lanes did.
+    """
     for unit in range(len(memory)):
         if status[unit] == RUNNING and budget > 0:
             before = counts[unit, 0, STEPS_DONE]
-            goal = min(last_step, before + budget)
             result = advance_unit(
-                kernels, layouts, index, memory[unit], counts[unit], numbers[unit], known[unit], guess, work, starts, offsets,
-                store, targets[unit], goal, save_every, t0[unit], h[unit], alive[unit], lanes, controls, bits[unit], failed, now, watch, plan, watched[unit], events[unit], n_events[unit],
+                kernels, layouts, memory[unit], bits[unit], counts[unit], numbers[unit], known[unit], guess, starts, offsets,
+                controls, store, targets[unit], min(last_step, before + budget), save_every, t0[unit], h[unit], alive[unit],
+                failed, lanes, watch, plan, watched[unit], events[unit], n_events[unit],
             )  # fmt: skip
             budget -= counts[unit, 0, STEPS_DONE] - before
             if result != DONE or counts[unit, 0, STEPS_DONE] == last_step:
                 status[unit] = result
-
-
-@compiled
-def watch_starts(watch, plan, watched, memory, first, n_state, t0, lanes, events, n_events, alive):
-    """Show every unit's start to the watch."""
-    for unit in range(len(memory)):
-        watch_state(
-            watch, plan, watched[unit], memory[unit], first, n_state, t0[unit], lanes, events[unit], n_events[unit], alive[unit]
-        )
+            if result == UNSOLVED:
+                return
