@@ -48,6 +48,7 @@ from dalembert.methods import (
     compose,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.poincare import PoincareSection, poincare
 from dalembert.simulation import simulate
 from dalembert.stored import StoredTrajectory, load, resume
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
@@ -94,6 +95,7 @@ __all__ = [
     "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
+    "PoincareSection",
     "RadauIIA",
     "Rattle",
     "RungeKutta",
@@ -116,6 +118,7 @@ __all__ = [
     "modified_hamiltonian",
     "momentum_map",
     "plot",
+    "poincare",
     "problems",
     "resume",
     "schemes",

@@ -43,9 +43,9 @@ class Reduction:
 class Ensemble:
     """Many runs of one system: the arrays of a trajectory, the member as first axis.
 
-    `t` has one entry a stored step; `q`, `p`, `v`, `lam`, `psi`, `energy` and every array of `residuals` are (member, time, ...),
-    nan after the end of a member that failed. `runs[i]` is member i as a `Trajectory`, `status` and `message` say how each one
-    ended ("done", "failed", "interrupted"), `reduced` holds what `reduce=` asked for.
+    `t` has one entry a stored step; `q`, `p`, `v`, `lam`, `psi`, `energy` and every array of `residuals` are (member, time,
+    ...), nan after the end of a member that failed. `runs[i]` is member i as a `Trajectory`, `status` and `message` say how
+    each one ended ("done", "failed", "interrupted"), `reduced` holds what `reduce=` asked for.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -102,8 +102,9 @@ class Ensemble:
             numbers, rows = np.append(numbers, done), np.vstack([rows, self.last[member, :n]])
             stage = None if stage is None else np.vstack([stage, self.last[member, n:]])
         start = None if self.starts is None else self.starts[member]
-        known = stage is not None and self.system is not None
-        parts = np.split(stage, [self.system.n_holonomic], axis=1) if known else (None, None)
+        parts: Sequence[np.ndarray | None] = (None, None)
+        if stage is not None and self.system is not None:
+            parts = np.split(stage, [self.system.n_holonomic], axis=1)
         return Trajectory(
             t=self.t[0] + numbers * self.h,
             states=rows,
@@ -267,11 +268,11 @@ def simulate_many(
         workers = workers or (None if executor is None else 1)
         options = (newton_tolerance, stage_multipliers, simd, workers)
         return run_sweep(Sweep(model, method, h, steps, save_every, quantities, *options), states, executor, save_to, progress)
-    watch = build_watch(model, quantities, None, 0) if quantities else None
-    run, complete = run_ensemble(
+    watch = build_watch(model, quantities) if quantities else None
+    run = run_ensemble(
         model, method, states, h, steps, save_every, watch, workers, simd, progress, newton_tolerance, stage_multipliers
     )
-    return _ensemble(run, h, complete)
+    return _ensemble(run, h)
 
 
 def initial_states(
@@ -295,8 +296,9 @@ def run_ensemble(
     progress: bool | None = None,
     newton_tolerance: float | None = None,
     stage_multipliers: bool = False,
-) -> tuple[Any, bool]:
-    """The engine's run, and whether it ended by itself."""
+    typical_h: float | None = None,
+) -> Any:
+    """The engine's run, after it has ended or was interrupted; programs are made for a `typical_h`, by default the first."""
     from dalembert.engine._ensemble import EnsembleRun, prepared  # loads Numba
 
     sizes = np.broadcast_to(np.asarray(h, dtype=float), len(states)).copy()
@@ -304,8 +306,9 @@ def run_ensemble(
     try:
         states = prepared(system, method, states, sizes)
         run = EnsembleRun(
-            system, method, states, sizes, steps, save_every, newton_tolerance, stage_multipliers, watch, simd, workers
-        )
+            system, method, states, sizes, steps, save_every, newton_tolerance, stage_multipliers, watch, simd, workers,
+            float(sizes[0]) if typical_h is None else typical_h,
+        )  # fmt: skip
     except SingularMatrix:
         raise ModelError(
             f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
@@ -313,13 +316,14 @@ def run_ensemble(
         ) from None
     line = ProgressLine(steps * len(states), progress)
     try:
-        return run, run.advance(line.update)
+        run.advance(line.update)
     finally:
         line.close()
+    return run
 
 
-def _ensemble(run: Any, h: float, complete: bool) -> Ensemble:
-    n = run.system.n_state
+def outcomes(run: Any, h: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How each member ended, and why."""
     status, message = [], []
     for member, done in enumerate(run.steps_done.tolist()):
         now = run.states.t[member] + done * h
@@ -332,6 +336,13 @@ def _ensemble(run: Any, h: float, complete: bool) -> Ensemble:
         else:
             status.append("done")
             message.append("")
+    return tuple(status), tuple(message)
+
+
+def _ensemble(run: Any, h: float) -> Ensemble:
+    n = run.system.n_state
+    status, message = outcomes(run, h)
+    for member, done in enumerate(run.steps_done.tolist()):
         run.rows[member, done // run.save_every + 1 :] = np.nan
     names = list(run.system.parameters.values)
     each = [run.system.parameters.unflatten(theta) for theta in run.states.theta]
@@ -350,8 +361,8 @@ def _ensemble(run: Any, h: float, complete: bool) -> Ensemble:
         h=h,
         method=str(run.method),
         parameters={name: np.array([values[name] for values in each]) for name in names},
-        status=tuple(status),
-        message=tuple(message),
+        status=status,
+        message=message,
         steps_done=run.steps_done,
         last=run.last,
         reduced={} if run.watch is None else _reduced(run, h),

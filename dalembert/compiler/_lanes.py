@@ -1,8 +1,8 @@
 """The kernels of a program for several trajectories at once, one a lane, with the decisions of Newton's iteration inside.
 
-What the driver decides for one trajectory by branches (`solve` and `finish_step` of engine/_driver.py) is arithmetic here, because
-lanes cannot branch apart: a lane that has converged is masked and stays as it is while others go on. The driver looks at all lanes
-only where one asks for attention.
+What the driver decides for one trajectory by branches (`solve` and `finish_step` of engine/_driver.py) is arithmetic here, for
+lanes cannot branch apart: one that has converged is masked and stays as it is while others go on. The driver looks at single
+lanes only where one asks for attention.
 """
 
 from __future__ import annotations

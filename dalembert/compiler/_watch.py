@@ -1,4 +1,4 @@
-"""A kernel that looks at every state of a run: it reduces quantities to a few numbers and notices where a section is crossed."""
+"""A kernel that looks at every state of a run: it reduces quantities to a few numbers and notices crossings of a section."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> dic
             quantities |= _residuals(system)
         else:
             raise InputError(
-                f'reduce names "energy", where the system has one, or "residuals", or maps a name to a function of the state, as in '
-                f'reduce={{"height": lambda q: q[1]}}; got {what!r}'
+                'reduce names "energy", where the system has one, or "residuals", or maps a name to a function of the state, as '
+                f'in reduce={{"height": lambda q: q[1]}}; got {what!r}'
             )
     return quantities
 
@@ -98,11 +98,13 @@ def _residuals(system: System) -> dict[str, ca.Function]:
     return found
 
 
-def build_watch(system: System, quantities: dict[str, ca.Function], section: ca.Function | None, direction: int) -> Watch:
+def build_watch(
+    system: System, quantities: dict[str, ca.Function], section: ca.Function | None = None, direction: int = 1
+) -> Watch:
     """The kernel for these quantities and this section.
 
-    Its memory begins with t, theta and the state, which the driver writes. An event is the time and the state before the section
-    was crossed, and the values of the section function there and after the step.
+    Its memory begins with t, theta and the state, which the driver writes. An event is the time and the state before the
+    section was crossed, and the values of the section function there and after the step.
     """
     n_theta, n = system.parameters.size, system.n_state
     slots, start = 0, []
@@ -135,7 +137,7 @@ def build_watch(system: System, quantities: dict[str, ca.Function], section: ca.
         (last, at_last), (_, crossed), (_, event) = room(n + 2, np.nan), room(1), room(n + 3)
         event_size, before = n + 3, last[-1]
         up, down = ca.logic_and(before < 0, value >= 0), ca.logic_and(before > 0, value <= 0)
-        flag = {1: up, -1: down, 0: ca.logic_or(up, down)}[direction]
+        flag = up if direction > 0 else down
         inputs.append((last, at_last))
         outputs += [(ca.vertcat(t, state, value), at_last), (flag, crossed), (ca.vertcat(last, value), event)]
     memory = np.concatenate(start)

@@ -25,16 +25,19 @@ from dalembert.methods import OneStepMethod
 from dalembert.systems import System
 from dalembert.systems._states import States
 
-WORTH_LANES = 6_000
-"""Operations of all kernels up to which vectors of trajectories were faster than one after the other."""
+MOST_OPERATIONS, WIDE_OPERATIONS = 12_000, 500
+"""Operations of all kernels up to which four trajectories side by side were faster than one, and eight faster than four."""
+
+LEAST_STEPS = 20_000
+"""Steps of all members together from which on compiling for vectors is worth its while."""
 
 LOT = 64
 """The most units that a thread takes at once: enough to make its Python code negligible, few enough to share work evenly."""
 
 
-def machine_lanes() -> int:
-    """How many trajectories the machine's vectors hold; on narrower ones than these, four still overlap their latencies."""
-    return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
+def lanes_for(operations: int) -> int:
+    """How many trajectories to compute side by side; where vectors are shorter than that, latencies still overlap."""
+    return 8 if operations <= WIDE_OPERATIONS and llvm.get_host_cpu_features().get("avx512f") else 4
 
 
 @dataclass(eq=False)
@@ -52,6 +55,8 @@ class EnsembleRun:
     watch: Watch | None = None
     simd: bool | None = None
     workers: int | None = None
+    typical_h: float = 1.0
+    """The step size for which programs are made."""
     wall_time: float = 0.0
     build_time: float = 0.0
     lanes: int = field(default=1, init=False)
@@ -63,9 +68,7 @@ class EnsembleRun:
             first_guesses(reduced_step(self.system, method), self.states, fraction * self.h) for method, fraction in substeps
         ]
         programs = [
-            build_programs(
-                self.system, method, self.states, fraction * float(self.h[0]), guesses, contiguous=len(substeps) == 1
-            )
+            build_programs(self.system, method, self.states, fraction * self.typical_h, guesses, contiguous=len(substeps) == 1)
             for (method, fraction), guesses in zip(substeps, self.guesses, strict=True)
         ]
         self.signs = orientations(self.states)
@@ -112,21 +115,21 @@ class EnsembleRun:
         return lots
 
     def _lanes(self, programs: list[Program], members: int) -> int:
-        lanes = machine_lanes()
-        possible = all(program.straight_line for program in programs)
-        small = possible and all(program.operations <= WORTH_LANES for program in programs)
-        wanted = small and 2 * members > lanes if self.simd is None else possible and self.simd
-        return lanes if wanted else 1
+        if self.simd is False or not all(program.straight_line for program in programs):
+            return 1
+        operations = sum(program.operations for program in programs)
+        lanes = lanes_for(operations)
+        faster = operations <= MOST_OPERATIONS and 2 * members > lanes and members * self.steps >= LEAST_STEPS
+        return lanes if self.simd or faster else 1
 
     @property
     def progress(self) -> int:
         """How many steps of all members together are done."""
         return sum(lot.steps_done for lot in self.lots)
 
-    def advance(self, report: Callable[[int], None] | None = None) -> bool:
-        """Run all members to the end; False if Ctrl-C came before, which leaves everything computed in place."""
+    def advance(self, report: Callable[[int], None] | None = None) -> None:
+        """Run all members to the end; Ctrl-C leaves everything computed in place, and members that stand before it."""
         began = time.perf_counter()
-        complete = True
         with ThreadPoolExecutor(self.workers, thread_name_prefix="dalembert") as pool:
             futures = [pool.submit(lot.advance) for lot in self.lots]
             try:
@@ -136,16 +139,15 @@ class EnsembleRun:
                     if report is not None:
                         report(self.progress)
             except KeyboardInterrupt:
-                complete = False
+                pass
             finally:
                 self.stop.set()
                 for future in futures:
                     future.cancel()
+        self.wall_time = time.perf_counter() - began
         for future in futures:
             if not future.cancelled():
                 future.result()
-        self.wall_time = time.perf_counter() - began
-        return complete
 
 
 def prepared(system: System, method: OneStepMethod, states: States, h: np.ndarray) -> States:

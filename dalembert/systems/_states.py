@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,11 @@ class States:
         return unpack(
             self.system, float(self.t[member]), self.packed[member], self.theta[member], guess=self.multipliers[member]
         )
+
+    def take(self, members: np.ndarray) -> States:
+        """Some of the states."""
+        rows = (self.t[members], self.packed[members], self.theta[members], self.multipliers[members])
+        return States(self.system, *rows)
 
     def evaluate(self, name: str) -> np.ndarray:
         """The numbers of one of the system's functions at every state."""
@@ -106,10 +111,18 @@ def states_at(
     states = States(system, times, packed, theta, np.tile(first.multipliers, (members, 1)))
     for member in np.flatnonzero(_doubtful(states)):
         _numbered(one, int(member))
-    if system.n_multipliers:
-        matrix, rhs = states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs")
-        states.multipliers[:] = np.linalg.solve(matrix, rhs[:, :, None])[:, :, 0]
-    return states
+    return with_multipliers(states)
+
+
+def with_multipliers(states: States) -> States:
+    """The same states with their own multipliers; those that they have are guesses."""
+    system = states.system
+    if not system.n_multipliers:
+        return states
+    if not system.linear_in_multipliers:
+        return replace(states, multipliers=np.array([states[k].multipliers for k in range(len(states))]))
+    matrix, rhs = states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs")
+    return replace(states, multipliers=np.linalg.solve(matrix, rhs[:, :, None])[:, :, 0])
 
 
 def _numbered(one: Any, member: int) -> State:
