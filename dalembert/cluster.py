@@ -67,7 +67,7 @@ class Sweep:
 
     def watch(self) -> Watch | None:
         """The kernel that follows the quantities."""
-        return build_watch(self.system, self.quantities, None, 0) if self.quantities else None
+        return build_watch(self.system, self.quantities) if self.quantities else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +82,11 @@ class Part:
 
 def compute(sweep: Sweep, watch: Watch | None, members: Members) -> Part:
     """Run some members to their end."""
-    run, complete = run_ensemble(
+    run = run_ensemble(
         sweep.system, sweep.method, States(sweep.system, *members), sweep.h, sweep.steps, sweep.save_every, watch,
         sweep.workers, sweep.simd, False, sweep.newton_tolerance, sweep.stage_multipliers,
     )  # fmt: skip
-    runs = _ensemble(run, sweep.h, complete)
+    runs = _ensemble(run, sweep.h)
     columns = {"states": runs.states, "last": runs.last, "prepared": run.states.packed, "steps_done": runs.steps_done}
     columns |= {name: runs._counts[name] for name in COUNTS}
     columns |= {} if runs.stage_multipliers is None or "stage" not in sweep.columns else {"stage": runs.stage_multipliers}
@@ -94,7 +94,7 @@ def compute(sweep: Sweep, watch: Watch | None, members: Members) -> Part:
         columns[f"reduced_{name}"] = np.stack([getattr(reduction, kind) for kind in REDUCTION], axis=1)
     failed = {k: text for k, (status, text) in enumerate(zip(runs.status, runs.message, strict=True)) if status == "failed"}
     stats = {name: runs.stats[name] for name in ("build_seconds", "wall_seconds")}
-    return Part(columns, failed, stats, complete)
+    return Part(columns, failed, stats, "interrupted" not in runs.status)
 
 
 # -- on workers ------------------------------------------------------------------------------------------------------------
@@ -349,7 +349,9 @@ def _gathered(
         message=tuple(message),
         steps_done=steps_done,
         last=whole("last"),
-        reduced={name: Reduction(*whole(f"reduced_{name}").T) for name in header["quantities"]},
+        reduced={
+            name: Reduction(**dict(zip(REDUCTION, whole(f"reduced_{name}").T, strict=True))) for name in header["quantities"]
+        },
         stats={**{name: int(values.sum()) for name, values in counts.items()}, **store.stats},
         system=system,
         solver=solver,

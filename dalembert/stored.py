@@ -81,7 +81,7 @@ class StoredTrajectory(Trajectory):
         >>> import os, tempfile, dalembert as da
         >>> path = os.path.join(tempfile.mkdtemp(), "run.zarr")
         >>> run = da.simulate(da.problems.pendulum(), da.Rattle(), h=0.01, steps=10_000, save_every=10, save_to=path)
-        >>> run.states[500:600].shape, max(abs(part.residuals["g"]).max() for part in run.chunks()) < 1e-14
+        >>> run.states[500:600].shape, bool(max(abs(part.residuals["g"]).max() for part in run.chunks()) < 1e-14)
         ((100, 4), True)
 
     """

@@ -53,5 +53,7 @@ def test_a_system_that_travelled_gives_the_same_numbers():
     problem, method = da.problems.double_pendulum(), da.LobattoIIIAB(stages=3)
     fresh = {"h": 0.1, "steps": 50, "q0": problem.q0, "p0": problem.p0}
     arrived, same_method = pickle.loads(pickle.dumps((problem.system, method)))
-    assert np.array_equal(da.simulate(arrived, same_method, **fresh).states, da.simulate(problem.system, method, **fresh).states)
+    assert np.array_equal(
+        da.simulate(arrived, same_method, **fresh).states, da.simulate(problem.system, method, **fresh).states
+    )
     assert arrived.function("g") is not problem.system.function("g")
