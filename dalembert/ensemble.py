@@ -352,7 +352,7 @@ def _ensemble(run: Any, h: float) -> Ensemble:
         "factorizations": run.factorizations,
         "rescued_steps": run.rescued,
     }
-    stats = {name: int(values.sum()) for name, values in counts.items()}
+    stats: dict[str, float] = {name: int(values.sum()) for name, values in counts.items()}
     stats |= {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time, "wall_seconds": run.wall_time}
     return Ensemble(
         t=run.states.t[0] + np.arange(run.rows.shape[1]) * run.save_every * h,
@@ -383,7 +383,7 @@ def _reduced(run: Any, h: float) -> dict[str, Reduction]:
     result = {}
     for k, name in enumerate(run.watch.quantities):
         slot = run.watch.reduced + k * len(REDUCED)
-        *values, comoment = run.watched[:, slot : slot + len(REDUCED)].T
+        first, last, least, most, mean, comoment = run.watched[:, slot : slot + len(REDUCED)].T
         with np.errstate(invalid="ignore"):
-            result[name] = Reduction(*values, comoment / (h * spread))
+            result[name] = Reduction(first, last, least, most, mean, comoment / (h * spread))
     return result

@@ -76,7 +76,7 @@ def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> dic
             quantities |= _residuals(system)
         else:
             raise InputError(
-                'reduce names "energy", where the system has one, or "residuals", or maps a name to a function of the state, as '
+                'reduce names "energy", where the system has one, or "residuals", or maps names to functions of the state, as '
                 f'in reduce={{"height": lambda q: q[1]}}; got {what!r}'
             )
     return quantities

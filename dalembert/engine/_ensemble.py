@@ -84,7 +84,7 @@ class EnsembleRun:
         self.watched = np.tile(self.watch.start if self.watch else np.zeros(0), (members, 1))
         self.events: list[list[np.ndarray]] = [[] for _ in range(members)]
         self.workers = min(self.workers or os.cpu_count() or 1, members)
-        self.stop = threading.Event()
+        self.stop, self.interrupted = threading.Event(), False
         self.lots = self._lots(programs)
         self.lots[0].prepare()
         self.lots[0].take_steps(0)  # loads the compiled driver, so that no run's time includes it
@@ -93,8 +93,8 @@ class EnsembleRun:
     def _lots(self, programs: list[list[Program]]) -> list[Lot]:
         """Members with the same programs, cut into lots, the largest machine vectors first."""
         groups: dict[tuple[int, ...], list[int]] = {}
-        for member, own in enumerate(zip(*programs, strict=True)):
-            groups.setdefault(tuple(map(id, own)), []).append(member)
+        for member, programs_here in enumerate(zip(*programs, strict=True)):
+            groups.setdefault(tuple(map(id, programs_here)), []).append(member)
         lots = []
         for members in groups.values():
             own = [per_member[members[0]] for per_member in programs]
@@ -139,7 +139,7 @@ class EnsembleRun:
                     if report is not None:
                         report(self.progress)
             except KeyboardInterrupt:
-                pass
+                self.interrupted = True
             finally:
                 self.stop.set()
                 for future in futures:
@@ -232,16 +232,16 @@ class Lot:
             elapsed = time.perf_counter() - began
             if self.counts[:, 0, at.STEPS_DONE].sum() > before:
                 budget = int(np.clip(budget * CHUNK_SECONDS / max(elapsed, 1e-4), 1, 10 * budget))
-            for unit in np.flatnonzero((self.status == FULL) | (self.status == driver.UNSOLVED)):
-                for lane in np.flatnonzero(self.alive[unit]):
-                    whole.events[self.members[unit, lane]] += self.watching.take_events(int(unit), int(lane))
+            for unit in np.flatnonzero((self.status == FULL) | (self.status == driver.UNSOLVED)).tolist():
+                for lane in np.flatnonzero(self.alive[unit]).tolist():
+                    whole.events[self.members[unit, lane]] += self.watching.take_events(unit, lane)
                 if self.status[unit] == driver.UNSOLVED:
-                    self._let_leave(int(unit))
+                    self._let_leave(unit)
                 self.status[unit] = RUNNING if np.any(self.alive[unit]) else driver.DONE
             self.steps_done = int(self.counts[:, 0, at.STEPS_DONE] @ self.alive.sum(axis=1))
         for unit in range(len(self.members)):
-            for lane in np.flatnonzero(self.alive[unit]):
-                self._harvest(unit, int(lane))
+            for lane in np.flatnonzero(self.alive[unit]).tolist():
+                self._harvest(unit, lane)
         del self.memory, self.watching
 
     def take_steps(self, budget: int) -> None:

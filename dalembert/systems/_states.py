@@ -82,16 +82,12 @@ def states_at(
     def one(member: int) -> State:
         if starts:
             chosen = starts[member if len(starts) > 1 else 0]
-            blocks = dict(
-                zip(
-                    ("q0", "p0") if "p0" in system.starts_from else system.starts_from,
-                    (chosen.first, chosen.second),
-                    strict=True,
-                )
-            )
+            names = ("q0", "p0") if "p0" in system.starts_from else system.starts_from
+            blocks = dict(zip(names, (chosen.first, chosen.second), strict=True))
             guesses = dict(zip(system.guesses, (chosen.lam, chosen.psi), strict=True))
-            return state_at(system, t0=chosen.t, theta=theta[member], **{k: v for k, v in (blocks | guesses).items() if k})
-        rows = {name: array[member] if array.ndim == 2 else array for name, array in given.items()}
+            named: dict[str, Any] = {name: value for name, value in (blocks | guesses).items() if name}
+            return state_at(system, t0=chosen.t, theta=theta[member], **named)
+        rows: dict[str, Any] = {name: array[member] if array.ndim == 2 else array for name, array in given.items()}
         return state_at(system, t0=t0, theta=theta[member], **rows)
 
     first = _numbered(one, 0)
@@ -162,7 +158,7 @@ def _parameters(
     members = next(iter(sizes.values()), 1)
     if not members:
         raise InputError("there is no member: give at least one row of initial values or parameters")
-    base = [state.theta for state in starts] or [None]
+    base: list[np.ndarray | None] = [state.theta for state in starts] or [None]
     rows = []
     for k in range(members if varied or len(base) > 1 else 1):
         chosen = alike | {name: array[k] for name, array in varied.items()}
