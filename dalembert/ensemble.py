@@ -94,6 +94,9 @@ class Ensemble:
         if not -len(self) <= member < len(self):
             raise IndexError(f"member {member} of {len(self)}")
         member %= len(self)
+        return self._trajectory(member, None if self.starts is None else self.starts[member])
+
+    def _trajectory(self, member: int, start: State | None) -> Trajectory:
         done, n = int(self.steps_done[member]), sum(size for _, size in self.blocks)
         saved = done // self.save_every + 1
         numbers, rows = np.arange(saved) * self.save_every, self.states[member, :saved]
@@ -101,7 +104,6 @@ class Ensemble:
         if done % self.save_every:
             numbers, rows = np.append(numbers, done), np.vstack([rows, self.last[member, :n]])
             stage = None if stage is None else np.vstack([stage, self.last[member, n:]])
-        start = None if self.starts is None else self.starts[member]
         parts: Sequence[np.ndarray | None] = (None, None)
         if stage is not None and self.system is not None:
             parts = np.split(stage, [self.system.n_holonomic], axis=1)
@@ -174,11 +176,16 @@ class Ensemble:
     @property
     def residuals(self) -> dict[str, np.ndarray]:
         """How well the constraints hold, as `Trajectory.residuals` with the member first."""
-        each = [run.residuals for run in self]
+        each = [run.residuals for run in self._each()]
         return {name: self._padded([residuals[name] for residuals in each]) for name in each[0]}
 
     def _gather(self, name: str) -> np.ndarray:
-        return self._padded([getattr(run, name) for run in self])
+        return self._padded([getattr(run, name) for run in self._each()])
+
+    def _each(self) -> Iterator[Trajectory]:
+        """The members, without their starts, which take a millisecond each, where nothing depends on them."""
+        needed = self.system is not None and not self.system.linear_in_multipliers
+        return iter(self) if needed else (self._trajectory(member, None) for member in range(len(self)))
 
     def _padded(self, values: list[np.ndarray]) -> np.ndarray:
         """One array of the stored steps of all members, nan where a member has none."""

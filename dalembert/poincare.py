@@ -141,9 +141,11 @@ def poincare(
     run = run_ensemble(model, method, states, h, steps, max(steps, 1), watch, workers, simd, progress)
     member = np.repeat(np.arange(len(states)), [len(events) for events in run.events])
     events = np.array([row for rows in run.events for row in rows]).reshape(len(member), model.n_state + 3)
+    status, message = outcomes(run, h)
+    if not len(member):
+        return PoincareSection(events[:, 0], events[:, 1:-2], member, model.state_blocks, status, message, model)
     before = States(model, events[:, 0], events[:, 1:-2], states.theta[member], states.multipliers[member])
     tau, found = _locate(model, method, with_multipliers(before), h, surface, events[:, -2:], workers)
-    status, message = outcomes(run, h)
     return PoincareSection(events[:, 0] + tau, found, member, model.state_blocks, status, message, model)
 
 

@@ -84,7 +84,7 @@ class EnsembleRun:
         self.watched = np.tile(self.watch.start if self.watch else np.zeros(0), (members, 1))
         self.events: list[list[np.ndarray]] = [[] for _ in range(members)]
         self.workers = min(self.workers or os.cpu_count() or 1, members)
-        self.stop, self.interrupted = threading.Event(), False
+        self.stop = threading.Event()
         self.lots = self._lots(programs)
         self.lots[0].prepare()
         self.lots[0].take_steps(0)  # loads the compiled driver, so that no run's time includes it
@@ -139,7 +139,7 @@ class EnsembleRun:
                     if report is not None:
                         report(self.progress)
             except KeyboardInterrupt:
-                self.interrupted = True
+                pass  # members that have not finished say so
             finally:
                 self.stop.set()
                 for future in futures:
