@@ -130,6 +130,26 @@ def test_memory_is_flat_over_a_hundred_million_steps(tmp_path):
     assert np.abs(run.energy - run.energy[0]).max() < 1e-4
 
 
+@pytest.mark.slow
+def test_a_hundred_million_steps_killed_half_way_and_again_are_the_uninterrupted_ones(tmp_path):
+    options = {"h": 0.01, "steps": 10**8, "save_every": 1000}
+    da.simulate(da.problems.pendulum(), da.Rattle(), save_to=tmp_path / "whole.zarr", **options)
+    watch = """
+        def watch(rows):
+            while not (os.path.exists("run.zarr") and len(da.load("run.zarr")) > rows): time.sleep(0.003)
+            die()
+        threading.Thread(target=watch, args=({},), daemon=True).start()
+        {}
+        """
+    simulate = f'da.simulate(pendulum, method, save_to="run.zarr", **{options})'
+    resume = 'da.resume("run.zarr", pendulum, method)'
+    for rows, action in ((50_000, simulate), (75_000, resume)):
+        assert python(watch.format(rows, action), tmp_path).returncode == -9
+        assert rows < len(da.load(tmp_path / "run.zarr")) < rows + 10_000
+    assert python(resume, tmp_path).returncode == 0
+    assert contents(tmp_path / "run.zarr") == contents(tmp_path / "whole.zarr")
+
+
 def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare")
