@@ -25,6 +25,7 @@ ORDER = (
     "constrained-hamiltonian",
     "variational",
     "modified-hamiltonians",
+    "ensembles",
     "long-runs",
     "how-it-works",
     "adding-a-method",
