@@ -60,6 +60,24 @@ def rolling_coins(members: int) -> Case:
     return Case(system, da.GaussLobattoSPARK(2), 0.05, {"q0": np.zeros((members, 4)), "v0": v0}, {"slope": turn / 4})
 
 
+def sliding_blocks(members: int) -> Case:
+    """Blocks that slide on a plane with dry friction: multipliers enter nonlinearly, and the last one stops on the way."""
+    system = da.ODAE(
+        v=lambda z: z,
+        f=lambda: [0.0, -9.81],
+        g=lambda y: [y[1]],
+        dim_y=2,
+        dim_z=2,
+        r=lambda z, lam, mu: np.array([0.0, 1.0]) * lam[0] + da.forces.friction(lam[0], z, mu),
+        domain=lambda z, z0, lam: [da.forces.no_reversal(z, z0), lam[0]],
+        params={"mu": 0.5},
+    )
+    z0 = np.stack([np.linspace(4, 5, members), np.zeros(members)], axis=1)
+    return Case(
+        system, da.SymplecticEuler(), 0.01, {"y0": np.zeros((members, 2)), "z0": z0}, {"mu": np.linspace(0.1, 1, members)}
+    )
+
+
 def falling_into_a_hole(members: int) -> Case:
     """A point under the potential sqrt(1 - q): those that start to the right leave its domain at q = 1 within a few steps."""
     system = da.Hamiltonian(lambda q, p: p @ p / 2 + np.sqrt(1 - q[0]), dim=1)

@@ -7,7 +7,7 @@ import ctypes
 import casadi as ca
 import numpy as np
 import pytest
-from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, rolling_coins
+from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, rolling_coins, sliding_blocks
 
 import dalembert as da
 from dalembert.compiler._ir import _ARITHMETIC, _COMPARISONS, _INTRINSICS, _LIBRARY, Kernel, emit_module
@@ -76,6 +76,7 @@ def cases() -> dict[str, Case]:
         ),
         "composition": double_pendulums(7, da.compose(da.Rattle(), da.schemes.suzuki(4))),
         "nonholonomic": rolling_coins(6),
+        "nonlinear in the multipliers": sliding_blocks(5),
         "steps that need a rescue": double_pendulums(13, da.LobattoIIIAB(3), h=0.7, width=0.5),
     }
 
@@ -85,7 +86,7 @@ def cases() -> dict[str, Case]:
 def test_lanes_equal_single_runs_to_round_off(monkeypatch, name, lanes):
     monkeypatch.setattr(_ensemble, "lanes_for", lambda operations: lanes)
     case = cases()[name]
-    steps = 60 if "rescue" in name else 100
+    steps = 100 if name in ("constrained", "composition") else 50
     together, alone = (
         da.simulate_many(case.system, case.method, **case.all, h=case.h, steps=steps, simd=simd) for simd in (True, False)
     )
