@@ -360,7 +360,8 @@ def _ensemble(run: Any, h: float) -> Ensemble:
         "rescued_steps": run.rescued,
     }
     stats: dict[str, float] = {name: int(values.sum()) for name, values in counts.items()}
-    stats |= {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time, "wall_seconds": run.wall_time}
+    stats |= {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
+    stats |= {"wall_seconds": run.wall_time, "cpu_seconds": run.cpu_time}
     return Ensemble(
         t=run.states.t[0] + np.arange(run.rows.shape[1]) * run.save_every * h,
         states=run.rows[:, :, :n],

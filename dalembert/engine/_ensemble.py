@@ -58,6 +58,7 @@ class EnsembleRun:
     typical_h: float = 1.0
     """The step size for which programs are made."""
     wall_time: float = 0.0
+    cpu_time: float = 0.0
     build_time: float = 0.0
     lanes: int = field(default=1, init=False)
 
@@ -129,7 +130,7 @@ class EnsembleRun:
 
     def advance(self, report: Callable[[int], None] | None = None) -> None:
         """Run all members to the end; Ctrl-C leaves everything computed in place, and members that stand before it."""
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         with ThreadPoolExecutor(self.workers, thread_name_prefix="dalembert") as pool:
             futures = [pool.submit(lot.advance) for lot in self.lots]
             try:
@@ -144,7 +145,7 @@ class EnsembleRun:
                 self.stop.set()
                 for future in futures:
                     future.cancel()
-        self.wall_time = time.perf_counter() - began
+        self.wall_time, self.cpu_time = time.perf_counter() - began, time.process_time() - cpu_began
         for future in futures:
             if not future.cancelled():
                 future.result()
