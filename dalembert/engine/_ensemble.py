@@ -104,7 +104,7 @@ class EnsembleRun:
             padded = np.full(units * lanes, -1)
             padded[: len(members)] = members
             assert self.workers is not None
-            size = max(1, min(LOT, units // (4 * self.workers)))
+            size = max(1, min(LOT, units // (16 * self.workers)))
             for first in range(0, units, size):
                 chosen = padded.reshape(units, lanes)[first : first + size]
                 lots.append(Lot(self, own, chosen, lanes))
