@@ -16,6 +16,7 @@ from typing import Any
 from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
+from dalembert.ensemble import Ensemble, simulate_many
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
@@ -48,14 +49,14 @@ from dalembert.methods import (
     compose,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.poincare import PoincareSection, poincare
 from dalembert.simulation import simulate
+from dalembert.stored import StoredTrajectory, load, resume
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Trajectory
 
 __version__ = "0.1.0"
-
-load = Trajectory.load
 
 
 def __getattr__(name: str) -> Any:
@@ -75,6 +76,7 @@ __all__ = [
     "DalembertError",
     "DiscreteLagrangeDAlembert",
     "DiscreteMechanics",
+    "Ensemble",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
@@ -94,12 +96,14 @@ __all__ = [
     "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
+    "PoincareSection",
     "RadauIIA",
     "Rattle",
     "RungeKutta",
     "Shake",
     "State",
     "StepFailed",
+    "StoredTrajectory",
     "SymplecticEuler",
     "Tableau",
     "Trajectory",
@@ -115,10 +119,13 @@ __all__ = [
     "modified_hamiltonian",
     "momentum_map",
     "plot",
+    "poincare",
     "problems",
     "reduce_index",
+    "resume",
     "schemes",
     "simulate",
+    "simulate_many",
     "step_function",
     "systems",
     "tableaux",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,7 @@ def simulate(
     t1: float | None = None,
     t0: float | None = None,
     save_every: int = 1,
+    save_to: str | os.PathLike[str] | None = None,
     params: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     newton_tolerance: float | None = None,
@@ -47,6 +49,7 @@ def simulate(
     Give q0 with v0 or p0 (y0 and z0 for an ODAE), or `start` (as `da.consistent` returns it), the step size `h` and either
     `steps` or the final time `t1`; a `Problem` brings all of these. `lam0` and `psi0` are guesses for multipliers that enter
     nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
+    With `save_to="run.zarr"` they are written to disk while the run goes on, and `da.resume` can continue it (needs zarr).
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
@@ -68,22 +71,46 @@ def simulate(
         steps = system.steps if steps is None and t1 is None else steps
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     system, start = initial_state(system, start=start, t0=t0, params=params, **initial)
-    if not isinstance(method, OneStepMethod):
-        hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
-        raise InputError(
-            f"the second argument of simulate is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
-        )
-    method.check(system)
+    check_method(method, system, "simulate")
     if on_failure not in ("raise", "return"):
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
     h = _positive("h", h)
     steps = _steps(steps, t1, start.t, h)
     method.check_start(system, start, h)
     save_every = _count("save_every", save_every, least=1)
-    _check_memory(steps // save_every * 8 * system.n_state)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
-    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, bool(stage_multipliers), on_failure)
+    # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
+    stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
+    if save_to is not None:
+        from dalembert import stored
+
+        options = (progress, newton_tolerance, stage_multipliers, on_failure)
+        return stored.stream(save_to, system, method, start, h, steps, save_every, *options)
+    _check_memory(steps // save_every * 8 * system.n_state)
+    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, stage_multipliers, on_failure)
+
+
+@contextlib.contextmanager
+def regular_start(method: OneStepMethod) -> Iterator[None]:
+    """Say what is wrong where the step equations are singular at the start of a run."""
+    try:
+        yield
+    except SingularMatrix:
+        raise ModelError(
+            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
+            "full rank there"
+        ) from None
+
+
+def prepared(system: System, method: OneStepMethod, start: State, h: float) -> State:
+    """The state that the first step starts from, for methods whose state is not (q_0, p_0) itself."""
+    from dalembert.engine._run import one_step  # loads Numba
+
+    if method.starting is None:
+        return start
+    new = one_step(system, method.starting, start, h)[0]
+    return unpack(system, start.t, new.packed, start.theta, start.multipliers)
 
 
 def _run(
@@ -98,20 +125,11 @@ def _run(
     stage_multipliers: bool,
     on_failure: str,
 ) -> Trajectory:
-    from dalembert.engine._run import Run, one_step  # loads Numba
+    from dalembert.engine._run import Run  # loads Numba
 
-    try:
-        if method.starting is not None:
-            prepared = one_step(system, method.starting, start, h)[0]
-            start = unpack(system, start.t, prepared.packed, start.theta, start.multipliers)
-        # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
-        stage_multipliers = stage_multipliers or not system.linear_in_multipliers
+    with regular_start(method):
+        start = prepared(system, method, start, h)
         run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
-    except SingularMatrix:
-        raise ModelError(
-            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
-            "full rank there"
-        ) from None
     line = ProgressLine(steps, progress)
     status, message = "done", ""
     try:
@@ -156,6 +174,16 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
     )
 
 
+def check_method(method: Any, system: System, caller: str) -> None:
+    """Refuse what is no method, or one that cannot serve the system."""
+    if not isinstance(method, OneStepMethod):
+        hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
+        raise InputError(
+            f"the second argument of {caller} is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
+        )
+    method.check(system)
+
+
 def initial_state(
     system: System | Problem,
     *,
@@ -166,25 +194,11 @@ def initial_state(
     **initial: Any,
 ) -> tuple[System, State]:
     """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
-    given = {name: value for name, value in initial.items() if value is not None}
-    if isinstance(system, Problem):
-        if start is None and not {"q0", "y0"} & set(given):
-            t0 = system.t0 if t0 is None else t0
-            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
-            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
-            given = {name: value for name, value in given.items() if value is not None}
-        system = system.system
-    if not isinstance(system, System):
-        raise UnsupportedSystem(
-            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
-            f"got {type(system).__name__}"
-        )
+    system, t0, given = given_values(system, start is not None, t0, initial)
     if start is None:
         return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
     if not isinstance(start, State):
         raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
-    if given:
-        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
     if t0 is not None and t0 != start.t:
         raise InputError(
             f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
@@ -198,6 +212,28 @@ def initial_state(
     if check:
         check_domain(system, state)
     return system, state
+
+
+def given_values(
+    system: System | Problem, started: bool, t0: float | None, initial: Mapping[str, Any]
+) -> tuple[System, float | None, dict[str, Any]]:
+    """The system, the time and the initial values that were given, or that a problem brings."""
+    given = {name: value for name, value in initial.items() if value is not None}
+    if isinstance(system, Problem):
+        if not started and not {"q0", "y0"} & set(given):
+            t0 = system.t0 if t0 is None else t0
+            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
+            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
+            given = {name: value for name, value in given.items() if value is not None}
+        system = system.system
+    if not isinstance(system, System):
+        raise UnsupportedSystem(
+            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
+            f"got {type(system).__name__}"
+        )
+    if started and given:
+        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
+    return system, t0, given
 
 
 def _positive(name: str, value: Any) -> float:

@@ -211,7 +211,8 @@ class Trajectory:
         """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
         assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
         guesses = np.column_stack([self.stage_lam, self.stage_psi])
-        guesses[0] = self.start.multipliers
+        if np.isnan(guesses[0]).any():  # the start has no last step
+            guesses[0] = self.start.multipliers
         return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
 
     def _guess(self, row: int) -> np.ndarray:
@@ -308,7 +309,11 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trajectory:
-        """Read a saved run. Nothing in the file is executed; the model is not in it."""
+        """Read a run that `run.save` or `simulate(..., save_to=)` wrote. Nothing in it is executed; the model is not in it."""
+        if os.path.isdir(path):
+            from dalembert.stored import StoredTrajectory
+
+            return StoredTrajectory.open(path)
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))

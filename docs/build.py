@@ -28,6 +28,8 @@ ORDER = (
     "multipliers-and-friction",
     "nonholonomic",
     "index-two",
+    "ensembles",
+    "long-runs",
     "how-it-works",
     "adding-a-method",
     "performance",

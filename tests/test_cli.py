@@ -72,7 +72,7 @@ def process(line, **options):
 # -- help ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("line", ["--help", "list --help", "run --help", "reproduce --help", "info --help"])
+@pytest.mark.parametrize("line", ["--help", "list --help", "run --help", "resume --help", "reproduce --help", "info --help"])
 def test_every_help_has_examples(command, line):
     code, out, err = command(line)
     assert code == 0 and not err and "examples:\n  dalembert " in out
@@ -329,7 +329,7 @@ def test_a_model_may_import_its_neighbours(command, here):
     ("line", "message"),
     [
         ("", "say what to do"),
-        ("rum pendulum", "there is no command 'rum': did you mean run?"),
+        ("rum pendulum", "there is no command 'rum': did you mean run"),
         ("run", "PROBLEM"),
         ("run duoble_pendulum", "there is no problem 'duoble_pendulum': did you mean double_pendulum"),
         ("run pendulum --method Ratle", "there is no method 'Ratle': did you mean Rattle?"),

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import dalembert
-from dalembert.cli import _info, _list, _reproduce, _run
+from dalembert.cli import _info, _list, _reproduce, _resume, _run
 from dalembert.cli._read import Unusable, suggestion
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem
 
 RawText = argparse.RawDescriptionHelpFormatter
-COMMANDS = {"list": _list, "run": _run, "reproduce": _reproduce, "info": _info}
+COMMANDS = {"list": _list, "run": _run, "resume": _resume, "reproduce": _reproduce, "info": _info}
 
 INITIAL_VALUES = ("--q0", "--p0", "--v0", "--y0", "--z0", "--lam0")
 DESCRIPTION = "Structure-preserving simulation of constrained mechanical systems."
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(error)
         return 1
     except MemoryError:
-        _complain("there is not enough memory to store this run: give a larger --save-every")
+        _complain("there is not enough memory to store this run: give a larger --save-every, or --save-to")
         return 1
 
 

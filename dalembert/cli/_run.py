@@ -34,6 +34,7 @@ examples:
   dalembert run double_pendulum --method Rattle --h 0.02 --t1 100 --plot rattle.png
   dalembert run double_pendulum --set m2=3 --set l2=0.5 --save run.npz
   dalembert run chain --set links=16 --steps 1e5 --save-every 100 --plot chain.pdf
+  dalembert run pendulum --steps 1e5 --save-every 10 --save-to run.zarr
   dalembert run pendulum --method 'RadauIIA(stages=3, projected=True)'
   dalembert run mass_on_surface --method 'SymplecticEuler(variant="natural")' --plot friction.png
   dalembert run mass_on_surface --method 'compose(SymplecticEuler, 4)' --set c_f=0.2
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--project", action="store_true", help="project the initial values onto the constraints first")
     out = parser.add_argument_group("output")
     out.add_argument("--save-every", metavar="K", default="1", help="store every K-th state (%(default)s)")
+    out.add_argument("--save-to", metavar="RUN.zarr", help="write the run while it goes on, for dalembert resume and da.load")
     out.add_argument("--save", metavar="FILE.npz", help="write the run, for da.load")
     out.add_argument("--plot", metavar="FILE", help="draw the run as .png, .pdf or .svg")
     out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
@@ -81,7 +83,7 @@ def execute(options: argparse.Namespace) -> int:
     """Simulate, write the files, report."""
     chosen = model(options.problem, assignments(options.set))
     stepper = method(options.method or _default_method(chosen.system), count("--stages", options.stages))
-    _prepare_files(options)
+    prepare_files(options)
     try:
         run = da.simulate(
             chosen.subject,
@@ -91,15 +93,22 @@ def execute(options: argparse.Namespace) -> int:
             steps=count("--steps", options.steps),
             t1=number("--t1", options.t1),
             save_every=count("--save-every", options.save_every),  # type: ignore[arg-type]
+            save_to=options.save_to,
             progress=sys.stderr.isatty(),
             on_failure="return",
         )
     except InconsistentStart as error:
         hint = "" if options.project else " (on the command line, --project does so)"
         raise Unusable(f"{error}{hint}") from None
-    files, troubles = _write(run, chosen, options)
+    files, troubles = write(run, chosen, options)
+    files = files if options.save_to is None else [options.save_to, *files]
     report = measure(run, chosen, files)
     print(json.dumps(report, indent=2) if options.json else table(report))
+    return finish(run, troubles)
+
+
+def finish(run: Trajectory, troubles: list[str]) -> int:
+    """Say what went wrong; the exit code."""
     if run.status != "done":
         print(f"dalembert: {run.message}", file=sys.stderr)
     for trouble in troubles:
@@ -141,7 +150,7 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def _prepare_files(options: argparse.Namespace) -> None:
+def prepare_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be written before the run begins, and make their directories."""
     from dalembert.plot._style import check_suffix
 
@@ -149,16 +158,17 @@ def _prepare_files(options: argparse.Namespace) -> None:
         check_suffix(options.plot)
     if options.save is not None and Path(options.save).suffix not in ("", ".npz"):
         raise Unusable(f"a run is saved as .npz; got --save {options.save}")
-    for name in filter(None, (options.save, options.plot)):
+    store = getattr(options, "save_to", None)
+    for name in filter(None, (options.save, options.plot, store)):
         try:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Unusable(f"the directory of {name} cannot be made ({error.strerror}): choose another place") from None
-        if Path(name).is_dir():
+        if Path(name).is_dir() and name != store:
             raise Unusable(f"{name} is a directory: give the name of a file")
 
 
-def _write(run: Trajectory, chosen: Model, options: argparse.Namespace) -> tuple[list[str], list[str]]:
+def write(run: Trajectory, chosen: Model, options: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Save and plot; the files written, and what went wrong."""
     from dalembert.plot import overview
 

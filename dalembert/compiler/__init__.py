@@ -1,20 +1,27 @@
 """Symbolic graphs to machine code: one block of memory, straight-line kernels, elimination with a fixed pivot order."""
 
 from dalembert.compiler._elimination import SingularMatrix
-from dalembert.compiler._guess import first_guess
+from dalembert.compiler._guess import first_guess, first_guesses
 from dalembert.compiler._observe import Observer, observer
-from dalembert.compiler._program import Program, build_program, reduced_step
+from dalembert.compiler._program import Program, build_program, build_programs, reduced_step
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._step_function import step_function
+from dalembert.compiler._watch import Watch, build_watch, reductions, state_function
 
 __all__ = [
     "Observer",
     "Program",
     "ReducedStep",
     "SingularMatrix",
+    "Watch",
     "build_program",
+    "build_programs",
+    "build_watch",
     "first_guess",
+    "first_guesses",
     "observer",
     "reduced_step",
+    "reductions",
+    "state_function",
     "step_function",
 ]

@@ -112,17 +112,21 @@ def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], re
     raise SingularMatrix
 
 
-def survives(order: PivotOrder, matrix: np.ndarray) -> bool:
-    """Whether elimination in this order meets no vanishing pivot in one numeric matrix, such as that of the first step."""
-    if matrix.size == 0 or not np.all(np.isfinite(matrix)):
-        return True  # no order would help
-    rest = matrix[np.ix_(order.rows, order.columns)]
-    scale = np.max(np.abs(rest), axis=1)
-    for k in range(len(rest)):
-        if not abs(rest[k, k]) > VANISHING * scale[k]:
-            return False
-        rest[k + 1 :, k:] -= np.outer(rest[k + 1 :, k] / rest[k, k], rest[k, k:])
-    return True
+def survives(order: PivotOrder, matrices: np.ndarray) -> np.ndarray:
+    """Whether elimination in this order meets no vanishing pivot in each of these matrices, such as those of first steps."""
+    hopeless = ~np.all(np.isfinite(matrices), axis=(1, 2))  # no order would help
+    rest = np.where(hopeless[:, None, None], np.eye(matrices.shape[1])[order.rows, :], matrices[:, order.rows, :])
+    rest = rest[:, :, order.columns]
+    scale = np.max(np.abs(rest), axis=2, initial=0.0)
+    alive = np.ones(len(rest), dtype=bool)
+    for k in range(rest.shape[1]):
+        pivot = rest[:, k, k]
+        alive &= np.abs(pivot) > VANISHING * scale[:, k]
+        below = k + 1 + np.flatnonzero(np.any(rest[:, k + 1 :, k], axis=0))
+        right = k + 1 + np.flatnonzero(np.any(rest[:, k, k + 1 :], axis=0))
+        factors = rest[:, below, k] / np.where(alive, pivot, np.inf)[:, None]
+        rest[:, below[:, None], right] -= factors[:, :, None] * rest[:, k, right][:, None, :]
+    return alive | hopeless
 
 
 def diagonal_order(matrix: ca.SX) -> PivotOrder:

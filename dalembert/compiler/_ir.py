@@ -4,11 +4,14 @@ A kernel is a straight-line function `void kernel(double *memory)`: it loads its
 computes, and stores its outputs into fixed slots. All loads come before all stores, so that outputs may overwrite inputs.
 Long kernels are cut into pieces that pass values through a work area of the same memory block, because the time that LLVM
 takes grows faster than linearly with the length of a basic block.
+
+With `lanes` > 1 a kernel does the same for so many trajectories at once: every slot of memory holds one number a lane, and
+every value is a vector. Functions without a vector instruction are called lane by lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -39,82 +42,79 @@ class Kernel:
         return ca.Function(self.name, [arguments], [results], {"cse": True}), load_slots, store_slots
 
 
-def _infix(operation: str) -> Callable[..., str]:
-    return lambda x, y: f"{operation} {FLAGS} double {x}, {y}"
-
-
-def _call(name: str, arguments: int = 1) -> Callable[..., str]:
-    def emit(*operands: str) -> str:
-        return f"call double @{name}({', '.join(f'double {x}' for x in operands)})"
-
-    _DECLARATIONS[name] = f"declare double @{name}({', '.join(['double'] * arguments)}) #0"
-    return emit
-
-
-_DECLARATIONS: dict[str, str] = {}
 _COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
 
-_SIMPLE: dict[int, Callable[..., str]] = {
-    ca.OP_ADD: _infix("fadd"),
-    ca.OP_SUB: _infix("fsub"),
-    ca.OP_MUL: _infix("fmul"),
-    ca.OP_DIV: _infix("fdiv"),
-    ca.OP_SQ: lambda x: f"fmul {FLAGS} double {x}, {x}",
-    ca.OP_TWICE: lambda x: f"fadd {FLAGS} double {x}, {x}",
-    ca.OP_NEG: lambda x: f"fneg {FLAGS} double {x}",
-    ca.OP_INV: lambda x: f"fdiv {FLAGS} double 1.0, {x}",
-    ca.OP_SQRT: _call("llvm.sqrt.f64"),
-    ca.OP_FABS: _call("llvm.fabs.f64"),
-    ca.OP_FLOOR: _call("llvm.floor.f64"),
-    ca.OP_CEIL: _call("llvm.ceil.f64"),
-    ca.OP_COPYSIGN: _call("llvm.copysign.f64", 2),
-    ca.OP_FMIN: _call("llvm.minnum.f64", 2),
-    ca.OP_FMAX: _call("llvm.maxnum.f64", 2),
-    ca.OP_SIN: _call("llvm.sin.f64"),
-    ca.OP_COS: _call("llvm.cos.f64"),
-    ca.OP_EXP: _call("llvm.exp.f64"),
-    ca.OP_LOG: _call("llvm.log.f64"),
-    ca.OP_POW: _call("llvm.pow.f64", 2),
-    ca.OP_CONSTPOW: _call("llvm.pow.f64", 2),
-    ca.OP_TAN: _call("tan"),
-    ca.OP_ASIN: _call("asin"),
-    ca.OP_ACOS: _call("acos"),
-    ca.OP_ATAN: _call("atan"),
-    ca.OP_ATAN2: _call("atan2", 2),
-    ca.OP_SINH: _call("sinh"),
-    ca.OP_COSH: _call("cosh"),
-    ca.OP_TANH: _call("tanh"),
-    ca.OP_ASINH: _call("asinh"),
-    ca.OP_ACOSH: _call("acosh"),
-    ca.OP_ATANH: _call("atanh"),
-    ca.OP_ERF: _call("erf"),
-    ca.OP_EXPM1: _call("expm1"),
-    ca.OP_LOG1P: _call("log1p"),
-    ca.OP_HYPOT: _call("hypot", 2),
-    ca.OP_FMOD: _call("fmod", 2),
-    ca.OP_REMAINDER: _call("remainder", 2),
-    ca.OP_ERFINV: lambda x: f"call double @dalembert_erfinv(double {x})",
+_ARITHMETIC = {
+    ca.OP_ADD: "fadd {flags} {kind} {x}, {y}",
+    ca.OP_SUB: "fsub {flags} {kind} {x}, {y}",
+    ca.OP_MUL: "fmul {flags} {kind} {x}, {y}",
+    ca.OP_DIV: "fdiv {flags} {kind} {x}, {y}",
+    ca.OP_SQ: "fmul {flags} {kind} {x}, {x}",
+    ca.OP_TWICE: "fadd {flags} {kind} {x}, {x}",
+    ca.OP_NEG: "fneg {flags} {kind} {x}",
+    ca.OP_INV: "fdiv {flags} {kind} {one}, {x}",
 }
 
-_erfc = _call("erfc")  # serves erfinv
+_INTRINSICS = {
+    ca.OP_SQRT: "sqrt",
+    ca.OP_FABS: "fabs",
+    ca.OP_FLOOR: "floor",
+    ca.OP_CEIL: "ceil",
+    ca.OP_COPYSIGN: "copysign",
+    ca.OP_FMIN: "minnum",
+    ca.OP_FMAX: "maxnum",
+    ca.OP_SIN: "sin",
+    ca.OP_COS: "cos",
+    ca.OP_EXP: "exp",
+    ca.OP_LOG: "log",
+    ca.OP_POW: "pow",
+    ca.OP_CONSTPOW: "pow",
+}
+"""What LLVM itself knows, for vectors too."""
 
-_MATH = ("sin", "cos", "sincos", "exp", "log", "pow", "floor", "ceil")
-LIBM = (*(name for name in _DECLARATIONS if not name.startswith("llvm.")), *_MATH)
+_LIBRARY = {
+    ca.OP_TAN: "tan",
+    ca.OP_ASIN: "asin",
+    ca.OP_ACOS: "acos",
+    ca.OP_ATAN: "atan",
+    ca.OP_ATAN2: "atan2",
+    ca.OP_SINH: "sinh",
+    ca.OP_COSH: "cosh",
+    ca.OP_TANH: "tanh",
+    ca.OP_ASINH: "asinh",
+    ca.OP_ACOSH: "acosh",
+    ca.OP_ATANH: "atanh",
+    ca.OP_ERF: "erf",
+    ca.OP_EXPM1: "expm1",
+    ca.OP_LOG1P: "log1p",
+    ca.OP_HYPOT: "hypot",
+    ca.OP_FMOD: "fmod",
+    ca.OP_REMAINDER: "remainder",
+    ca.OP_ERFINV: "dalembert_erfinv",
+}
+"""What the C library computes, and `_erfinv`."""
+
+_MATH = ("erfc", "sin", "cos", "sincos", "exp", "log", "pow", "floor", "ceil")
+LIBM = (*(name for name in _LIBRARY.values() if not name.startswith("dalembert_")), *_MATH)
 """Symbols of the C library that compiled kernels may call."""
 
 _PASS_THROUGH = (ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME)
 
 
-def _constant(value: float) -> str:
-    return f"0x{np.float64(value).view(np.uint64):016X}"
-
-
 class _Body:
     """The lines of one straight-line function, in static single assignment form."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: int = 1) -> None:
+        self.lanes = lanes
+        self.kind, self.truth = ("double", "i1") if lanes == 1 else (f"<{lanes} x double>", f"<{lanes} x i1>")
         self.lines: list[str] = []
+        self.declarations: set[str] = set()
         self._count = 0
+
+    def number(self, value: float) -> str:
+        """A constant, the same in all lanes."""
+        digits = f"0x{np.float64(value).view(np.uint64):016X}"
+        return digits if self.lanes == 1 else f"<{', '.join([f'double {digits}'] * self.lanes)}>"
 
     def assign(self, instruction: str) -> str:
         name = f"%v{self._count}"
@@ -126,36 +126,60 @@ class _Body:
         """Append one CasADi operation; its value's name is returned."""
         if code in _PASS_THROUGH:
             return operands[0]
-        if code in _SIMPLE:
-            return self.assign(_SIMPLE[code](*operands))
+        if code in _ARITHMETIC:
+            x, y = operands[0], operands[-1]
+            return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y, one=self.number(1.0)))
+        if code in _INTRINSICS:
+            suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
+            return self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)
+        if code in _LIBRARY:
+            return self._by_lane(_LIBRARY[code], operands)
         if code in _COMPARISONS:
-            return self._number(self.assign(f"fcmp {_COMPARISONS[code]} double {operands[0]}, {operands[1]}"))
-        truths = [self.assign(f"fcmp une double {x}, 0.0") for x in operands]
+            return self._number(self.assign(f"fcmp {_COMPARISONS[code]} {self.kind} {operands[0]}, {operands[1]}"))
+        zero, one = self.number(0.0), self.number(1.0)
+        truths = [self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands]
         if code == ca.OP_NOT:
-            return self.assign(f"select i1 {truths[0]}, double 0.0, double 1.0")
+            return self._select(truths[0], zero, one)
         if code == ca.OP_AND:
-            return self._number(self.assign(f"and i1 {truths[0]}, {truths[1]}"))
+            return self._number(self.assign(f"and {self.truth} {truths[0]}, {truths[1]}"))
         if code == ca.OP_OR:
-            return self._number(self.assign(f"or i1 {truths[0]}, {truths[1]}"))
+            return self._number(self.assign(f"or {self.truth} {truths[0]}, {truths[1]}"))
         if code == ca.OP_IF_ELSE_ZERO:
-            return self.assign(f"select i1 {truths[0]}, double {operands[1]}, double 0.0")
+            return self._select(truths[0], operands[1], zero)
         if code == ca.OP_SIGN:
-            positive = self.assign(f"fcmp ogt double {operands[0]}, 0.0")
-            negative = self.assign(f"fcmp olt double {operands[0]}, 0.0")
-            rest = self.assign(f"select i1 {negative}, double -1.0, double {operands[0]}")
-            return self.assign(f"select i1 {positive}, double 1.0, double {rest}")
+            positive = self.assign(f"fcmp ogt {self.kind} {operands[0]}, {zero}")
+            negative = self.assign(f"fcmp olt {self.kind} {operands[0]}, {zero}")
+            rest = self._select(negative, self.number(-1.0), operands[0])
+            return self._select(positive, one, rest)
         raise AssertionError(f"CasADi operation {code} is not known to the compiler")
 
+    def call(self, name: str, operands: list[str], kind: str = "double") -> str:
+        if not name.startswith("dalembert_"):
+            self.declarations.add(f"declare {kind} @{name}({', '.join([kind] * len(operands))}) #0")
+        return self.assign(f"call {kind} @{name}({', '.join(f'{kind} {x}' for x in operands)})")
+
+    def _by_lane(self, name: str, operands: list[str]) -> str:
+        if self.lanes == 1:
+            return self.call(name, operands)
+        result = "undef"
+        for lane in range(self.lanes):
+            parts = [self.assign(f"extractelement {self.kind} {x}, i32 {lane}") for x in operands]
+            result = self.assign(f"insertelement {self.kind} {result}, double {self.call(name, parts)}, i32 {lane}")
+        return result
+
+    def _select(self, truth: str, x: str, y: str) -> str:
+        return self.assign(f"select {self.truth} {truth}, {self.kind} {x}, {self.kind} {y}")
+
     def _number(self, truth: str) -> str:
-        return self.assign(f"select i1 {truth}, double 1.0, double 0.0")
+        return self._select(truth, self.number(1.0), self.number(0.0))
 
     def load(self, slot: int) -> str:
-        address = self.assign(f"getelementptr inbounds double, ptr %memory, i64 {slot}")
-        return self.assign(f"load double, ptr {address}, align 8")
+        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
+        return self.assign(f"load {self.kind}, ptr {address}, align {8 * self.lanes}")
 
     def store(self, value: str, slot: int) -> None:
-        address = self.assign(f"getelementptr inbounds double, ptr %memory, i64 {slot}")
-        self.lines.append(f"  store double {value}, ptr {address}, align 8")
+        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
+        self.lines.append(f"  store {self.kind} {value}, ptr {address}, align {8 * self.lanes}")
 
     def function(self, signature: str, result: str = "void") -> str:
         return "\n".join([f"define {signature} {{", *self.lines, f"  ret {result}", "}"])
@@ -188,8 +212,8 @@ def operation_count(function: ca.Function) -> int:
     return sum(function.instruction_id(k) not in ignored for k in range(function.n_instructions()))
 
 
-def emit_kernel(kernel: Kernel, work: int) -> tuple[str, int]:
-    """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, and the slots used there."""
+def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
+    """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     function, load_slots, store_slots = kernel.function()
     code = instructions(function)
     computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
@@ -211,16 +235,17 @@ def emit_kernel(kernel: Kernel, work: int) -> tuple[str, int]:
     by_piece: list[list[int]] = [[] for _ in range(n_pieces)]
     for k in computed:
         by_piece[piece_of[k]].append(k)
-    texts = []
+    texts: list[str] = []
+    declarations: set[str] = set()
     for piece, members in enumerate(by_piece):
-        body = _Body()
+        body = _Body(lanes)
         names: dict[int, str] = {}
 
         def name_of(value: int, body: _Body = body, names: dict[int, str] = names) -> str:
             if value not in names:
                 operation, _, constant, position = code[value]
                 if operation == ca.OP_CONST:
-                    names[value] = _constant(constant)
+                    names[value] = body.number(constant)
                 else:
                     names[value] = body.load(int(load_slots[position]) if operation == ca.OP_INPUT else crossing[value])
             return names[value]
@@ -243,14 +268,15 @@ def emit_kernel(kernel: Kernel, work: int) -> tuple[str, int]:
             body.store(names[value], slot)
         suffix = f"_{piece}" if n_pieces > 1 else ""
         texts.append(body.function(f"void @{kernel.name}{suffix}(ptr noundef %memory) #1"))
+        declarations |= body.declarations
     if n_pieces > 1:
         calls = "\n".join(f"  call void @{kernel.name}_{piece}(ptr %memory)" for piece in range(n_pieces))
         texts.append(f"define void @{kernel.name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
-    return "\n\n".join(texts), len(crossing)
+    return "\n\n".join(texts), declarations, len(crossing)
 
 
 @cache
-def _erfinv() -> str:
+def _erfinv() -> tuple[str, set[str]]:
     """The inverse error function to round-off: a rational start and three Newton steps, on erfc where x is close to 1.
 
     CasADi's own evaluation of it has relative errors of up to 6e-5.
@@ -271,23 +297,25 @@ def _erfinv() -> str:
     names: dict[int, str] = {}
     for k, (code, operands, constant, _) in enumerate(instructions(ca.Function("erfinv", [x], [y]))):
         if code == ca.OP_OUTPUT:
-            return body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[operands[0]]}")
+            text = body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[operands[0]]}")
+            return text, body.declarations
         if code == ca.OP_INPUT:
             names[k] = "%x"
         elif code == ca.OP_CONST:
-            names[k] = _constant(constant)
+            names[k] = body.number(constant)
         elif code == ca.OP_ERFINV:
-            names[k] = body.assign(_erfc(names[operands[0]]))
+            names[k] = body.call("erfc", [names[operands[0]]])
         else:
             names[k] = body.operation(code, [names[i] for i in operands])
     raise AssertionError("a CasADi function without output")
 
 
-def emit_module(kernels: Sequence[Kernel], work: int) -> tuple[str, int]:
+def emit_module(kernels: Sequence[Kernel], work: int, lanes: int = 1) -> tuple[str, int]:
     """LLVM assembly of several kernels that share one work area, and how many slots of it they use."""
-    emitted = [emit_kernel(kernel, work) for kernel in kernels]
-    text = "\n\n".join(body for body, _ in emitted)
-    declarations = [line for name, line in _DECLARATIONS.items() if f"@{name}(" in text or "@dalembert_erfinv(" in text]
-    helpers = [_erfinv()] if "@dalembert_erfinv(" in text else []
+    emitted = [emit_kernel(kernel, work, lanes) for kernel in kernels]
+    text = "\n\n".join(body for body, _, _ in emitted)
+    helper, needs = _erfinv() if "@dalembert_erfinv(" in text else ("", set())
+    declarations = sorted(needs.union(*(names for _, names, _ in emitted)))
     attributes = ["attributes #0 = { nounwind willreturn memory(none) }", "attributes #1 = { nounwind }"]
-    return "\n\n".join([*declarations, *helpers, text, *attributes]), max((used for _, used in emitted), default=0)
+    used = max((used for _, _, used in emitted), default=0)
+    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes])), used

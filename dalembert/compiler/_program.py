@@ -21,12 +21,15 @@ from dalembert.compiler._elimination import (
 from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._lanes import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
+from dalembert.compiler._stopping import fastest
 from dalembert.methods import OneStepMethod
 from dalembert.methods._step import UnknownBlock
 from dalembert.systems import State, System
+from dalembert.systems._states import States
 
 STRAIGHT_LINE_LIMIT = 8_000
 """Products in an elimination from which on a loop over the pattern replaces straight-line code."""
@@ -40,16 +43,25 @@ LEAST_NOISE = 1e-12
 GUARD = 1e7
 """How much less, squared, linear impulses of holonomic constraints weigh than the rounding error of momenta."""
 
+OWN_ORDERS = 64
+"""How many members of an ensemble may choose a pivot order of their own."""
+
+MATRIX_ROOM = 2_000_000
+"""How many entries of matrices to hold at once where many are looked at."""
+
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """Everything that the engine needs to run steps of one method on one system."""
 
     reduced: ReducedStep
     order: PivotOrder
     layout: Layout
+    kernels: tuple[Kernel, ...]
+    increment: tuple[ca.SX, ca.SX] | None
+    """What an iteration subtracts from x, and its squared size, in straight-line programs."""
     memory_size: int
     code: Code
     straight_line: bool
@@ -62,6 +74,18 @@ class Program:
     def addresses(self) -> np.ndarray:
         """The kernels' addresses in the order of `KERNELS`."""
         return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
+
+    @property
+    def operations(self) -> int:
+        """How many operations the kernels take, each once."""
+        return sum(operation_count(kernel.function()[0]) for kernel in self.kernels)
+
+    @functools.cache  # noqa: B019 - a program lives as long as its process
+    def in_lanes(self, lanes: int) -> LaneCode:
+        """The kernels for so many trajectories side by side."""
+        assert self.increment is not None
+        believed = fastest(self.reduced.equations.step.definition)
+        return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed)
 
 
 _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
@@ -95,12 +119,9 @@ def build_program(
     packed = state.packed
 
     def order_of(part: Part) -> PivotOrder:
-        if near is None:
-            coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
-            sizes = (_rounded_size(packed), _rounded_size(guess))
-            order = _shared_order(reduced, part, len(state.theta), len(packed), len(guess), *sizes, coarse_h)
-            if order is not None and survives(order, _at(reduced, part, guess, state, h)):
-                return order
+        order = None if near is not None else _order_near(reduced, part, packed, guess, h)
+        if order is not None and _survives(order, reduced, part, guess[None], state, h)[0]:
+            return order
         random = np.random.default_rng(1788)
         samples = []
         for spread in (0.0, 1e-3, 1e-2):
@@ -116,14 +137,60 @@ def build_program(
     return _programs[key]
 
 
-def _at(reduced: ReducedStep, part: Part, x: np.ndarray, state: State, h: float) -> np.ndarray:
-    """A matrix of the step in numbers."""
-    pattern = reduced.matrix(part).sparsity()
-    values = np.asarray(reduced.entries(part)(x, state.t, h, state.theta, state.packed), dtype=float).ravel()
-    matrix = np.zeros(pattern.shape)
+def build_programs(
+    system: System, method: OneStepMethod, states: States, h: float, guesses: np.ndarray, *, contiguous: bool = True
+) -> list[Program]:
+    """A program for each of many states: what `build_program` gives, as long as few states need an order of their own.
+
+    Where many do, most of the time would go into compiling: the first such order serves for the rest.
+    """
+    reduced = reduced_step(system, method)
+    parts: tuple[Part, ...] = ("jacobian",) if reduced.last is None else ("jacobian", "last")
+    sizes = [(_rounded_size(packed), _rounded_size(guess)) for packed, guess in zip(states.packed, guesses, strict=True)]
+    shared = np.ones(len(states), dtype=bool)
+    for size in set(sizes):
+        members = np.flatnonzero([other == size for other in sizes])
+        for part in parts:
+            order = _order_near(reduced, part, states.packed[members[0]], guesses[members[0]], h)
+            here = states.take(members)
+            shared[members] &= order is not None and _survives(order, reduced, part, guesses[members], here, h)
+    own = np.flatnonzero(~shared)
+    late = dict.fromkeys(own[OWN_ORDERS:].tolist(), own[0] if len(own) else 0)
+    chosen: dict[tuple[float, float] | int, Program] = {}
+    programs: list[Program] = []
+    for k, size in enumerate(sizes):
+        key = size if shared[k] else late.get(k, k)
+        if key not in chosen:
+            chosen[key] = build_program(system, method, states[k], h, contiguous=contiguous)
+        programs.append(chosen[key])
+    return programs
+
+
+def _order_near(reduced: ReducedStep, part: Part, packed: np.ndarray, guess: np.ndarray, h: float) -> PivotOrder | None:
+    """The order that all states of about this size share, if there is one."""
+    coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
+    n_theta, sizes = reduced.data[2].shape[0], (_rounded_size(packed), _rounded_size(guess))
+    return _shared_order(reduced, part, n_theta, len(packed), len(guess), *sizes, coarse_h)
+
+
+def _survives(
+    order: PivotOrder, reduced: ReducedStep, part: Part, guesses: np.ndarray, states: State | States, h: float
+) -> np.ndarray:
+    """Whether the order meets no vanishing pivot at each of the states and guesses."""
+    pattern, members = reduced.matrix(part).sparsity(), len(guesses)
     rows, columns = pattern.get_triplet()
-    matrix[rows, columns] = values
-    return matrix
+    verdicts = [np.zeros(0, dtype=bool)]
+    most = max(1, MATRIX_ROOM // max(1, pattern.numel()))
+    t, theta, packed = np.reshape(states.t, -1), np.atleast_2d(states.theta), np.atleast_2d(states.packed)
+    for first in range(0, members, most):
+        some = slice(first, first + most)
+        count = len(guesses[some])
+        arguments = (guesses[some].T, t[None, some], np.full((1, count), h), theta[some].T, packed[some].T)
+        values = np.asarray(reduced.entries(part).map(count)(*arguments), dtype=float).reshape(len(rows), count, order="F")
+        matrices = np.zeros((count, *pattern.shape))
+        matrices[:, rows, columns] = values.T
+        verdicts.append(survives(order, matrices))
+    return np.concatenate(verdicts)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -197,12 +264,14 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     if straight_line:
         step = substitute(reciprocals, lower, upper, order, residual)
         size = _weighted_size(reduced, measured, weights, step, explicit)
+        increment = (step, size)
         iterate = Kernel(
             "iterate",
             [*symbols, (names, layout.factors), (weights, layout.weights)],
             [(reduced.x - step, layout.x), (size, layout.increment_size)],
         )
     else:
+        increment = None
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     kernels = (
         predictor(reduced, layout, delta, _weights(reduced, measured, delta), once, contiguous),
@@ -230,6 +299,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         reduced=reduced,
         order=order,
         layout=layout,
+        kernels=kernels,
+        increment=increment,
         memory_size=layout.work + used,
         code=code,
         straight_line=straight_line,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import (
     AGE,
@@ -54,13 +55,6 @@ GUESS_READY, PREDICT, SOLVED = 0, 1, 2
 MAX_ITERATIONS = 40
 MAX_REFRESHES = 8
 NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT = 3, 4, 5
-
-# Squared, like all sizes and rates in `solve`.
-ROUND_OFF = (0.5 * 2.220446049250313e-16) ** 2
-STAGNATION = 1e-10**2
-SMALL = 1e-13**2  # below this size a ratio of increments says nothing about convergence
-SLOW, FAST = 0.3**2, 0.1**2
-FASTEST_GUESS = 1e-5**2  # a lucky cancellation must not pass for fast convergence
 
 # Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
 compiled = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")

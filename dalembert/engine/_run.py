@@ -33,6 +33,8 @@ class Run:
     save_every: int
     newton_tolerance: float | None = None
     stage_multipliers: bool = False
+    room: int | None = None
+    """How many rows are kept in memory; by default all that the run stores."""
     wall_time: float = 0.0
     build_time: float = 0.0
 
@@ -50,7 +52,7 @@ class Run:
         fractions = np.array([fraction for _, fraction in substeps])
         self.offsets = np.concatenate([[0.0], np.cumsum(fractions)[:-1]])
         extra = self.steppers[-1].program.layout.n_stage_multipliers if self.stage_multipliers else 0
-        self.rows = _store(self.steps // self.save_every + 2, self.system.n_state + extra)
+        self.rows = _store(self.room or self.steps // self.save_every + 2, self.system.n_state + extra)
         self.rows[0] = np.nan
         self.rows[0, : self.system.n_state] = self.start.packed
         self.counts[0, at.SAVED] = 1
@@ -70,6 +72,22 @@ class Run:
         self.guess, self.work = np.zeros(self.starts[2, -1]), np.zeros(self.starts[2, -1])
         for stepper, begin, end in zip(parts, self.starts[0, :-1], self.starts[0, 1:], strict=True):
             stepper.memory = self.memory[begin:end]
+
+    def begin(self, row: np.ndarray, compensation: np.ndarray, step: int) -> None:
+        """Start afresh from a stored row: what follows depends on the arguments alone, not on what was computed before."""
+        n = self.system.n_state
+        guess = row[n:] if self.stage_multipliers and step else self.start.multipliers
+        state = unpack(self.system, self.start.t + step * self.h, row[:n], self.start.theta, guess)
+        for stepper in self.steppers:
+            stepper.begin(state, compensation)
+        self._join()
+        self.rows[0] = row
+        self.counts[0, [at.STEPS_DONE, at.SAVED, at.SUBSTEP]] = step, 1, 0
+
+    @property
+    def compensation(self) -> np.ndarray:
+        """What compensated summation still owes to the state."""
+        return self.steppers[0].memory[self.steppers[0].slots("compensation")].copy()
 
     @property
     def state(self) -> np.ndarray:
@@ -103,19 +121,19 @@ class Run:
             "wall_seconds": self.wall_time,
         }
 
-    def advance(self, report: Callable[[int], None] | None = None) -> str | None:
-        """Run to the end; the reason why not, if a step failed. KeyboardInterrupt leaves everything computed in place."""
+    def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
+        """Run to the last step; the reason why not, if a step failed. KeyboardInterrupt leaves everything computed in place."""
+        last_step = self.steps if last_step is None else last_step
         chunk = 100
-        while self.steps_done < self.steps:
+        while self.steps_done < last_step:
             began, before = time.perf_counter(), self.steps_done
             try:
-                status = self._advance_to(min(self.steps, before + chunk))
+                status = self._advance_to(min(last_step, before + chunk))
             finally:
                 elapsed = time.perf_counter() - began
                 self.wall_time += elapsed
             if status == driver.UNSOLVED:
-                reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
-                self._join()  # the rescue may have changed a program
+                reason = self._rescue()
                 self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
@@ -125,6 +143,12 @@ class Run:
             if report is not None:
                 report(self.steps_done)
         return None
+
+    def _rescue(self) -> str | None:
+        """Make the pending step in Python; the reason why not, if it cannot be made."""
+        reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
+        self._join()  # the rescue may have changed a program
+        return reason
 
     def _advance_to(self, last_step: int) -> int:
         return driver.advance(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalembert.compiler import Program, build_program, first_guess
+from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._rescue import orientation_at
@@ -32,36 +33,26 @@ class Stepper:
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self._load(build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous))
-        self.memory[self.slots("state")] = self.start.packed
-        self.memory[self.slots("x")] = first_guess(self.program.reduced, self.system, self.start, self.h)
+        self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
+        self.begin(self.start, np.zeros(self.system.n_state))
         self.counts[at.SIGN] = orientation_at(self.system, self.start)
-        self.counts[at.AGE] = -1
-        self.counts[at.MODE] = driver.GUESS_READY
-        self.numbers[at.RATE] = 1.0
         self.numbers[at.TOLERANCE] = self.tolerance**2
-        # The best rate of convergence to believe in. Multipliers may converge more slowly than the increments, which hardly
-        # show it, unless they are linear and belong to holonomic constraints.
-        as_fast = self.system.linear_in_multipliers and not self.system.n_nonholonomic
-        self.numbers[at.FASTEST] = 1e-8**2 if as_fast else 1e-2**2
+        self.numbers[at.FASTEST] = fastest(self.system)
+
+    def begin(self, state: State, compensation: np.ndarray) -> None:
+        """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
+        self._load(self._first_program)
+        self._begun = state
+        self.memory[self.slots("state")] = state.packed
+        self.memory[self.slots("compensation")] = compensation
+        self.memory[self.slots("x")] = first_guess(self.program.reduced, self.system, state, self.h)
+        self.counts[[at.AGE, at.MODE, at.PERIODS]] = -1, driver.GUESS_READY, 0
+        self.numbers[[at.RATE, at.PERIOD_COST]] = 1.0, 0.0
+        self.known[:] = 0.0
 
     def _load(self, program: Program) -> None:
         self.program, slots = program, program.layout
-        layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
-        for position, value in {
-            at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
-            at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
-            at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
-            at.STAGE_MULTIPLIERS: slots.stage_multipliers, at.N_STAGE: slots.n_stage_multipliers,
-        }.items():  # fmt: skip
-            layout[position] = value
-        names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
-                 "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
-        for name, start in program.index_start.items():
-            layout[names[name]] = start
-        layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
-        layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
-        self.layout = layout
+        self.layout = driver_layout(program)
         self.memory = np.zeros(program.memory_size)
         self.memory[slots.h] = self.h
         self.memory[slots.theta : slots.theta + slots.n_theta] = self.start.theta
@@ -90,9 +81,9 @@ class Stepper:
 
     @property
     def multipliers(self) -> np.ndarray:
-        """Multipliers near the current state, on the run's branch: the method's own of the last step, or those of the start."""
+        """Multipliers near the current state, on the run's branch: the method's own of the last step, or those begun with."""
         own = self.memory[self.slots("accepted")].copy()
-        return own if self.steps_made and len(own) == self.system.n_multipliers else self.start.multipliers
+        return own if self.steps_made and len(own) == self.system.n_multipliers else self._begun.multipliers
 
     @property
     def steps_made(self) -> bool:
@@ -113,3 +104,23 @@ class Stepper:
         self.counts[at.MODE] = driver.SOLVED
         self.counts[at.AGE] = -1
         self.rescued += 1
+
+
+def driver_layout(program: Program) -> np.ndarray:
+    """Where things lie in a program's memory and tables, as the driver reads it."""
+    slots = program.layout
+    layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
+    for position, value in {
+        at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
+        at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
+        at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
+        at.STAGE_MULTIPLIERS: slots.stage_multipliers, at.N_STAGE: slots.n_stage_multipliers,
+    }.items():  # fmt: skip
+        layout[position] = value
+    names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
+             "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
+    for name, start in program.index_start.items():
+        layout[names[name]] = start
+    layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
+    layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
+    return layout

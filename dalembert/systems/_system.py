@@ -19,6 +19,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.systems._model import Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
+from dalembert.systems._travel import pack, unpack_system
 
 
 class System:
@@ -151,6 +152,10 @@ class System:
         arguments, expression = self._expressions[name]
         return ca.Function(name, [*(self._symbols[a] for a in arguments), self.parameters.theta], [ca.densify(expression)])
 
+    def arguments(self, name: str) -> tuple[str, ...]:
+        """What a function depends on, out of t, y, z, lam and psi."""
+        return self._expressions[name][0]
+
     @property
     def function_names(self) -> tuple[str, ...]:
         """The names that `function` knows."""
@@ -223,6 +228,9 @@ class System:
             digest.update(self.function(name).serialize().encode())
         digest.update(repr(list(self.parameters.values)).encode())
         return digest.hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack_system, pack(self)
 
     def __repr__(self) -> str:
         parts = [f"<{type(self).__name__} of {self._size}"]

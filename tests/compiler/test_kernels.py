@@ -93,7 +93,7 @@ def test_assembly_grows_linearly_and_pieces_stay_short(n):
     kernel = Kernel("f", [(x, 0)], [(sum(values), 10)])
     operations = operation_count(kernel.function()[0])
     assert operations > n
-    text, crossing = emit_kernel(kernel, work=11)
+    text, _, crossing = emit_kernel(kernel, work=11)
     bodies = [body for body in text.split("define ") if body.strip()]
     pieces = -(-operations // _ir.PIECE)
     assert len(bodies) == (pieces + 1 if pieces > 1 else 1)

@@ -8,7 +8,10 @@ from dalembert.methods import GaussLobattoEMPRK, GaussLobattoSPARK
 from dalembert.trajectory import Trajectory
 
 DOCUMENT = "Small & Jay (2011), Discontinuous collocation methods for DAEs in mechanics"
-FAMILIES = {"spark": GaussLobattoSPARK, "emprk": GaussLobattoEMPRK}
+FAMILIES: dict[str, type[GaussLobattoSPARK] | type[GaussLobattoEMPRK]] = {
+    "spark": GaussLobattoSPARK,
+    "emprk": GaussLobattoEMPRK,
+}
 NAMES = {"spark": "SPARK", "emprk": "EMPRK"}
 CONSTRAINTS = {"g": "$g$", "g_dot": r"$\dot g$", "k": "$k$"}
 

@@ -1,0 +1,101 @@
+"""The kernels of a program for several trajectories at once, one a lane, with the decisions of Newton's iteration inside.
+
+What the driver decides for one trajectory by branches (`solve` and `finish_step` of engine/_driver.py) is arithmetic here, for
+lanes cannot branch apart: one that has converged is masked and stays as it is while others go on. The driver looks at single
+lanes only where one asks for attention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._ir import Kernel, emit_module
+from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._memory import Layout
+from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
+
+CONTROL = ("mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "wrong")
+"""Numbers of each lane that lie behind the program's own memory, in this order."""
+
+NAMES = ("predict", "weigh", "factor", "iterate", "finish")
+
+
+@dataclass(frozen=True)
+class LaneCode:
+    """Machine code for so many lanes, and the slots of memory that it needs."""
+
+    code: Code
+    memory_size: int
+
+    @property
+    def addresses(self) -> np.ndarray:
+        """The kernels' addresses, in the order of a program's."""
+        return np.array([self.code.addresses[name] for name in NAMES], dtype=np.int64)
+
+
+def compile_lanes(
+    kernels: Sequence[Kernel], x: ca.SX, step: ca.SX, size: ca.SX, layout: Layout, lanes: int, fastest: float
+) -> LaneCode:
+    """The kernels of a program whose iteration subtracts `step` from x, an increment of squared size `size`.
+
+    `fastest` is the best rate of convergence to believe in.
+    """
+    predict, weigh, factor, iterate, finish = kernels
+    slot = {name: layout.work + k for k, name in enumerate(CONTROL)}
+    lane = {name: ca.SX.sym(name) for name in CONTROL}
+    control = [(lane[name], slot[name]) for name in CONTROL]
+    # A new guess: all lanes go on, and the last step's rate stands in for the first iteration's, with a margin.
+    stand_in = ca.fmin(1.0, ca.fmax(100.0 * lane["last_rate"], FASTEST_GUESS))
+    begin = {"mask": lane["alive"], "previous": ca.SX(np.inf), "rate": stand_in, "age": ca.SX(0)}
+    anew = [(value, slot[name]) for name, value in begin.items()]
+    noise = ca.SX.sym("noise")
+    new_x, decided = x - lane["mask"] * step, _decide(lane, size, noise, fastest)
+    orientation, energy, delta = (
+        next(value for value, at in finish.outputs if at == place)
+        for place in (layout.orientation, layout.energy, layout.delta)
+    )
+    total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
+    # With a tolerance the step may miss its constraints, which makes the orientation nan.
+    agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
+    right = ca.logic_and(total < np.inf, agrees)
+    wrong = ca.if_else(right, 0.0, lane["alive"])
+    altered = (
+        replace(predict, inputs=[*predict.inputs, *control], outputs=[*predict.outputs, *anew]),
+        replace(weigh, inputs=[*weigh.inputs, *control], outputs=[*weigh.outputs, *anew]),
+        factor,
+        replace(
+            iterate,
+            inputs=[*iterate.inputs, *control, (noise, layout.noise)],
+            outputs=[(new_x, layout.x), (size, layout.increment_size), *((decided[name], slot[name]) for name in decided)],
+        ),
+        replace(finish, inputs=[*finish.inputs, *control], outputs=[*finish.outputs, (wrong, slot["wrong"])]),
+    )
+    work = layout.work + len(CONTROL)
+    assembly, used = emit_module(altered, work, lanes)
+    return LaneCode(compile_module(assembly, NAMES), work + used)
+
+
+def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -> dict[str, ca.SX]:
+    """What an increment of this size means for each lane: the rules of `solve` in engine/_driver.py."""
+    mask, previous, age, both = lane["mask"], lane["previous"], lane["age"], ca.logic_and
+    ratio = size / previous
+    counted = both(both(mask, ratio > 0), ca.logic_or(age == 1, size > ca.fmax(SMALL, noise)))
+    rate = ca.if_else(counted, ca.fmax(ca.fmax(ratio, fastest), 1e-4 * lane["rate"]), lane["rate"])
+    stalled = both(ratio >= 0.25, ca.logic_or(size <= noise, both(both(size <= STAGNATION, rate <= FAST), age > 2)))
+    small = ca.logic_or(size * rate <= ROUND_OFF, size <= lane["tolerance"])
+    open_ = both(mask, ca.logic_not(ca.logic_or(stalled, small)))
+    slow = both(age > 0, ratio > SLOW)  # renew the factors
+    far = both(age == 0, size > 1.0)  # the guess was far too small to measure increments by, as in a start from rest
+    broken = ca.logic_not(size < np.inf)
+    return {
+        "mask": open_,
+        "previous": size,
+        "rate": rate,
+        "last_rate": ca.if_else(both(mask, age > 0), rate, lane["last_rate"]),
+        "age": age + 1,
+        "attention": both(open_, ca.logic_or(slow, ca.logic_or(far, broken))),
+    }

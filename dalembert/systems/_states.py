@@ -1,0 +1,208 @@
+"""Many states of one system at once: what `_consistent.py` does for one state, for arrays with the member as first axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError, InputError
+from dalembert.systems._consistent import CONSISTENCY_TOLERANCE, SMALLEST_SCALE, State, finite_number, state_at, unpack
+from dalembert.systems._model import one_line
+from dalembert.systems._system import System
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """States of one system, one a row, each with parameters of its own."""
+
+    system: System
+    t: np.ndarray
+    packed: np.ndarray
+    theta: np.ndarray
+    multipliers: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __getitem__(self, member: int) -> State:
+        return unpack(
+            self.system, float(self.t[member]), self.packed[member], self.theta[member], guess=self.multipliers[member]
+        )
+
+    def take(self, members: np.ndarray) -> States:
+        """Some of the states."""
+        rows = (self.t[members], self.packed[members], self.theta[members], self.multipliers[members])
+        return States(self.system, *rows)
+
+    def evaluate(self, name: str) -> np.ndarray:
+        """The numbers of one of the system's functions at every state."""
+        y, z = np.split(self.packed, [self.system.state_blocks[0][1]], axis=1)
+        lam, psi = np.split(self.multipliers, [self.system.n_holonomic], axis=1)
+        values = {"t": self.t[:, None], "y": y, "z": z, "y0": y, "z0": z, "lam": lam, "psi": psi}
+        return evaluate_rows(self.system, name, values, self.theta)
+
+
+def evaluate_rows(system: System, name: str, values: Mapping[str, np.ndarray], theta: np.ndarray) -> np.ndarray:
+    """`System.at` for every row of the values; the same numbers, bit for bit."""
+    function, members = system.function(name), len(theta)
+    arguments = [values[a].T for a in system.arguments(name)]
+    rows, columns = function.size_out(0)
+    result = np.asarray(function.map(members)(*arguments, theta.T), dtype=float)
+    matrices = result.T.reshape(members, columns, rows).swapaxes(1, 2)
+    return matrices if name in system.matrices else matrices.reshape(members, -1)
+
+
+def states_at(
+    system: System,
+    *,
+    t0: Any = 0.0,
+    params: Mapping[str, Any] | None = None,
+    start: State | Sequence[State] | None = None,
+    **initial: Any,
+) -> States:
+    """The states of given initial values, of which any, and any parameter, may have one row a member.
+
+    All members are checked at once; what is wrong with one of them is found out by `state_at`, and said with its number.
+    """
+    t0 = finite_number("t0", t0)
+    starts = [start] if isinstance(start, State) else list(start or ())
+    for state in starts:
+        if not isinstance(state, State) or state.fingerprint != system.fingerprint or state.t != starts[0].t:
+            raise InputError(
+                "start= is a state that da.consistent returned for this system, or a list of them at the same time"
+            )
+    given = {name: _array(name, value) for name, value in initial.items() if value is not None}
+    sizes = {name: array.shape[0] for name, array in given.items() if array.ndim == 2}
+    sizes |= {"start": len(starts)} if len(starts) > 1 else {}
+    members, theta = _parameters(system, params, sizes, starts)
+
+    def one(member: int) -> State:
+        if starts:
+            chosen = starts[member if len(starts) > 1 else 0]
+            names = ("q0", "p0") if "p0" in system.starts_from else system.starts_from
+            blocks = dict(zip(names, (chosen.first, chosen.second), strict=True))
+            guesses = dict(zip(system.guesses, (chosen.lam, chosen.psi), strict=True))
+            named: dict[str, Any] = {name: value for name, value in (blocks | guesses).items() if name}
+            return state_at(system, t0=chosen.t, theta=theta[member], **named)
+        rows: dict[str, Any] = {name: array[member] if array.ndim == 2 else array for name, array in given.items()}
+        return state_at(system, t0=t0, theta=theta[member], **rows)
+
+    first = _numbered(one, 0)
+    if starts:
+        packed = np.array([state.packed for state in starts])
+        times = np.array([state.t for state in starts])
+    elif "v0" in given:  # each momentum from its own equation
+        packed, times = np.array([_numbered(one, k).packed for k in range(members)]), np.array([t0])
+    else:
+        names = ("q0", "p0") if "p0" in given else [name for name in system.starts_from if name]
+        packed = np.concatenate([np.broadcast_to(given[name], (members, given[name].shape[-1])) for name in names], axis=1)
+        times = np.array([t0])
+    packed, times = np.broadcast_to(packed, (members, system.n_state)).copy(), np.broadcast_to(times, members).copy()
+    if not system.linear_in_multipliers:
+        multipliers = np.array([_numbered(one, k).multipliers for k in range(members)])
+        return States(system, times, packed, theta, multipliers)
+    states = States(system, times, packed, theta, np.tile(first.multipliers, (members, 1)))
+    for member in np.flatnonzero(_doubtful(states)):
+        _numbered(one, int(member))
+    return with_multipliers(states)
+
+
+def with_multipliers(states: States) -> States:
+    """The same states with their own multipliers; those that they have are guesses."""
+    system = states.system
+    if not system.n_multipliers:
+        return states
+    if not system.linear_in_multipliers:
+        return replace(states, multipliers=np.array([states[k].multipliers for k in range(len(states))]))
+    matrix, rhs = states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs")
+    return replace(states, multipliers=np.linalg.solve(matrix, rhs[:, :, None])[:, :, 0])
+
+
+def _numbered(one: Any, member: int) -> State:
+    try:
+        return one(member)
+    except DalembertError as error:
+        raise type(error)(f"member {member}: {error}") from None
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be an array of numbers with one row a member; got {one_line(value)}") from None
+    if array.ndim not in (1, 2) or not len(array):
+        raise InputError(f"{name} must have shape (members, n), or (n,) for all members alike; got shape {array.shape}")
+    return array
+
+
+def _parameters(
+    system: System, params: Mapping[str, Any] | None, sizes: dict[str, int], starts: list[State]
+) -> tuple[int, np.ndarray]:
+    """How many members there are, and the parameters of each."""
+    declared = system.parameters.values
+    alike: dict[str, Any] = {}
+    varied: dict[str, np.ndarray] = {}
+    for name, value in (params or {}).items():
+        array = np.asarray(value, dtype=float) if name in declared and np.ndim(value) == declared[name].ndim + 1 else None
+        if array is None:
+            alike[name] = value
+        else:
+            varied[name] = array
+            sizes[f"params[{name!r}]"] = len(array)
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise InputError(f"everything that varies must have one row a member: {listed}")
+    members = next(iter(sizes.values()), 1)
+    if not members:
+        raise InputError("there is no member: give at least one row of initial values or parameters")
+    base: list[np.ndarray | None] = [state.theta for state in starts] or [None]
+    rows = []
+    for k in range(members if varied or len(base) > 1 else 1):
+        chosen = alike | {name: array[k] for name, array in varied.items()}
+        rows.append(system.parameters.vector(chosen, base=base[k if len(base) > 1 else 0]))
+    return members, np.broadcast_to(np.array(rows), (members, system.parameters.size)).copy()
+
+
+def _doubtful(states: States) -> np.ndarray:
+    """Which states might not pass `check_start`; its tests, a little stricter, for all states at once."""
+    system, bad = states.system, ~np.all(np.isfinite(states.packed), axis=1)
+    with np.errstate(all="ignore"):
+        for name in system.described:
+            if name != "domain":
+                bad |= ~np.all(np.isfinite(states.evaluate(name)), axis=tuple(range(1, states.evaluate(name).ndim)))
+        if "domain" in system.function_names:
+            return np.ones(len(states), dtype=bool)
+        if "L_vv" in system.function_names:
+            bad |= _badly_conditioned(states.evaluate("L_vv"))
+        if not system.n_multipliers:
+            return bad
+        G, v, hidden_z = (states.evaluate(name) for name in ("G", "v", "hidden_z"))
+        bad |= _badly_conditioned(states.evaluate("multiplier_matrix"))
+        for matrix in (G, hidden_z):
+            finite = np.nan_to_num(matrix)
+            norms = np.linalg.norm(finite, axis=2, keepdims=True)
+            values = np.linalg.svd(finite / np.maximum(norms, 1e-300), compute_uv=False)
+            bad |= np.any(values < 1e-9, axis=1)
+        y, z = np.split(states.packed, [system.state_blocks[0][1]], axis=1)
+        g, g_dot, k = (states.evaluate(name) for name in ("g", "g_dot", "k"))
+        g_t = g_dot - np.einsum("bij,bj->bi", G, v)
+        slopes, k_z = np.sum(np.abs(G), axis=2), hidden_z[:, system.n_holonomic :]
+        largest = [np.max(np.abs(x), axis=1, initial=0.0, keepdims=True) for x in (y, v, z)]
+        scales = (
+            slopes * largest[0] + np.abs(g_t * states.t[:, None]),
+            slopes * largest[1] + np.abs(g_t),
+            np.sum(np.abs(k_z), axis=2) * largest[2],
+        )
+        for residual, scale in zip((g, g_dot, k), scales, strict=True):
+            bound = 0.9 * CONSISTENCY_TOLERANCE * np.maximum(scale, SMALLEST_SCALE)
+            bad |= ~np.all(np.abs(residual) <= bound, axis=1)
+    return bad
+
+
+def _badly_conditioned(matrices: np.ndarray) -> np.ndarray:
+    bad = ~np.all(np.isfinite(matrices), axis=(1, 2))
+    finite = np.where(bad[:, None, None], np.eye(matrices.shape[1]), matrices)
+    return bad | ~(np.linalg.cond(finite) < 1e12)

@@ -1,0 +1,57 @@
+"""Systems as bytes: what a model consists of is symbolic, so that it can be sent to another process without its Python code.
+
+CasADi serialises functions, not loose expressions. So all expressions of a system travel as one function of its symbols.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+
+from dalembert.systems._model import Parameters
+
+if TYPE_CHECKING:
+    from dalembert.systems._system import System
+
+SYMBOLIC = ("_symbols", "_expressions", "parameters")
+
+
+def pack(system: System) -> tuple[Any, ...]:
+    """The class of a system, its values, its expressions, and which of its attributes are symbols."""
+    symbols, expressions = system._symbols, system._expressions
+    graph = ca.Function(
+        "system",
+        [*symbols.values(), system.parameters.theta],
+        [expression for _, expression in expressions.values()],
+    )
+    names = {id(symbol): name for name, symbol in symbols.items()}
+    attributes = {name: value for name, value in vars(system).items() if name not in SYMBOLIC}
+    aliases = {name: names[id(value)] for name, value in attributes.items() if isinstance(value, ca.SX)}
+    plain = {name: value for name, value in attributes.items() if name not in aliases}
+    arguments = {name: taken for name, (taken, _) in expressions.items()}
+    return type(system), plain, aliases, tuple(symbols), arguments, system.parameters.values, graph.serialize()
+
+
+def unpack_system(
+    kind: type[System],
+    plain: dict[str, Any],
+    aliases: dict[str, str],
+    names: tuple[str, ...],
+    arguments: dict[str, tuple[str, ...]],
+    values: dict[str, Any],
+    graph: str,
+) -> System:
+    """The system that `pack` took apart."""
+    function = ca.Function.deserialize(graph)
+    *symbols, theta = function.sx_in()
+    expressions = function.call([*symbols, theta])
+    system = kind.__new__(kind)
+    vars(system).update(plain)
+    system.parameters = Parameters(values)
+    system.parameters.theta = theta
+    system._symbols = dict(zip(names, symbols, strict=True))
+    system._expressions = {name: (taken, e) for (name, taken), e in zip(arguments.items(), expressions, strict=True)}
+    for name, symbol in aliases.items():
+        setattr(system, name, system._symbols[symbol])
+    return system

@@ -1,0 +1,218 @@
+"""Ensembles on executors: the same numbers as here, whoever computes them and whoever is lost on the way."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert import _sweep_store, cluster
+from dalembert.compiler import _program
+
+zarr = pytest.importorskip("zarr")
+
+PENDULUM = da.problems.pendulum()
+METHOD = da.LobattoIIIAB(stages=3)
+ANGLES = np.linspace(0.1, 1.5, 100)
+START = {"q0": np.stack([np.sin(ANGLES), -np.cos(ANGLES)], axis=1), "p0": [0.0, 0.0]}
+SWEEP = {**START, "h": 0.1, "steps": 400, "save_every": 10, "reduce": {"energy": "energy", "height": lambda q: q[1]}}
+
+
+def spawned(workers):
+    return concurrent.futures.ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def assert_same(runs, others):
+    assert np.array_equal(np.asarray(runs.states), np.asarray(others.states), equal_nan=True)
+    assert runs.status == others.status and runs.message == others.message and np.array_equal(runs.t, others.t)
+    assert np.array_equal(runs.last, others.last, equal_nan=True) and np.array_equal(runs.steps_done, others.steps_done)
+    assert runs.reduced.keys() == others.reduced.keys()
+    for name in runs.reduced:
+        for kind in cluster.REDUCTION:
+            assert np.array_equal(getattr(runs.reduced[name], kind), getattr(others.reduced[name], kind), equal_nan=True)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """The sweep in parts, computed by this process."""
+    return da.simulate_many(PENDULUM, METHOD, save_to=tmp_path_factory.mktemp("here") / "sweep.zarr", **SWEEP)
+
+
+# -- the numbers ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_in_parts_has_the_numbers_of_single_runs(tmp_path):
+    options = {"h": 0.1, "steps": 205, "save_every": 10}
+    sweep = da.simulate_many(PENDULUM, METHOD, simd=False, save_to=tmp_path / "sweep.zarr", **START, **options)
+    assert sweep.q.shape == (100, 21, 2) and set(sweep.status) == {"done"}
+    for member in (0, 7, 8, 99):
+        alone = da.simulate(PENDULUM, METHOD, q0=START["q0"][member], p0=[0.0, 0.0], **options)
+        assert np.array_equal(sweep[member].states, alone.states) and np.array_equal(sweep[member].t, alone.t)
+        assert np.array_equal(sweep[member].energy, alone.energy)
+
+
+def test_a_process_pool_computes_what_this_process_computes(here):
+    with spawned(2) as pool:
+        assert_same(da.simulate_many(PENDULUM, METHOD, executor=pool, **SWEEP), here)
+
+
+def test_a_thread_pool_serves_as_well(here):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert_same(da.simulate_many(PENDULUM, METHOD, executor=pool, **SWEEP), here)
+
+
+def test_every_reduction_is_that_of_the_stored_steps(here):
+    every = da.simulate_many(PENDULUM, METHOD, **{**SWEEP, "save_every": 1})
+    height = every.q[:, :, 1]
+    np.testing.assert_allclose(here.reduced["height"].max, height.max(axis=1), atol=1e-12)
+    np.testing.assert_allclose(here.reduced["height"].min, height.min(axis=1), atol=1e-12)
+    np.testing.assert_allclose(here.reduced["height"].mean, height.mean(axis=1), atol=1e-12)
+
+
+def test_parameters_vary_and_failed_members_do_not_stop_the_others(tmp_path):
+    ending = da.Hamiltonian(lambda t, q, p, end: p @ p / 2 + np.sqrt(end - t) * q[0], dim=1, params={"end": 1.0})
+    ends = np.linspace(0.55, 3.05, 26)
+    options = {"q0": [0.0], "p0": [0.0], "h": 0.1, "steps": 20, "params": {"end": ends}}
+    sweep = da.simulate_many(ending, da.Gauss(stages=1), save_to=tmp_path / "sweep.zarr", **options)
+    assert [status == "done" for status in sweep.status] == (ends > 2.0).tolist()  # H must be defined at the end of every step
+    assert sweep.message[0].startswith("step 6 from t = 0.5 failed")
+    assert np.isnan(sweep.q[0, -1, 0]) and np.array_equal(sweep.parameters["end"], ends)
+    loaded = da.load(tmp_path / "sweep.zarr")
+    assert loaded.status == sweep.status and loaded.message == sweep.message
+    assert loaded[0].t[-1] == sweep[0].t[-1] < 0.8 and loaded[25].parameters["end"] == ends[25]
+
+
+def test_stage_multipliers_and_methods_with_a_state_of_their_own_travel():
+    options = {**START, "h": 0.1, "steps": 20, "stage_multipliers": True, "simd": False}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        sweep = da.simulate_many(PENDULUM, da.Shake(), executor=pool, **options)
+    alone = da.simulate(PENDULUM, da.Shake(), q0=START["q0"][9], p0=[0, 0], h=0.1, steps=20, stage_multipliers=True)
+    assert np.array_equal(sweep[9].states, alone.states)
+    assert np.array_equal(sweep[9].stage_lam[1:], alone.stage_lam[1:])
+
+
+def test_a_worker_compiles_a_model_once(monkeypatch):
+    compiled, compile_program = [], _program._compile
+    monkeypatch.setattr(_program, "_compile", lambda *arguments: compiled.append(1) or compile_program(*arguments))
+    monkeypatch.setattr(_program, "_programs", {})
+    sweep = cluster.Sweep(PENDULUM.system, METHOD, 0.1, 10, 1)
+    packed = cluster._packed(sweep)
+    states = da.ensemble.initial_states(PENDULUM, start=None, t0=None, params=None, **START)[1]
+    members = (states.t, states.packed, states.theta, states.multipliers)
+    for first in range(0, 100, 10):
+        cluster.compute_remotely(packed, tuple(part[first : first + 10] for part in members))
+    assert len(compiled) == 1
+
+
+# -- stores -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_that_stopped_goes_on_with_the_missing_parts(tmp_path, monkeypatch, here):
+    write, calls = _sweep_store.SweepStore.write, []
+
+    def interrupted(self, *arguments):
+        calls.append(arguments[0])
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        write(self, *arguments)
+
+    monkeypatch.setattr(_sweep_store.SweepStore, "write", interrupted)
+    stopped = da.simulate_many(PENDULUM, METHOD, save_to=tmp_path / "sweep.zarr", **SWEEP)
+    monkeypatch.setattr(_sweep_store.SweepStore, "write", write)
+    assert stopped.status.count("done") == 24 and stopped.status.count("interrupted") == 76
+    assert np.isnan(stopped.q[24:]).all() and not np.isnan(stopped.q[:24]).any()
+    computed, compute = [], cluster.compute
+    monkeypatch.setattr(cluster, "compute", lambda *arguments: computed.append(1) or compute(*arguments))
+    resumed = da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD)
+    assert len(computed) == 10, "thirteen parts of eight members, of which three were there"
+    assert_same(resumed, here)
+    for name, array in zarr.open_group(str(tmp_path / "sweep.zarr"), mode="r").arrays():
+        assert np.array_equal(array[...], here_array(here, name), equal_nan=True), name
+
+
+def here_array(here, name):
+    return zarr.open_group(str(here.states._array.store.root), mode="r")[name][...]
+
+
+def test_a_sweep_is_read_without_its_model(here, tmp_path):
+    loaded = da.load(here.states._array.store.root)
+    assert np.array_equal(loaded.q, here.q) and loaded.status == here.status and loaded.blocks == here.blocks
+    assert np.array_equal(loaded[50].p, here[50].p) and loaded.reduced["height"].max[5] == here.reduced["height"].max[5]
+    with pytest.raises(da.DalembertError, match="loaded without its model"):
+        _ = loaded.energy
+
+
+def test_another_model_or_method_and_wrong_arguments_are_refused(here, tmp_path):
+    path = here.states._array.store.root
+    with pytest.raises(da.InputError, match="belongs to another model"):
+        da.resume(path, da.problems.double_pendulum(), METHOD)
+    with pytest.raises(da.InputError, match="not by"):
+        da.resume(path, PENDULUM, da.Rattle())
+    with pytest.raises(da.InputError, match="leave steps= out"):
+        da.resume(path, PENDULUM, METHOD, steps=7)
+    with pytest.raises(da.InputError, match="exists already"):
+        da.simulate_many(PENDULUM, METHOD, save_to=path, **SWEEP)
+    with pytest.raises(da.InputError, match=r"concurrent.futures executor or a dask.distributed Client; got int"):
+        da.simulate_many(PENDULUM, METHOD, executor=3, **SWEEP)
+    da.simulate(PENDULUM, METHOD, h=0.1, steps=3, save_to=tmp_path / "run.zarr")
+    with pytest.raises(da.InputError, match="a single run"):
+        da.resume(tmp_path / "run.zarr", PENDULUM, METHOD, workers=2)
+
+
+# -- lost workers -----------------------------------------------------------------------------------------------------------
+
+
+LONG = {**SWEEP, "steps": 40_000, "save_every": 1000}
+
+
+@pytest.fixture(scope="module")
+def long_sweep():
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return da.simulate_many(PENDULUM, METHOD, executor=pool, **LONG)
+
+
+def kill_after_two_parts(patch, store, victim):
+    """Let a worker be lost in the middle of a sweep."""
+    write = store.write
+
+    def killing(self, *arguments):
+        write(self, *arguments)
+        if len(self.parts) == 2:
+            os.kill(victim, signal.SIGKILL)
+
+    patch.setattr(store, "write", killing)
+
+
+def test_a_process_pool_that_loses_a_process_is_renewed(monkeypatch, long_sweep):
+    with spawned(1) as pool:
+        kill_after_two_parts(monkeypatch, cluster._InMemory, pool.submit(os.getpid).result())
+        runs = da.simulate_many(PENDULUM, METHOD, executor=pool, **LONG)
+        assert pool._broken
+    assert_same(runs, long_sweep)
+
+
+def test_a_part_that_always_fails_is_given_up_with_a_sentence(monkeypatch):
+    def failing(*_):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(cluster, "compute", failing)
+    with (
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        pytest.raises(da.DalembertError, match=r"failed 6 times on its workers \(MemoryError: too large\)"),
+    ):
+        da.simulate_many(PENDULUM, METHOD, executor=pool, **SWEEP)
+
+
+def test_a_sweep_on_dask_survives_the_loss_of_a_worker(tmp_path, monkeypatch, long_sweep):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as local, distributed.Client(local) as client:
+        client.wait_for_workers(2)
+        victim = next(iter(client.run(os.getpid).values()))
+        kill_after_two_parts(monkeypatch, _sweep_store.SweepStore, victim)
+        runs = da.simulate_many(PENDULUM, METHOD, executor=client, save_to=tmp_path / "sweep.zarr", **LONG)
+        assert victim not in client.run(os.getpid).values()
+    assert_same(runs, long_sweep)
