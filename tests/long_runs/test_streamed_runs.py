@@ -117,7 +117,7 @@ def test_the_nonlinear_multiplier_is_the_exact_one_in_every_chunk(tmp_path, smal
     assert len(parts) > 3
     lam = np.concatenate([part.lam[:, 0] for part in parts])
     np.testing.assert_allclose(lam, np.exp(run.t), rtol=1e-5)
-    np.testing.assert_array_equal(lam, run.lam[:, 0])
+    np.testing.assert_allclose(lam, run.lam[:, 0], rtol=1e-15)  # solved for many states at once, so not bit for bit
 
 
 def test_stage_multipliers_are_kept_and_resumed(tmp_path, monkeypatch, small_chunks):
