@@ -17,6 +17,7 @@ from dalembert import forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -44,7 +45,7 @@ from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
 from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
-from dalembert.trajectory import Trajectory
+from dalembert.trajectory import Impacts, Trajectory
 
 __version__ = "0.1.0"
 
@@ -59,9 +60,14 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CVA",
     "EMPRK",
+    "MCVA",
+    "MCVAA",
+    "MCVAC",
     "ODAE",
     "SPARK",
+    "VCI",
     "ConstrainedEuler",
     "DalembertError",
     "DiscreteMechanics",
@@ -70,6 +76,7 @@ __all__ = [
     "GaussLobattoSPARK",
     "HalfExplicitEuler",
     "Hamiltonian",
+    "Impacts",
     "InconsistentStart",
     "InputError",
     "Lagrangian",

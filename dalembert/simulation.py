@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.compiler import SingularMatrix
 from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
@@ -82,6 +83,8 @@ def simulate(
     _check_memory(steps // save_every * 8 * system.n_state)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
+    if stage_multipliers and isinstance(method, CollisionIntegrator):
+        raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
     return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, bool(stage_multipliers), on_failure)
 
 
@@ -97,13 +100,13 @@ def _run(
     stage_multipliers: bool,
     on_failure: str,
 ) -> Trajectory:
-    from dalembert.engine._run import Run, one_step  # loads Numba
+    from dalembert.engine._run import make_run, one_step  # loads Numba
 
     try:
         if method.starting is not None:
             prepared = one_step(system, method.starting, start, h)[0]
             start = unpack(system, start.t, prepared.packed, start.theta, start.multipliers)
-        run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
+        run = make_run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     except SingularMatrix:
         raise ModelError(
             f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
@@ -150,6 +153,7 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
         solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],
+        impacts=getattr(run, "impacts", None),
     )
 
 

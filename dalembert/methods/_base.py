@@ -25,6 +25,7 @@ class OneStepMethod(ABC):
     serves_odae: ClassVar[bool] = False
     """Whether the method is stated for y' = v, z' = f + r, of which mechanics is a case."""
     serves_nonholonomic: ClassVar[bool] = False
+    serves_unilateral: ClassVar[bool] = False
     keeps: ClassVar[frozenset[str]] = frozenset()
     """The constraints that hold at round-off in every stored state."""
 
@@ -67,6 +68,12 @@ class OneStepMethod(ABC):
             raise UnsupportedSystem(
                 f"{self} cannot serve nonholonomic constraints: use da.GaussLobattoSPARK(stages) or "
                 "da.GaussLobattoEMPRK(stages)"
+            )
+
+        if system.n_unilateral and not self.serves_unilateral:
+            raise UnsupportedSystem(
+                f"{self} does not see the unilateral constraints of this system: use a collision integrator, da.CVA(base), "
+                "da.VCI(base) or da.MCVA(base), or leave unilateral= out"
             )
 
     def step_equations(self, system: System, *, exact: bool = False) -> StepEquations:
