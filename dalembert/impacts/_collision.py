@@ -41,6 +41,12 @@ class Maps:
     energy: ca.SX | None = None
 
 
+def impulse_fraction(system: MechanicalSystem, at: Point) -> ca.SX:
+    """(1 + e)/2, by which an impact with the coefficient of restitution e scales the elastic impulse."""
+    speed = -system.function("phi_dot")(at.t, at.q, at.p, at.theta)
+    return (1 + ca.dot(system.function("restitution")(speed, at.theta), at.hit)) / 2
+
+
 class CollisionIntegrator(OneStepMethod):
     """Event-driven collision integration (Algorithm 1) with a base method for full steps; subclasses give the other maps."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.impacts._collision import CollisionIntegrator, Maps
+from dalembert.impacts._collision import CollisionIntegrator, Maps, impulse_fraction
 from dalembert.impacts._flow import Equations, Flow, Point, base_flow, onto_the_wall
 from dalembert.systems import MechanicalSystem
 
@@ -191,9 +191,7 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
     def end(name: str, flow: Flow) -> Kernel:
         return Kernel(name, [*inputs, (flow.equations.x, slots.x)], [(flow.increment, slots.delta)])
 
-    speed = -system.function("phi_dot")(at.t, at.q, at.p, at.theta)
-    e = ca.dot(system.function("restitution")(speed, at.theta), at.hit)
-    fraction = (1 + e) / 2  # of the elastic impulse
+    fraction = impulse_fraction(system, at)
 
     def outcome(name: str, x: ca.SX, kick: ca.SX, impulse: ca.SX) -> Kernel:
         results = [(at.p + fraction * kick, slots.after), (fraction * impulse, slots.impulse), (fraction, slots.fraction)]

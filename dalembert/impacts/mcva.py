@@ -16,9 +16,12 @@ from dalembert.errors import UnsupportedSystem
 from dalembert.impacts._collision import CollisionIntegrator, Maps, Reset
 from dalembert.impacts._flow import Equations, Flow, Point
 from dalembert.impacts.cva import normal, quadratic_reset
+from dalembert.methods import OneStepMethod
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.systems import MechanicalSystem, System
 from dalembert.tableaux import gauss
+
+_modified: dict[tuple[str, OneStepMethod, int, str], ModifiedHamiltonian] = {}
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -77,8 +80,11 @@ class MCVA(CollisionIntegrator):
             raise UnsupportedSystem(f"{self} cannot serve this system ({error}); da.CVA(base) and da.VCI(base) can") from None
 
     def modified(self, system: MechanicalSystem) -> ModifiedHamiltonian:
-        """H~, the truncated modified Hamiltonian of the base method."""
-        return modified_hamiltonian(system.smooth, self.full, self.truncation, self.expansion)
+        """H~, the truncated modified Hamiltonian of the base method; made once for equal models."""
+        key = (system.smooth.fingerprint, self.full, self.truncation, self.expansion)
+        if key not in _modified:
+            _modified[key] = modified_hamiltonian(system.smooth, self.full, self.truncation, self.expansion)
+        return _modified[key]
 
     def maps(self, system: MechanicalSystem, at: Point) -> Maps:
         """Phi~ of H~, and R^MCVA."""
