@@ -56,8 +56,8 @@ class Inside:
 class Impacts:
     """The impacts of a run, one row each: when, on which unilateral constraint, and what it did.
 
-    p_after = p_before + impulse grad phi(q), with impulse >= 0; holonomic constraints add their own impulse. Impacts at the same
-    time follow each other in the order in which they were resolved. Energies are values of H.
+    p_after = p_before + impulse grad phi(q), with impulse >= 0; holonomic constraints add their own impulse. Impacts at the
+    same time follow each other in the order in which they were resolved. Energies are values of H.
     """
 
     t: np.ndarray

@@ -1,25 +1,30 @@
 """Newton's iteration for small systems of equations with dense matrices: the events of a run.
 
-Like the driver, this knows no model: kernels are addresses, memory is one array, and its layout comes as integers.
+Like the driver, this knows no model: a plan of integers (`_plan`) says where kernels and data are. Signatures are explicit,
+because Numba would compile a function again for every constant that it is called with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numba import njit
 
-from dalembert.engine._driver import compiled
 from dalembert.engine._kernel_call import call_kernel
-
-# columns of a row of `solves`
-SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)
-# slots of memory
-(N, M, STATE, HIT, AHEAD, PHI, RATE, SLACK, STRENGTH, DELTA, AFTER, TANGENT, X, F, A) = range(15)
-N_SLOTS = 15
+from dalembert.engine._plan import BLOCKS, FIRST_BLOCK, MATRIX, PIVOTS, RESIDUAL, SIZE, SIZES, STATE, A, F, N, X
 
 
-@compiled
-def factor_dense(memory, a, n, pivots):
-    """LU of an n x n matrix in memory, row by row, with row exchanges; False if it is singular or not finite."""
+def compiled_as(result: str, *arguments: str) -> Callable:
+    """Compile a function of (plan, memory, ...)."""
+    signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
+    return njit(signature, cache=True, nogil=True, _nrt=False, error_model="numpy")
+
+
+@compiled_as("boolean", "int64")
+def factor_dense(plan, memory, n):
+    """LU of the n x n matrix in memory, row by row, with row exchanges; False if it is singular or not finite."""
+    a, pivots = plan[A], plan[PIVOTS]
     for k in range(n):
         best, largest = k, abs(memory[a + k * n + k])
         for i in range(k + 1, n):
@@ -27,7 +32,7 @@ def factor_dense(memory, a, n, pivots):
                 best, largest = i, abs(memory[a + i * n + k])
         if not 0.0 < largest < np.inf:
             return False
-        pivots[k] = best
+        plan[pivots + k] = best
         if best != k:
             for j in range(n):
                 memory[a + k * n + j], memory[a + best * n + j] = memory[a + best * n + j], memory[a + k * n + j]
@@ -40,12 +45,13 @@ def factor_dense(memory, a, n, pivots):
     return True
 
 
-@compiled
-def solve_dense(memory, a, b, n, pivots):
-    """Solve with the factors of `factor_dense`, over the right-hand side in memory."""
+@compiled_as("void", "int64")
+def solve_dense(plan, memory, n):
+    """Solve with the factors of `factor_dense`, over the residual in memory."""
+    a, b, pivots = plan[A], plan[F], plan[PIVOTS]
     for k in range(n):
-        if pivots[k] != k:
-            memory[b + k], memory[b + pivots[k]] = memory[b + pivots[k]], memory[b + k]
+        other = plan[pivots + k]
+        memory[b + k], memory[b + other] = memory[b + other], memory[b + k]
         for j in range(k):
             memory[b + k] -= memory[a + k * n + j] * memory[b + j]
     for k in range(n - 1, -1, -1):
@@ -54,8 +60,8 @@ def solve_dense(memory, a, b, n, pivots):
         memory[b + k] /= memory[a + k * n + k]
 
 
-@compiled
-def largest_of(memory, first, count):
+@compiled_as("float64", "int64", "int64")
+def largest_of(plan, memory, first, count):
     """The largest absolute value of some slots."""
     largest = 0.0
     for k in range(count):
@@ -63,36 +69,40 @@ def largest_of(memory, first, count):
     return largest
 
 
-@compiled
-def newton(row, memory, slots, pivots, dt):
+@compiled_as("boolean", "int64", "float64")
+def newton(plan, memory, equations, dt):
     """Solve one system of equations from the guess in memory to round-off.
 
     The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
-    blocks, relative to the block or, where that is small, to |q|/dt, |p| or 1.
+    blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, |p| or 1.
     """
-    n, x, f, a = row[SIZE], slots[X], slots[F], slots[A]
+    row, x, f = plan[equations], plan[X], plan[F]
+    n = plan[row + SIZE]
     if n == 0:
         return True
-    positions = largest_of(memory, slots[STATE], slots[N]) / dt
-    momenta = largest_of(memory, slots[STATE] + slots[N], slots[N])
+    positions = largest_of(plan, memory, plan[STATE], plan[N]) / dt
+    momenta = largest_of(plan, memory, plan[STATE] + plan[N], plan[N])
+    for block in range(plan[row + BLOCKS]):
+        kind = plan[row + FIRST_BLOCK + 2 * block + 1]
+        memory[plan[SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
     previous, fresh = np.inf, True
     for _ in range(60):
-        call_kernel(row[RESIDUAL], memory)
+        call_kernel(plan[row + RESIDUAL], memory)
         if fresh:
-            call_kernel(row[MATRIX], memory)
-            if not factor_dense(memory, a, n, pivots):
+            call_kernel(plan[row + MATRIX], memory)
+            if not factor_dense(plan, memory, n):
                 return False
-        solve_dense(memory, a, f, n, pivots)
+        solve_dense(plan, memory, n)
         size, first = 0.0, 0
-        for block in range(row[BLOCKS]):
-            count, kind = row[FIRST_BLOCK + 2 * block], row[FIRST_BLOCK + 2 * block + 1]
-            floor = positions if kind == 0 else momenta if kind == 1 else 1.0
-            scale = largest_of(memory, x + first, count) + 1e-4 * floor + 1e-300
-            size = max(size, largest_of(memory, f + first, count) / scale)
+        for block in range(plan[row + BLOCKS]):
+            count = plan[row + FIRST_BLOCK + 2 * block]
+            scale = max(memory[plan[SIZES] + block], largest_of(plan, memory, x + first, count))
+            memory[plan[SIZES] + block] = scale
+            size = max(size, largest_of(plan, memory, f + first, count) / scale)
             first += count
         for k in range(n):
             memory[x + k] -= memory[f + k]
-        if not np.isfinite(size + largest_of(memory, f, n)):
+        if not np.isfinite(size + largest_of(plan, memory, f, n)):
             return False
         if size <= 4e-16 or (size <= 1e-9 and size >= previous / 4):
             return True

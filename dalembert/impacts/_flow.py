@@ -75,9 +75,7 @@ def base_flow(system: MechanicalSystem, base: OneStepMethod, at: Point) -> Flow:
     """Phi_dt of a one-step method."""
     reduced = reduced_step(system.smooth, base)
     own, here = ca.vertcat(*reduced.data), ca.vertcat(at.t, at.dt, at.theta, at.q, at.p)
-    residual, increment = (
-        ca.substitute(part, own, here) for part in (reduced.residual, reduced.express(reduced.increment))
-    )
+    residual, increment = (ca.substitute(part, own, here) for part in (reduced.residual, reduced.express(reduced.increment)))
     v = system.function("v")(at.t, at.q, at.p, at.theta)
     none = ca.SX.zeros(system.n_holonomic, 1), ca.SX.zeros(system.n_nonholonomic, 1)
     p_dot = system.function("z_dot")(at.t, at.q, at.p, *none, at.theta)

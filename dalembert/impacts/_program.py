@@ -98,21 +98,20 @@ class Slots:
 class EventProgram:
     """Everything that the driver of impacts needs.
 
-    `solves` has one row for each system of equations, in the order flow, flow onto the wall, reset, flow after an impact, that
-    onto the wall: (size, address of the guess, of the residual, of the matrix, number of blocks, size and scale of each block).
+    `solves` describes each system of equations as integers: its size, the addresses of its guess, its residual and its matrix,
+    the number of its blocks, and for each block its size and scale.
     """
 
     slots: Slots
     memory_size: int
     code: Code
-    kernels: np.ndarray
-    solves: np.ndarray
+    solves: dict[str, np.ndarray]
+    n_blocks: int
+    """The largest number of blocks of a system of equations."""
     coupled: bool
     """The reset is part of the partial step that follows it."""
 
 
-KERNELS = ("look", "measure", "tangent", "full_guess", "end", "end_after", "outcome", "outcome_after", "energy")
-SOLVES = ("flow", "wall", "reset", "flow_after", "wall_after")
 _programs: dict[tuple[str, CollisionIntegrator], EventProgram] = {}
 
 
@@ -152,21 +151,18 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
     names = tuple(kernel.name for kernel in kernels)
     assembly, used = emit_module(kernels, slots.work)
     code = compile_module(assembly, names)
-    blocks = max(len(equations.scales) for equations in problems.values())
-    solves = np.zeros((len(SOLVES), 5 + 2 * blocks), dtype=np.int64)
-    for row, name in enumerate(SOLVES):
-        if name in problems:
-            scales = problems[name].scales
-            addresses = [code.addresses[f"{name}_{part}"] for part in ("guess", "residual", "matrix")]
-            solves[row, :5] = [problems[name].x.shape[0], *addresses, len(scales)]
-            solves[row, 5 : 5 + 2 * len(scales)] = [x for scale, size in scales for x in (size, SCALES[scale])]
-    addresses = np.array([code.addresses.get(name, 0) for name in KERNELS], dtype=np.int64)
-    return EventProgram(slots, slots.work + used, code, addresses, solves, maps.after_impact is not None)
+    solves = {}
+    for name, equations in problems.items():
+        addresses = [code.addresses[f"{name}_{part}"] for part in ("guess", "residual", "matrix")]
+        table = [x for scale, size in equations.scales for x in (size, SCALES[scale])]
+        solves[name.upper()] = np.array([equations.x.shape[0], *addresses, len(equations.scales), *table], dtype=np.int64)
+    n_blocks = max(len(equations.scales) for equations in problems.values())
+    return EventProgram(slots, slots.work + used, code, solves, n_blocks, maps.after_impact is not None)
 
 
 def _observations(system: MechanicalSystem, at: Point, slots: Slots, inputs: list) -> list[Kernel]:
-    """phi and phi_dot; how far round-off blurs phi, how strongly a kick acts on phi_dot, and H; the time derivative of a state."""
-    phi, rate = (system.function(name)(*args, at.theta) for name, args in (("phi", (at.t, at.q)), ("phi_dot", (at.t, at.q, at.p))))
+    """phi and phi_dot; the size of the terms of phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
+    phi, rate = system.function("phi")(at.t, at.q, at.theta), system.function("phi_dot")(at.t, at.q, at.p, at.theta)
     phi_q, phi_t = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_t"))
     slack = ca.fabs(phi_q) @ ca.fabs(at.q) + ca.fabs(phi_t * at.t)
     mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)

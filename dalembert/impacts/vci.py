@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler import reduced_step
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.impacts._collision import CollisionIntegrator, Maps
 from dalembert.impacts._flow import Equations, Flow, Point, base_flow
 from dalembert.impacts.cva import normal, quadratic_reset, reset
-from dalembert.compiler import reduced_step
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian
 from dalembert.methods.variational import VariationalEquations
 from dalembert.systems import MechanicalSystem, System
@@ -35,7 +35,7 @@ class VCI(CollisionIntegrator):
 
     With a moving wall or a system that depends on time the discrete energies differ by lambda phi_t and D_{t_0} L_d; forces add
     f^+ . v and f^- . v, the virtual work of a shift in time. If several constraints are hit at once, or if the impact is not
-    elastic, the principle does not apply: then the impulses are those of `da.CVA`, or the elastic one times (1 + e)/2.
+    elastic, the principle does not apply: then the impulses are those of `da.CVA`.
 
     R. C. Fetecau, J. E. Marsden, M. Ortiz and M. West, SIAM J. Applied Dynamical Systems 2 (2003) 381-416; Pekarek and Murphey
     (2014), section 4.2.
@@ -101,7 +101,7 @@ def discrete_energies(system: MechanicalSystem, base: Any, at: Point) -> tuple[c
     """The discrete energy of a partial step as its end sees it, and as its start does.
 
     These are the derivatives of the action by the time of the step's end and of its start, with all times in between moved in
-    proportion: -D_3 L_d, and D_{t_0} L_d - D_3 L_d; and the virtual work -f_i . v of forces, by how far their time t_i is moved.
+    proportion: -D_3 L_d, and D_{t_0} L_d - D_3 L_d; and of forces the virtual work -f_i . v, by how far their time moves.
     """
     reduced = reduced_step(system.smooth, base)
     step = reduced.equations.step

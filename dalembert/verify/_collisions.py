@@ -47,7 +47,9 @@ def collision_tangent(
     if pieces.coupled and (np.any(np.diff(times) == 0) or np.any(impacts.impulse <= 0)):
         raise InputError("the tangent of da.VCI is known for one impact at a time")
     n = system.dim
-    point = _Moving(np.concatenate([[state.t], state.packed, [0.0]]), np.vstack([np.zeros(2 * n), np.eye(2 * n), np.zeros(2 * n)]))
+    point = _Moving(
+        np.concatenate([[state.t], state.packed, [0.0]]), np.vstack([np.zeros(2 * n), np.eye(2 * n), np.zeros(2 * n)])
+    )
     hit: int | None = None
     for t, which in zip(times, impacts.which, strict=True):
         if t > point.values[0]:
@@ -100,7 +102,14 @@ class _Pieces:
         return self._apply(reset.equations, ca.vertcat(at.t, at.q, p, 0), point, which, None, self.h, None)
 
     def _apply(
-        self, equations: Equations, result: ca.SX, point: _Moving, hit: int | None, ahead: int | None, dt: float, s: ca.SX | None
+        self,
+        equations: Equations,
+        result: ca.SX,
+        point: _Moving,
+        hit: int | None,
+        ahead: int | None,
+        dt: float,
+        s: ca.SX | None,
     ) -> _Moving:
         at, m = self.at, self.system.n_unilateral
         state = ca.vertcat(at.t, at.q, at.p, at.energy)
