@@ -68,7 +68,7 @@ from dalembert.engine._plan import (
 MOST_IN_A_STEP = 1000
 MOST_AT_ONCE = 1000
 ROUND_OFF = 16 * 2.220446049250313e-16
-GONE = 1e-10
+GONE = 1e-6
 """A gradient of phi that has fallen by this factor since the step began counts as vanished."""
 
 
@@ -223,6 +223,18 @@ def rest_of_step(plan, memory, after, t, left):
     return True
 
 
+@compiled_as("boolean", "float64", "int64")
+def grazes(plan, memory, t, which):
+    """Whether the motion HERE is so close to tangential that the energy hardly tells p+ from p-."""
+    look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
+    call_kernel(plan[MEASURE], memory)
+    call_kernel(plan[TANGENT_OF], memory)
+    motion = 0.0  # p . v
+    for k in range(plan[N]):
+        motion += memory[plan[HERE] + plan[N] + k] * memory[plan[TANGENT] + k]
+    return memory[plan[RATE_HERE] + which] ** 2 <= 1e-8 * motion * memory[plan[STRENGTH] + which]
+
+
 @compiled_as("int64", "float64[:, ::1]", "float64", "float64", "float64")
 def resolve(plan, memory, log, t0, h, grid):
     """One step of size h from HERE, if THERE, the end of a full step, lies behind a wall or a wall lies between.
@@ -240,7 +252,14 @@ def resolve(plan, memory, log, t0, h, grid):
         if left <= MERGE * h:
             return merge_with_end(plan, memory, log, after, t, left)
         if not first and not rest_of_step(plan, memory, after, t, left):
-            return NO_FLOW
+            if not (after and grazes(plan, memory, t, chosen(plan, memory))):
+                return NO_FLOW
+            entry = plan[LOGGED] - 1
+            if not reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])):
+                return NO_RESET
+            look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
+            after = False
+            continue
         tau = collision_time(plan, memory, after, t, left)
         if tau < 0.0:
             return finish(plan, memory, log, after, first, t, left)

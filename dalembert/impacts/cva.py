@@ -61,24 +61,27 @@ def normal(system: MechanicalSystem, at: Point) -> tuple[ca.SX, ca.SX]:
 
 
 def reset(system: MechanicalSystem, at: Point) -> Reset:
-    """R^CVA, (32): lambda, and mu where there are holonomic constraints, without the trivial root lambda = 0."""
+    """R^CVA, (32): lambda, and mu where there are holonomic constraints; not the trivial root lambda = 0."""
     t, q, p, theta = at.t, at.q, at.p, at.theta
     H, v, g_dot, H_pp = (system.function(name) for name in ("H", "H_p", "g_dot", "H_pp"))
     n, phi_t = normal(system, at)
     G = system.function("G")(t, q, theta)
     lam, mu = ca.SX.sym("lam"), ca.SX.sym("mu", system.n_holonomic)
     kick = lam * n + G.T @ mu
+    guess = quadratic_reset(system, at)
     if ca.depends_on(H_pp(t, q, p, theta), p):
-        # p+ != p-: the energy balance is divided by lambda
+        # H is convex in p, so that Newton's method finds the root that is not zero from any lambda at which H rises
         g_t = ca.jacobian(system.function("g")(t, q, theta), t)
-        work = lam * phi_t + ca.dot(mu, g_t)
-        balance = (H(t, q, p + kick, theta) - H(t, q, p, theta) + work) / lam
+        balance = H(t, q, p + kick, theta) - H(t, q, p, theta) + lam * phi_t + ca.dot(mu, g_t)
+        rise = ca.Function("rise", [lam, mu, p, q, t, theta, at.hit], [ca.dot(n, v(t, q, p + kick, theta)) + phi_t])
+        for _ in range(8):
+            guess = ca.if_else(rise(guess[0], guess[1:, 0], p, q, t, theta, at.hit) > 0, guess, 2 * guess)
     else:
         # for quadratic H, H+ - H- = kick . v(p- + kick/2), in which lambda cancels exactly; G v = -g_t drops out
         balance = ca.dot(n, v(t, q, p + kick / 2, theta)) + phi_t
     residual = ca.vertcat(balance, g_dot(t, q, p + kick, theta))
     x, scales = ca.vertcat(lam, mu), (("momentum", 1 + system.n_holonomic),)
-    return Reset(Equations(x, scales, quadratic_reset(system, at), residual, residual), kick, lam)  # type: ignore[arg-type]
+    return Reset(Equations(x, scales, guess, residual, residual), kick, lam)  # type: ignore[arg-type]
 
 
 def quadratic_reset(system: MechanicalSystem, at: Point) -> ca.SX:
