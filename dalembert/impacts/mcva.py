@@ -145,7 +145,8 @@ def reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Re
         # H~ is then a polynomial of degree `order` in p: H~+ - H~- = kick . integral of H~_p by a Gauss quadrature that is
         # exact for it, from which lambda cancels
         rule = gauss((H_mod.order + 1) // 2)
-        velocities = [H_mod.at(q, p + c * kick, z0, h, theta)[1][system.dim :] for c in rule.c]
+        places = (rule.c - rule.c[::-1]) / 2  # about the middle, and exactly symmetric: else round-off would have a sign
+        velocities = [H_mod.at(q, (p + kick / 2) + c * kick, z0, h, theta)[1][system.dim :] for c in places]
         mean = sum((b * v for b, v in zip(rule.b, velocities, strict=True)), ca.SX(0))
         residual, model = ca.dot(n, mean) + phi_t, slope
     else:
