@@ -45,7 +45,7 @@ from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
 from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
-from dalembert.trajectory import Impacts, Trajectory
+from dalembert.trajectory import Contacts, Impacts, Trajectory
 
 __version__ = "0.1.0"
 
@@ -69,6 +69,7 @@ __all__ = [
     "SPARK",
     "VCI",
     "ConstrainedEuler",
+    "Contacts",
     "DalembertError",
     "DiscreteMechanics",
     "Gauss",

@@ -154,6 +154,7 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
         stage_lam=stage[0],
         stage_psi=stage[1],
         impacts=getattr(run, "impacts", None),
+        contacts=getattr(run, "contacts", None),
     )
 
 

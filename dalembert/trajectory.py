@@ -77,6 +77,21 @@ class Impacts:
 
 
 @dataclass(frozen=True, eq=False)
+class Contacts:
+    """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when."""
+
+    which: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} contacts>"
+
+
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """States along a run.
 
@@ -113,6 +128,8 @@ class Trajectory:
     """The same for psi."""
     impacts: Impacts | None = field(default=None, repr=False)
     """Impacts on unilateral constraints, for runs by a collision integrator."""
+    contacts: Contacts | None = field(default=None, repr=False)
+    """Where impacts accumulated and a wall was touched for a while."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -305,8 +322,9 @@ class Trajectory:
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self._has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
         arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
-        if self.impacts is not None:
-            arrays |= {f"impact_{f.name}": getattr(self.impacts, f.name) for f in fields(Impacts)}
+        for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
+            if events is not None:
+                arrays |= {f"{kind}_{f.name}": getattr(events, f.name) for f in fields(events)}
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with temporary.open("wb") as file:
@@ -345,7 +363,8 @@ class Trajectory:
                     stats=header["stats"],
                     fingerprint=header["fingerprint"],
                     **{name: file.get(name) for name in STAGE},
-                    impacts=_load_impacts(file),
+                    impacts=_load_events(file, Impacts, "impact"),
+                    contacts=_load_events(file, Contacts, "contact"),
                     _observed={name: file[name] for name in OBSERVED if name in file},
                 )
         except OSError as error:
@@ -382,8 +401,9 @@ class Trajectory:
         return overview(self, path)
 
 
-def _load_impacts(file: Any) -> Impacts | None:
-    return Impacts(**{f.name: file[f"impact_{f.name}"] for f in fields(Impacts)}) if "impact_t" in file else None
+def _load_events(file: Any, kind: type, name: str) -> Any:
+    """The impacts or contacts of a stored run, if it has such arrays."""
+    return kind(**{f.name: file[f"{name}_{f.name}"] for f in fields(kind)}) if f"{name}_which" in file else None
 
 
 def _solve_each(matrices: np.ndarray, rhs: np.ndarray) -> np.ndarray:

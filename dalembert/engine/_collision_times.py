@@ -247,7 +247,8 @@ def collision_time(plan, memory, after, t, left):
         if which < 0:
             return -1.0
         choose(plan, memory, AHEAD, which)
-        if where * left <= MERGE * MERGE * memory[H_SLOT]:  # HERE itself
+        shortest = MERGE if starts_on_wall(plan, memory, which) else MERGE * MERGE
+        if where * left <= shortest * memory[H_SLOT]:  # HERE itself
             for k in range(2 * plan[N]):
                 memory[plan[CONTACT] + k] = memory[plan[HERE] + k]
             look(plan, memory, CONTACT, t, PHI_CONTACT, RATE_CONTACT)

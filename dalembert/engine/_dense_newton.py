@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._plan import BLOCKS, FIRST_BLOCK, MATRIX, PIVOTS, RESIDUAL, SIZE, SIZES, STATE, A, F, N, X
+from dalembert.engine._plan import BLOCKS, FIRST_BLOCK, MATRIX, PIVOTS, PUSH_SLOT, RESIDUAL, SIZE, SIZES, STATE, A, F, N, X
 
 
 def compiled_as(result: str, *arguments: str) -> Callable:
@@ -74,14 +74,15 @@ def newton(plan, memory, equations, dt):
     """Solve one system of equations from the guess in memory to round-off.
 
     The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
-    blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, |p| or 1.
+    blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, to |p| and its change in
+    a step, or to 1.
     """
     row, x, f = plan[equations], plan[X], plan[F]
     n = plan[row + SIZE]
     if n == 0:
         return True
     positions = largest_of(plan, memory, plan[STATE], plan[N]) / dt
-    momenta = largest_of(plan, memory, plan[STATE] + plan[N], plan[N])
+    momenta = max(memory[PUSH_SLOT], largest_of(plan, memory, plan[STATE] + plan[N], plan[N]))
     for block in range(plan[row + BLOCKS]):
         kind = plan[row + FIRST_BLOCK + 2 * block + 1]
         memory[plan[SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300

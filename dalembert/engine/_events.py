@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.engine._collision_times import MERGE, choose, chosen, collision_time, flow, look, place
-from dalembert.engine._dense_newton import compiled_as, newton
+from dalembert.engine._dense_newton import compiled_as, largest_of, newton
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._plan import (
     ACCUMULATED,
@@ -49,6 +49,7 @@ from dalembert.engine._plan import (
     PHI_CONTACT,
     PHI_HERE,
     PHI_THERE,
+    PUSH_SLOT,
     RATE_CONTACT,
     RATE_HERE,
     RATE_THERE,
@@ -244,6 +245,8 @@ def resolve(plan, memory, log, t0, h, grid):
     """
     elapsed, after, first = 0.0, False, True
     energy_of(plan, memory, HERE, t0)
+    call_kernel(plan[TANGENT_OF], memory)
+    memory[PUSH_SLOT] = h * largest_of(plan, memory, plan[TANGENT] + plan[N], plan[N])
     for k in range(plan[M]):
         memory[plan[STRENGTH_BEFORE] + k] = memory[plan[STRENGTH] + k]
         plan[plan[PASSED] + k] = 0

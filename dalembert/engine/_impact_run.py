@@ -6,13 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dalembert.compiler import first_guess
 from dalembert.engine import _collision_driver as collisions
+from dalembert.engine import _driver as driver
+from dalembert.engine import _layout as layout
 from dalembert.engine import _plan as at
+from dalembert.engine._contact import Contact
 from dalembert.engine._run import Run
 from dalembert.impacts import CollisionIntegrator
 from dalembert.impacts._program import EventProgram, event_program
 from dalembert.systems import MechanicalSystem, State
-from dalembert.trajectory import Impacts
+from dalembert.systems._consistent import unpack
+from dalembert.trajectory import Contacts, Impacts
 
 KERNELS = {
     "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
@@ -23,10 +28,6 @@ STOPS = {
     at.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
     at.NO_TIME: "a partial step ends behind unilateral[{which}], but no collision time was found before it: reduce h",
     at.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
-    at.ACCUMULATED: (
-        "impacts accumulate here, so that the body stays in contact from t = {t:.6g} on: the motion in contact is not part of "
-        "the model, so end the run before, or state the contact as holonomic="
-    ),
     at.NO_GRADIENT: (
         "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
@@ -42,6 +43,8 @@ class ImpactRun(Run):
 
     collision: CollisionIntegrator | None = field(default=None)
     walled: MechanicalSystem | None = field(default=None)
+    held: list[tuple[int, float, float]] = field(default_factory=list)
+    """Sustained contacts: the constraint, when it began and when it ended."""
 
     @classmethod
     def of(
@@ -90,8 +93,71 @@ class ImpactRun(Run):
         if status == collisions.LOG_FULL:
             self.log = np.vstack([self.log, np.zeros_like(self.log)])
             return None
+        if self.plan[at.STATUS] == at.ACCUMULATED:
+            return self._stay_in_contact()
         values = {"t": float(self.contact[at.T_SLOT]), "which": int(np.argmax(self._known(at.AHEAD)))}
         return STOPS[int(self.plan[at.STATUS])].format(**values)
+
+    def _stay_in_contact(self) -> str | None:
+        """Impacts accumulate: go on in contact, then free again."""
+        assert self.walled is not None
+        n, t = self.places.n, float(self.contact[at.T_SLOT])
+        here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
+        marks = self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
+        rates = np.abs(self.walled.evaluate("phi_dot", t, here[:n], here[n:], theta=self.start.theta))
+        slow = rates <= max(100 * rates[np.argmax(self._known(at.AHEAD))], 1e-12)
+        touching = tuple(int(k) for k in np.flatnonzero((marks != 0) & slow))
+        reason = Contact(self, touching, t).move(t, here[:n], here[n:])
+        for which in touching:
+            self.hold(which, t, self.time)
+        if reason is None:
+            self._go_on_free(marks)
+        return reason
+
+    def _go_on_free(self, marks: np.ndarray) -> None:
+        """Full steps from the current state, on the walls that were touched."""
+        assert self.walled is not None
+        state = unpack(self.system, self.time, self.state, self.start.theta)
+        known = (state.t, state.q), (state.t, state.q, state.p)
+        for name, slot, arguments in (("phi", at.PHI_HERE, known[0]), ("phi_dot", at.RATE_HERE, known[1])):
+            self._known(slot)[:] = self.walled.evaluate(name, *arguments, theta=self.start.theta)
+        marks &= self._known(at.PHI_HERE) <= 1e-12
+        stepper = self.steppers[0]
+        stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
+        self.counts[0, [layout.MODE, layout.AGE]] = driver.GUESS_READY, -1
+
+    def record(self, state: np.ndarray) -> None:
+        """One more step, which ended in this state."""
+        stepper = self.steppers[0]
+        stepper.memory[stepper.slots("state")] = state
+        stepper.memory[stepper.slots("compensation")] = 0.0
+        self.counts[0, layout.STEPS_DONE] += 1
+        if self.steps_done % self.save_every == 0:
+            self.rows[self.counts[0, layout.SAVED], : len(state)] = state
+            self.counts[0, layout.SAVED] += 1
+
+    def hold(self, which: int, begin: float, end: float) -> None:
+        """Note a sustained contact, which may go on from an earlier note."""
+        for k, (other, since, until) in enumerate(self.held):
+            if other == which and abs(until - begin) < 1e-6 * self.h:
+                self.held[k] = (which, since, end)
+                return
+        self.held.append((which, begin, end))
+
+    def add_impacts(self, impacts: Impacts, chosen: np.ndarray, names: list[int]) -> None:
+        """Log impacts of a part of the run in which constraint k was called names[k] here."""
+        columns = [impacts.t, np.array(names, dtype=int)[impacts.which], impacts.impulse, impacts.energy_before]
+        columns += [impacts.energy_after, *impacts.q.T, *impacts.p_before.T, *impacts.p_after.T]
+        rows = np.column_stack(columns)[chosen]
+        first = int(self.plan[at.LOGGED])
+        self.log = np.vstack([self.log[:first], rows, np.zeros((2 * collisions.ROOM, self.log.shape[1]))])
+        self.plan[at.LOGGED] += len(rows)
+
+    @property
+    def contacts(self) -> Contacts:
+        """All sustained contacts so far."""
+        which, begin, end = np.array(self.held, dtype=float).reshape(-1, 3).T
+        return Contacts(which.astype(int), begin, end)
 
     @property
     def impacts(self) -> Impacts:

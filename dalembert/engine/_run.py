@@ -122,6 +122,7 @@ class Run:
                     return reason
             elif status != driver.DONE:
                 reason = self._stopped(status)
+                self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
             done = self.steps_done - before

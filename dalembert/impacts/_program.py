@@ -35,7 +35,9 @@ class Slots:
     impulse = 5
     fraction = 6
     energy = 7
-    theta = 8
+    push = 8
+    """How much forces change p in a full step."""
+    theta = 9
 
     @property
     def state(self) -> int:

@@ -13,6 +13,7 @@ import casadi as ca
 
 from dalembert.impacts._collision import CollisionIntegrator, Maps, Reset
 from dalembert.impacts._flow import Equations, Point, base_flow
+from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem
 
 
@@ -42,7 +43,7 @@ class CVA(CollisionIntegrator):
 
     """
 
-    base: str | Callable[..., Any] = "SVC"
+    base: str | Callable[..., Any] | OneStepMethod = "SVC"
     collision_tolerance: float | None = None
     symplectic: ClassVar[bool | None] = False
 

@@ -49,7 +49,7 @@ class MCVA(CollisionIntegrator):
 
     """
 
-    base: str | Callable[..., Any]
+    base: str | Callable[..., Any] | OneStepMethod
     truncation: int
     """The power of h that H~ leaves out."""
     expansion: Literal["eta", "even"]
@@ -59,7 +59,7 @@ class MCVA(CollisionIntegrator):
 
     def __init__(
         self,
-        base: str | Callable[..., Any] = "SVC",
+        base: str | Callable[..., Any] | OneStepMethod = "SVC",
         order: int = 4,
         expansion: Literal["eta", "even"] = "even",
         *,
@@ -134,30 +134,54 @@ def modified_flow(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Poin
 
 def reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Reset:
     """R^MCVA, (34), without the trivial root lambda = 0."""
+    explicit = H_mod.explicit and not ca.depends_on(system.function("H_pp")(at.t, at.q, at.p, at.theta), at.p)
+    return (_polynomial_reset if explicit else _general_reset)(system, H_mod, at)
+
+
+def _polynomial_reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Reset:
+    """The reset where H~ is a polynomial of degree `order` in p, as in the even expansion of a quadratic H.
+
+    H~+ - H~- = lambda grad phi . mean of H~_p between p- and p+: a Gauss quadrature of the mean is exact, and lambda drops out.
+    """
+    n, phi_t = normal(system, at)
+    lam = ca.SX.sym("lam")
+    middle = at.p + lam * n / 2
+    rule = gauss((H_mod.order + 1) // 2)
+    places = (rule.c - rule.c[::-1]) / 2  # about the middle, and exactly symmetric: else round-off would have a sign
+    mean = ca.SX(0)
+    for b, c in zip(rule.b, places, strict=True):
+        mean += b * H_mod.at(at.q, middle + c * (lam * n), ca.SX(0, 1), at.h, at.theta)[1][system.dim :]
+    model = ca.dot(n, system.function("H_p")(at.t, at.q, middle, at.theta)) + phi_t
+    equations = Equations(lam, (("momentum", 1),), quadratic_reset(system, at)[0], ca.dot(n, mean) + phi_t, model)
+    return Reset(equations, lam * n, lam)
+
+
+def _general_reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Reset:
+    """The reset of any H~, which may be a stationary value over z: z at p-, between and at p+ are unknowns, too.
+
+    (H~+ - H~-)/lambda loses its digits in small impacts. There Simpson's mean of grad phi . H~_p takes its place, whose error,
+    of fourth order in lambda, is then below round-off.
+    """
     q, p, h, theta = at.q, at.p, at.h, at.theta
     n, phi_t = normal(system, at)
-    lam, size = ca.SX.sym("lam"), 0 if H_mod.explicit else H_mod.n_internal
-    z0, z1 = ca.SX.sym("z0", size), ca.SX.sym("z1", size)
-    kick, elastic = lam * n, quadratic_reset(system, at)[0]
-    H_pp = system.function("H_pp")(at.t, q, p, theta)
-    slope = ca.dot(n, system.function("H_p")(at.t, q, p + kick / 2, theta)) + phi_t
-    if H_mod.explicit and not ca.depends_on(H_pp, p):
-        # H~ is then a polynomial of degree `order` in p: H~+ - H~- = kick . integral of H~_p by a Gauss quadrature that is
-        # exact for it, from which lambda cancels
-        rule = gauss((H_mod.order + 1) // 2)
-        places = (rule.c - rule.c[::-1]) / 2  # about the middle, and exactly symmetric: else round-off would have a sign
-        velocities = [H_mod.at(q, (p + kick / 2) + c * kick, z0, h, theta)[1][system.dim :] for c in places]
-        mean = sum((b * v for b, v in zip(rule.b, velocities, strict=True)), ca.SX(0))
-        residual, model = ca.dot(n, mean) + phi_t, slope
-    else:
-        (H0, _, N0), (H1, _, N1) = (H_mod.at(q, P, z, h, theta) for P, z in ((p, z0), (p + kick, z1)))
-        residual = ca.vertcat((H1 - H0) / lam + phi_t, N0, N1)  # p+ != p-: divided by lambda
-        model = ca.vertcat(slope, N0, N1)
-    guesses = [] if H_mod.explicit else [H_mod.guess(q, P, theta) for P in (p, p + elastic * n)]
+    lam, elastic = ca.SX.sym("lam"), quadratic_reset(system, at)[0]
+    Z = ca.SX.sym("z", 0 if H_mod.explicit else H_mod.n_internal, 3)
+    momenta = [p, p + lam * n / 2, p + lam * n]
+    values, gradients, internal = zip(*(H_mod.at(q, P, Z[:, k], h, theta) for k, P in enumerate(momenta)), strict=True)
+    simpson = sum((w * ca.dot(n, g[system.dim :]) for w, g in zip((1 / 6, 2 / 3, 1 / 6), gradients, strict=True)), ca.SX(0))
+    H_pp, v = (system.function(name)(at.t, q, p, theta) for name in ("H_pp", "H_p"))
+    small = lam**2 * (n.T @ H_pp @ n) < 1e-4 * (ca.fabs(values[0]) + ca.fabs(ca.dot(p, v)))
+    balance = ca.if_else(small, simpson, (values[2] - values[0]) / lam) + phi_t
+    model = ca.dot(n, system.function("H_p")(at.t, q, p + lam * n / 2, theta)) + phi_t
+    guesses = [] if H_mod.explicit else [H_mod.guess(q, p + c * elastic * n, theta) for c in (0, 0.5, 1)]
     equations = Equations(
-        ca.vertcat(lam, z0, z1), (("momentum", 1), ("velocity", 2 * size)), ca.vertcat(elastic, *guesses), residual, model
+        ca.vertcat(lam, ca.vec(Z)),
+        (("momentum", 1), ("velocity", Z.numel())),
+        ca.vertcat(elastic, *guesses),
+        ca.vertcat(balance, *internal),
+        ca.vertcat(model, *internal),
     )
-    return Reset(equations, kick, lam)
+    return Reset(equations, lam * n, lam)
 
 
 def MCVAA(collision_tolerance: float | None = None) -> MCVA:

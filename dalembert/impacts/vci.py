@@ -17,6 +17,7 @@ from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.impacts._collision import CollisionIntegrator, Maps
 from dalembert.impacts._flow import Equations, Flow, Point, base_flow
 from dalembert.impacts.cva import normal, quadratic_reset, reset
+from dalembert.methods import OneStepMethod
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian
 from dalembert.methods.variational import VariationalEquations
 from dalembert.systems import MechanicalSystem, System
@@ -35,7 +36,8 @@ class VCI(CollisionIntegrator):
 
     With a moving wall or a system that depends on time the discrete energies differ by lambda phi_t and D_{t_0} L_d; forces add
     f^+ . v and f^- . v, the virtual work of a shift in time. If several constraints are hit at once, or if the impact is not
-    elastic, the principle does not apply, and in a grazing impact it may have no solution: then the impulses are those of `da.CVA`.
+    elastic, the principle does not apply, and in a grazing impact it may have no solution: then the impulses are those of
+    `da.CVA`.
 
     R. C. Fetecau, J. E. Marsden, M. Ortiz and M. West, SIAM J. Applied Dynamical Systems 2 (2003) 381-416; Pekarek and Murphey
     (2014), section 4.2.
@@ -49,7 +51,7 @@ class VCI(CollisionIntegrator):
 
     """
 
-    base: str | Callable[..., Any] = "SVC"
+    base: str | Callable[..., Any] | OneStepMethod = "SVC"
     collision_tolerance: float | None = None
     symplectic: ClassVar[bool | None] = True
 

@@ -129,7 +129,7 @@ class MechanicalSystem(System):
     @functools.cached_property
     def smooth(self) -> MechanicalSystem:
         """The same system without its unilateral constraints: what moves between impacts."""
-        if not self.n_unilateral:
+        if "phi" not in self._expressions:
             return self
         free = copy.copy(self)
         free.__dict__.pop("fingerprint", None)
@@ -138,6 +138,32 @@ class MechanicalSystem(System):
         own = ("phi", "phi_q", "phi_t", "phi_dot", "restitution")
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
+
+    def in_contact(self, touching: tuple[int, ...]) -> MechanicalSystem:
+        """The same system with some of its unilateral constraints turned into holonomic ones, the last ones of g.
+
+        Their multipliers are -N, the contact forces being N grad phi.
+        """
+        held = copy.copy(self)
+        for derived in ("fingerprint", "smooth", "linear_in_multipliers"):
+            held.__dict__.pop(derived, None)
+        held._symbols, held._expressions = dict(self._symbols), dict(self._expressions)
+        rest = [k for k in range(self.n_unilateral) if k not in touching]
+        given = {name: self._expressions[name][1] for name in ("g", "k", "phi", "H_p", "H_q", "force", "restitution")}
+        g = ca.vertcat(given["g"], *(given["phi"][k] for k in touching))
+        lam, _ = held._multiplier_symbols(g, given["k"])
+        reaction = -ca.jacobian(g, self._q).T @ lam
+        held._derive(v=given["H_p"], f=given["force"] - given["H_q"], r=reaction, g=g, k=given["k"])
+        held.n_unilateral = len(rest)
+        held._symbols["speed"] = ca.SX.sym("speed", len(rest))
+        for name in ("phi", "phi_q", "phi_t", "phi_dot"):
+            arguments, expression = self._expressions[name]
+            held._expressions[name] = (arguments, expression[rest, :])
+        speeds = ca.SX.zeros(self.n_unilateral, 1)
+        speeds[rest] = held._symbols["speed"]
+        at_rest = ca.substitute(given["restitution"], self._symbols["speed"], speeds)
+        held._expressions["restitution"] = (("speed",), at_rest[rest, :])
+        return held
 
     @property
     def _size(self) -> str:

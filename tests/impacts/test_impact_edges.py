@@ -111,7 +111,7 @@ def test_arguments_that_make_no_sense_are_refused():
         ball(restitution=1.5)
     with pytest.raises(da.ModelError, match="which this system does not have"):
         da.Lagrangian(lambda q, v: v @ v / 2, dim=1, restitution=0.5)
-    with pytest.raises(da.UnsupportedSystem, match="do not depend on t: use da.CVA"):
+    with pytest.raises(da.UnsupportedSystem, match=r"do not depend on t: use da\.CVA"):
         moving = da.Lagrangian(
             lambda q, v: v @ v / 2, dim=2, holonomic=lambda t, q: [q[1] - np.sin(t)], unilateral=lambda q: q[0]
         )
