@@ -153,6 +153,13 @@ class ImpactRun(Run):
         self.log = np.vstack([self.log[:first], rows, np.zeros((2 * collisions.ROOM, self.log.shape[1]))])
         self.plan[at.LOGGED] += len(rows)
 
+    def stats(self) -> dict[str, float]:
+        """What the run took, and how many impacts of da.VCI had no variational reset."""
+        counted = {"impacts": int(self.plan[at.LOGGED])}
+        if self.plan[at.COUPLED]:
+            counted["impacts_without_variational_reset"] = int(self.plan[at.UNCOUPLED])
+        return super().stats() | counted
+
     @property
     def contacts(self) -> Contacts:
         """All sustained contacts so far."""

@@ -24,9 +24,9 @@ FLOW, WALL, RESET, FLOW_AFTER, WALL_AFTER, JUST_HIT, PASSED, PIVOTS = range(36, 
 # facts about the integrator: resets are coupled with what follows; Phi^partial is Phi^full
 COUPLED, FULL_IS_PARTIAL = range(44, 46)
 
-# results: impacts in the log, the status of the last step with impacts
-LOGGED, STATUS = range(46, 48)
-N_NAMED = 48
+# results: impacts in the log, the status of the last step with impacts, resets that could not be coupled
+LOGGED, STATUS, UNCOUPLED = range(46, 49)
+N_NAMED = 49
 
 # a system of equations, from its place in the plan on
 SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)

@@ -36,8 +36,9 @@ class VCI(CollisionIntegrator):
 
     With a moving wall or a system that depends on time the discrete energies differ by lambda phi_t and D_{t_0} L_d; forces add
     f^+ . v and f^- . v, the virtual work of a shift in time. If several constraints are hit at once, or if the impact is not
-    elastic, the principle does not apply, and in a grazing impact it may have no solution: then the impulses are those of
-    `da.CVA`.
+    elastic, the principle does not apply; and in slow impacts there may be no p+ with the right discrete energy, because those
+    of a short and of a long partial step differ by O(h^2). Then the impulse is that of `da.CVA`, and
+    `run.stats["impacts_without_variational_reset"]` counts the latter cases.
 
     R. C. Fetecau, J. E. Marsden, M. Ortiz and M. West, SIAM J. Applied Dynamical Systems 2 (2003) 381-416; Pekarek and Murphey
     (2014), section 4.2.
