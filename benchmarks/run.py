@@ -12,6 +12,7 @@ import re
 import bench_chain
 import bench_cold_start
 import bench_double_pendulum
+import bench_impacts
 import bench_methods
 import bench_work_precision
 from common import ROOT, machine, note
@@ -22,6 +23,7 @@ PARTS = {
     "cold_start": bench_cold_start,
     "work_precision": bench_work_precision,
     "methods": bench_methods,
+    "impacts": bench_impacts,
 }
 PAGE = ROOT / "docs" / "performance.md"
 

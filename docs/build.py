@@ -25,6 +25,7 @@ ORDER = (
     "constrained-hamiltonian",
     "variational",
     "modified-hamiltonians",
+    "impacts",
     "how-it-works",
     "adding-a-method",
     "performance",
