@@ -41,8 +41,9 @@ def run() -> Section:
     header = ("method", "us/step", "relative to SVC", "steps an impact", "us an impact")
     body = f"""
 The vertical cart-pendulum above its floor, h = {H}, {STEPS:,} steps; the fastest of {TURNS} runs, kernels compiled. What an
-impact costs is the time beyond the steps of the base method. The variational integrators run without the floor, {SMOOTH_STEPS:,} steps
-only: the cart falls faster and faster, and SVA needs more iterations then, so that it may look slower than with impacts.
+impact costs is the time beyond the steps of the base method. The variational integrators run without the floor, and for
+{SMOOTH_STEPS:,} steps only: the cart falls faster and faster, and SVA needs more iterations then, so that it may look slower
+than with impacts.
 
 {table(header, rows)}
 """

@@ -13,6 +13,7 @@ from dalembert.engine import _layout as layout
 from dalembert.engine import _plan as at
 from dalembert.engine._contact import Contact
 from dalembert.engine._run import Run
+from dalembert.errors import InputError
 from dalembert.impacts import CollisionIntegrator
 from dalembert.impacts._program import EventProgram, event_program
 from dalembert.systems import MechanicalSystem, State
@@ -58,6 +59,8 @@ class ImpactRun(Run):
         newton_tolerance: float | None = None,
     ) -> ImpactRun:
         """A run of `method`; its full steps are those of the base method on the system without walls."""
+        if h < 0:
+            raise InputError("collision integrators run forwards: take h > 0")
         common = (system.smooth, method.full, start, h, steps, save_every, newton_tolerance)
         return cls(*common, collision=method, walled=system)
 

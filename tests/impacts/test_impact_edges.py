@@ -116,6 +116,8 @@ def test_arguments_that_make_no_sense_are_refused():
             lambda q, v: v @ v / 2, dim=2, holonomic=lambda t, q: [q[1] - np.sin(t)], unilateral=lambda q: q[0]
         )
         da.simulate(moving, da.VCI(), q0=[1.0, 0.0], v0=[-1.0, 1.0], h=0.1, steps=1)
+    with pytest.raises(da.InputError, match="run forwards"):
+        da.verify.step(ball(), da.CVA(), h=-0.1, q0=[1.0], v0=[0.0])
     with pytest.raises(da.InputError, match="stage_multipliers are not stored"):
         da.simulate(ball(), da.CVA(), q0=[1.0], v0=[0.0], h=0.1, steps=1, stage_multipliers=True)
 
@@ -149,3 +151,13 @@ def test_stored_states_do_not_depend_on_how_often_they_are_stored():
     tenth = da.simulate(cart_pendulum(), da.VCI(), h=0.02, steps=400, save_every=10, **xi(3.2))
     assert np.array_equal(every.states[::10], tenth.states)
     assert np.array_equal(every.impacts.t, tenth.impacts.t)
+
+
+def test_the_energy_diagram_marks_impacts():
+    from dalembert import plot
+
+    run = da.simulate(cart_pendulum(), da.CVA(), h=0.02, steps=250, **xi(3.2))
+    axes = plot.energy_error(run).axes[0]
+    dashed = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]
+    assert np.allclose(dashed, run.impacts.t)
+    assert len(run.plot().axes) >= 3
