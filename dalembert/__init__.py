@@ -18,10 +18,14 @@ from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI
+from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
     EMPRK,
     SPARK,
+    SRK,
     ConstrainedEuler,
+    CortesMartinez,
+    DiscreteLagrangeDAlembert,
     Gauss,
     GaussLobattoEMPRK,
     GaussLobattoSPARK,
@@ -29,6 +33,9 @@ from dalembert.methods import (
     LobattoGalerkin,
     LobattoIIIAB,
     LobattoIIIC,
+    LobattoSPARK,
+    McLachlanPerlmutter,
+    NonholonomicEuler,
     OneStepMethod,
     PartitionedRungeKutta,
     RadauIIA,
@@ -43,7 +50,7 @@ from dalembert.methods import (
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.simulation import simulate
-from dalembert.systems import ODAE, Hamiltonian, Lagrangian, State, consistent
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Contacts, Impacts, Trajectory
 
@@ -67,10 +74,13 @@ __all__ = [
     "MCVAC",
     "ODAE",
     "SPARK",
+    "SRK",
     "VCI",
     "ConstrainedEuler",
     "Contacts",
+    "CortesMartinez",
     "DalembertError",
+    "DiscreteLagrangeDAlembert",
     "DiscreteMechanics",
     "Gauss",
     "GaussLobattoEMPRK",
@@ -79,13 +89,17 @@ __all__ = [
     "Hamiltonian",
     "Impacts",
     "InconsistentStart",
+    "IndexTwoDAE",
     "InputError",
     "Lagrangian",
     "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
+    "LobattoSPARK",
+    "McLachlanPerlmutter",
     "ModelError",
     "ModifiedHamiltonian",
+    "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
     "RadauIIA",
@@ -110,6 +124,7 @@ __all__ = [
     "momentum_map",
     "plot",
     "problems",
+    "reduce_index",
     "schemes",
     "simulate",
     "step_function",

@@ -1,7 +1,7 @@
 """Forces that depend on the forces of constraints, to be used in the `r` of a `da.ODAE`: dry friction.
 
-    r=lambda y, z, lam, mu: normal(y) * lam[0] + da.forces.friction(normal(y) * lam[0], z, mu)
-    domain=lambda z, z0: [da.forces.no_reversal(z, z0)]
+r=lambda y, z, lam, mu: normal(y) * lam[0] + da.forces.friction(normal(y) * lam[0], z, mu)
+domain=lambda z, z0: [da.forces.no_reversal(z, z0)]
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
 from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import check_start, finite_number, unpack
+from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
 from dalembert.trajectory import Trajectory
 
 
@@ -79,6 +79,7 @@ def simulate(
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
     h = _positive("h", h)
     steps = _steps(steps, t1, start.t, h)
+    method.check_start(system, start, h)
     save_every = _count("save_every", save_every, least=1)
     _check_memory(steps // save_every * 8 * system.n_state)
     if newton_tolerance is not None:
@@ -106,6 +107,8 @@ def _run(
         if method.starting is not None:
             prepared = one_step(system, method.starting, start, h)[0]
             start = unpack(system, start.t, prepared.packed, start.theta, start.multipliers)
+        # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
+        stage_multipliers = stage_multipliers or not system.linear_in_multipliers
         run = make_run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     except SingularMatrix:
         raise ModelError(
@@ -195,8 +198,11 @@ def initial_state(
         raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
     theta = system.parameters.vector(params, base=start.theta)
     if check:
-        check_start(system, start.t, start.y, start.z, theta)
-    return system, unpack(system, start.t, start.packed, theta, start.multipliers)
+        check_start(system, start.t, start.first, start.second, theta)
+    state = unpack(system, start.t, start.packed, theta, start.multipliers)
+    if check:
+        check_domain(system, state)
+    return system, state
 
 
 def _positive(name: str, value: Any) -> float:

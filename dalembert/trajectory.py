@@ -17,6 +17,7 @@ from dalembert.compiler import observer
 from dalembert.errors import DalembertError, InputError
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
+from dalembert.systems._newton import solve_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,7 +145,8 @@ class Trajectory:
             if block == name:
                 return self.states[:, first : first + size]
             first += size
-        raise AttributeError(f"this run has no {name}: its variables are {' and '.join(block for block, _ in self.blocks)}")
+        variables = " and ".join(block for block, _ in self.blocks if block)
+        raise AttributeError(f"this run has no {name}: its variables are {variables}")
 
     @property
     def q(self) -> np.ndarray:
@@ -158,13 +160,17 @@ class Trajectory:
 
     @property
     def y(self) -> np.ndarray:
-        """The variables y of an ODAE, (time, n); the configurations of a mechanical system."""
-        return self._block(self.blocks[0][0])
+        """The variables y of an ODAE or of an index-2 DAE, (time, n); the configurations of a mechanical system."""
+        return self._block("y" if self._index_two else self.blocks[0][0])
 
     @property
     def z(self) -> np.ndarray:
-        """The variables z of an ODAE, (time, n); the momenta of a mechanical system."""
-        return self._block(self.blocks[1][0])
+        """The variables z of an ODAE, the algebraic ones of an index-2 DAE, the momenta of a mechanical system, (time, n)."""
+        return self.psi if self._index_two else self._block(self.blocks[1][0])
+
+    @property
+    def _index_two(self) -> bool:
+        return self.blocks[1][0] == "y"
 
     @property
     def v(self) -> np.ndarray:
@@ -191,6 +197,8 @@ class Trajectory:
     @property
     def residuals(self) -> dict[str, np.ndarray]:
         """How well the constraints hold: {"g": (time, m), "g_dot": (time, m)}, and "k" where there are nonholonomic ones."""
+        if self._index_two:
+            return {"g": self._observe("k")}
         names = ("g", "g_dot", "k") if self._observe("k").shape[1] else ("g", "g_dot")
         return {name: self._observe(name) for name in names}
 
@@ -219,7 +227,8 @@ class Trajectory:
         return values
 
     @property
-    def _has_energy(self) -> bool:
+    def has_energy(self) -> bool:
+        """Whether the system states an energy."""
         return "energy" in self._observed if self.system is None else "H" in self.system.function_names
 
     @property
@@ -238,17 +247,22 @@ class Trajectory:
         for start in range(0, len(self.t), block):
             rows = slice(start, start + block)
             matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
-            result[rows] = _solve_each(matrix, self._map("multiplier_rhs", rows))
+            result[rows] = solve_rows(matrix, self._map("multiplier_rhs", rows))
         return result
 
     def _nonlinear_multipliers(self) -> np.ndarray:
-        """From state to state, each guess from the one before, so that the branch of the start is kept."""
-        assert self.system is not None and self.start is not None
-        guess, rows = self.start.multipliers, []
-        for t, y, z in zip(self.t, self.y, self.z, strict=True):
-            guess = self.system.multipliers(t, y, z, self._theta, guess)
-            rows.append(guess)
-        return np.array(rows)
+        """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
+        assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
+        guesses = np.column_stack([self.stage_lam, self.stage_psi])
+        guesses[0] = self.start.multipliers
+        return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
+
+    def _guess(self, row: int) -> np.ndarray:
+        """Multipliers near those of a stored state: the method's own where they were kept, else those of the start."""
+        assert self.start is not None
+        if row == 0 or self.stage_lam is None or self.stage_psi is None:
+            return self.start.multipliers
+        return np.concatenate([self.stage_lam[row], self.stage_psi[row]])
 
     # -- between the states ------------------------------------------------------------------------------------------
 
@@ -288,9 +302,9 @@ class Trajectory:
         sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
         sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
         found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
-        guess = self.start.multipliers
         for k in np.unique(step):
             rows = step == k
+            guess = self._guess(k)
             values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
             for name, value in values.items():
                 found[name][rows] = value
@@ -319,7 +333,7 @@ class Trajectory:
             "blocks": self.blocks,
         }
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
-        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self._has_energy}
+        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
         arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
         for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
@@ -382,12 +396,14 @@ class Trajectory:
             import xarray
         except ImportError:
             raise DalembertError("to_xarray needs the package xarray: pip install xarray") from None
-        (y, dim_y), (z, dim_z) = self.blocks
-        coordinate = "coordinate" if dim_y == dim_z else "coordinate_z"
-        data: dict[str, Any] = {y: (("time", "coordinate"), self.y), z: (("time", coordinate), self.z)}
-        data["v"] = (("time", "coordinate"), self.v)
+        (first, dim_y), (second, dim_z) = self.blocks
+        data: dict[str, Any] = {
+            second: (("time", "coordinate" if dim_y in (0, dim_z) else "coordinate_z"), self._block(second))
+        }
+        if first:
+            data |= {first: (("time", "coordinate"), self._block(first)), "v": (("time", "coordinate"), self.v)}
         data |= {"lam": (("time", "constraint"), self.lam), "psi": (("time", "nonholonomic_constraint"), self.psi)}
-        if self._has_energy:
+        if self.has_energy:
             data["energy"] = (("time",), self.energy)
         for name, value in self.residuals.items():
             data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
@@ -404,14 +420,3 @@ class Trajectory:
 def _load_events(file: Any, kind: type, name: str) -> Any:
     """The impacts or contacts of a stored run, if it has such arrays."""
     return kind(**{f.name: file[f"{name}_{f.name}"] for f in fields(kind)}) if f"{name}_which" in file else None
-
-
-def _solve_each(matrices: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve one system a row; nan where the constraints are not independent, as in a run that ended at such a state."""
-    try:
-        return np.linalg.solve(matrices, rhs[:, :, None])[:, :, 0]
-    except np.linalg.LinAlgError:
-        if len(rhs) == 1:
-            return np.full_like(rhs, np.nan)
-        half = len(rhs) // 2
-        return np.vstack([_solve_each(matrices[:half], rhs[:half]), _solve_each(matrices[half:], rhs[half:])])

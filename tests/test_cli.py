@@ -29,12 +29,18 @@ fourbar = da.Hamiltonian(
     lambda q, p: p @ p / 2, dim=4,
     holonomic=lambda q: [np.hypot(q[0], q[1]) - 1, np.hypot(q[2] - q[0], q[3] - q[1]) - 2, np.hypot(q[2] - 2, q[3]) - 1])
 number = 3
+sliding = da.ODAE(
+    v=lambda z: z, f=lambda: [0.0, -9.81], g=lambda y: [y[1]], dim_y=2, dim_z=2, params={"mu": 0.5},
+    r=lambda z, lam, mu: np.array([0.0, 1.0]) * lam[0] + da.forces.friction(lam[0], z, mu),
+    domain=lambda z, z0: [da.forces.no_reversal(z, z0)])
 
 def heavy(mass=2.0):
     return da.problems.pendulum(m=mass)
 
 def broken():
     return 1 / 0
+
+growth = da.problems.index_two_growth().system
 """
 
 
@@ -105,7 +111,7 @@ def test_list_knows_everything_that_is_public(command):
 
 def test_list_one_kind(command):
     code, out, _ = command("list problems")
-    assert code == 0 and "double_pendulum(m1=1, m2=1, l1=1, l2=1, g=1)" in out and "Rattle" not in out
+    assert code == 0 and "double_pendulum(m1=1, m2=1, l1=1, l2=1, g=1)" in out and "LobattoIIIAB" not in out
 
 
 def test_info_names_versions_and_the_cache(command):
@@ -158,6 +164,13 @@ def test_files_are_written_into_new_directories(command, here):
         ("--method rattle", "da.Rattle()"),
         ("--method 'RadauIIA(stages=3, projected=True)'", "da.RadauIIA(stages=3, projected=True)"),
         ("--method 'Variational(L_d=\"SVA\")'", "da.Variational(L_d='SVA')"),
+        ("--method 'compose(Rattle, 4)'", "da.compose(da.Rattle(), 'suzuki-4')"),
+        (
+            "--method 'da.compose(da.LobattoIIIAB(stages=2), \"triple-jump-4\")'",
+            "da.compose(da.LobattoIIIAB(stages=2), 'triple-jump-4')",
+        ),
+        ("--method 'compose(LobattoIIIAB, 6)' --stages 2", "da.compose(da.LobattoIIIAB(stages=2), 'sofroniou-spaletta-6')"),
+        ("--method 'adjoint(Rattle)'", "da.Rattle()"),
         ("", "da.LobattoIIIAB(stages=3)"),
     ],
 )
@@ -182,6 +195,106 @@ def test_a_final_time_and_arithmetic(command):
     report = json.loads(command("run pendulum --h 1/50 --t1 2 --json")[1])
     assert (report["steps"], report["h"]) == (100, 0.02)
     assert value("2*sin(pi/6)") == pytest.approx(1.0) and value("-sqrt(4)") == -2.0 and value("5e3") == 5000.0
+
+
+# -- ODAEs ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "method"),
+    [
+        ("", da.compose(da.SymplecticEuler(), 2)),
+        ("--method SymplecticEuler", da.SymplecticEuler()),
+        (
+            "--method 'SymplecticEuler(variant=\"natural\", conjugate=True, alpha=1/4)'",
+            da.SymplecticEuler("natural", True, 0.25),
+        ),
+        ('--method \'SymplecticEuler(r_at=("z1", "Z1"))\'', da.SymplecticEuler(r_at=("z1", "Z1"))),
+        ("--method 'adjoint(SymplecticEuler)'", da.adjoint(da.SymplecticEuler())),
+        ("--method 'compose(SymplecticEuler, 4)'", da.compose(da.SymplecticEuler(), 4)),
+    ],
+)
+def test_an_odae_is_run_by_the_methods_that_serve_it(command, line, method):
+    code, out, err = command(f"run mass_on_surface --steps 20 --save run.npz --plot run.png --json {line}")
+    run, report = da.load("run.npz"), json.loads(out)
+    expected = da.simulate(da.problems.mass_on_surface(), method, steps=20)
+    assert code == 0 and not err and report["method"] == str(method)
+    np.testing.assert_array_equal(run.states, expected.states)
+    assert report["energy"]["max_error"] == np.max(np.abs(expected.energy - expected.energy[0]))
+    assert set(report["residuals"]) == {"g", "g_dot"} and os.path.exists("run.png")
+
+
+def test_an_odae_without_an_energy_is_reported_without_it(command):
+    report = json.loads(command("run nonlinear_multiplier --json")[1])
+    code, out, _ = command("run nonlinear_multiplier --plot run.pdf")
+    assert report["energy"] is None and code == 0 and "H0" not in out and "max |g_dot|" in out and "run.pdf" in out
+
+
+def test_initial_values_of_an_odae(command):
+    assert command("run mass_on_surface --y0 9,7.29 --z0 -3,-7.29 --steps 3 --save run.npz")[0] == 0
+    np.testing.assert_array_equal(da.load("run.npz").states[0], [9.0, 7.29, -3.0, -7.29])
+    line = "run mymodel.py:sliding --y0 0,0.1 --z0 -5,0.2 --lam0 1 --h 0.01 --steps 300 --set mu=0.25 --project"
+    code, out, err = command(f"{line} --method SymplecticEuler --save run.npz --json")
+    run = da.load("run.npz")
+    np.testing.assert_allclose(run.states[0], [0, 0, -5, 0], atol=1e-14)
+    assert code == 1 and json.loads(out)["status"] == "failed" and "leaves the model's domain" in err
+    assert run.t[-1] == pytest.approx(2.03)  # the block stops at 5 / (0.25 * 9.81) = 2.039
+
+
+# -- DAEs of index 2 and nonholonomic constraints ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("problem", "method"),
+    [
+        ("index_two_growth", da.SRK("gauss", 2)),
+        ("index_two_growth_in_parts --stages 3", da.SRK("gauss", 3)),
+        ("chaplygin_sleigh", da.GaussLobattoSPARK(2)),
+    ],
+)
+def test_a_method_that_serves_the_problem_is_taken_if_none_is_named(command, problem, method):
+    code, out, err = command(f"run {problem} --steps 5 --json")
+    assert code == 0 and not err and json.loads(out)["method"] == str(method)
+
+
+@pytest.mark.parametrize(
+    "line", ["--stages 3", "--method 'SRK(coefficients=\"radau-ia\")' --stages 4", "--method LobattoSPARK --stages 4"]
+)
+def test_a_dae_of_index_two_reaches_its_exact_solution(command, line):
+    """y = (e^t, e^-2t), z = e^2t."""
+    code, out, err = command(f"run index_two_growth --save run.npz --plot run.png --json {line}")
+    run, report = da.load("run.npz"), json.loads(out)
+    assert code == 0 and not err and os.path.exists("run.png")
+    np.testing.assert_allclose(run.y[-1], np.exp([1.0, -2.0]), atol=1e-8)
+    np.testing.assert_allclose(run.z[-1], [np.exp(2.0)], atol=1e-7)
+    assert report["energy"] is None and set(report["residuals"]) == {"g"} and report["residuals"]["g"] < 1e-14
+    _, table, _ = command(f"run index_two_growth --steps 3 {line}")
+    assert "max |g| " in table and "H0" not in table and "g_dot" not in table
+
+
+@pytest.mark.parametrize(
+    ("line", "y", "z"),
+    [
+        ("index_two_growth --y0 2,1/4 --z0 3.9", [2, 0.25], 4),  # the hidden constraint has the roots 1/y_2 and 1/(2 y_2)
+        ("index_two_growth --y0 -2,1/4 --z0 1.9", [-2, 0.25], 2),
+        ("index_two_growth --z0 0.4", [1, 1], 0.5),
+        ("mymodel.py:growth --y0 1,1 --z0 0.9 --h 0.1", [1, 1], 1),
+        ("mymodel.py:growth --y0 1,1 --h 0.1", [1, 1], 0.5),
+    ],
+)
+def test_initial_values_of_a_dae_of_index_two(command, line, y, z):
+    code, _, err = command(f"run {line} --steps 2 --save run.npz")
+    run = da.load("run.npz")
+    assert code == 0 and not err
+    np.testing.assert_array_equal(run.y[0], y)
+    np.testing.assert_allclose(run.z[0], [z], atol=1e-12)
+
+
+def test_initial_values_of_a_dae_of_index_two_can_be_projected(command):
+    assert command("run index_two_growth --y0 1.1,1 --project --steps 2 --save run.npz")[0] == 0
+    run = da.load("run.npz")
+    assert abs(run.y[0, 0] ** 2 * run.y[0, 1] - 1) < 1e-14 and np.abs(run.y[0] - [1.1, 1]).max() < 0.2
+    np.testing.assert_allclose(run.z[0], 1 / run.y[0, 1], atol=1e-12)
 
 
 # -- models of one's own -------------------------------------------------------------------------------------------------
@@ -245,8 +358,25 @@ def test_a_model_may_import_its_neighbours(command, here):
         ("run mymodel.py", "say which object"),
         ("run mymodel.py:sistem", "did you mean system?"),
         ("run mymodel.py:number", "it must be"),
-        ("run mymodel.py:broken", "line 18: ZeroDivisionError"),
+        ("run mymodel.py:broken", "line 22: ZeroDivisionError"),
         ("run mymodel.py:system", "give --q0"),
+        ("run mymodel.py:sliding --y0 0,0", "give --y0 and --z0"),
+        ("run mymodel.py:sliding --y0 0,0 --z0 1,0", "give --h"),
+        ("run mymodel.py:sliding --y0 0,0 --z0 1,1 --h 0.01 --steps 1", "--project"),
+        ("run mass_on_surface --q0 1,0", "starts from y0 and z0"),
+        ("run pendulum --y0 1,0", "it has no y0"),
+        ("run mass_on_surface --method Rattle", "for a system of type ODAE use"),
+        ("run mass_on_surface --method 'SymplecticEuler(variant=\"wrong\")'", "natural"),
+        ("run mass_on_surface --method 'SymplecticEuler(variant=natural)'", "is not a method"),
+        ("run mass_on_surface --method 'compose(SymplecticEuler)'", "is not a method"),
+        ("run mass_on_surface --method 'compose(SymplecticEuler, 5)'", "order"),
+        ("run mass_on_surface --method 'compose(Symplectic, 4)'", "did you mean SymplecticEuler"),
+        ("run mymodel.py:growth --z0 1", "give --y0\n"),
+        ("run mymodel.py:growth --y0 1,1", "give --h"),
+        ("run index_two_growth --y0 1,2", "--project"),
+        ("run index_two_growth --v0 1,2", "it has no v0"),
+        ("run index_two_growth --z0 1,2", "z0"),
+        ("run index_two_growth --method GaussLobattoSPARK", "for a DAE of index 2 use da.LobattoSPARK"),
         ("run mymodel.py:system --q0 1,0 --p0 0,0", "give --h"),
         ("run mymodel.py:system --q0 1,0 --p0 0,0 --h 0.1 --steps 1 --set k=3", "no parameter 'k'"),
         ("list methodes", "choose from"),

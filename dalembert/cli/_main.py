@@ -16,6 +16,7 @@ from dalembert.errors import DalembertError, InputError, ModelError, Unsupported
 RawText = argparse.RawDescriptionHelpFormatter
 COMMANDS = {"list": _list, "run": _run, "reproduce": _reproduce, "info": _info}
 
+INITIAL_VALUES = ("--q0", "--p0", "--v0", "--y0", "--z0", "--lam0")
 DESCRIPTION = "Structure-preserving simulation of constrained mechanical systems."
 
 EPILOG = """\
@@ -115,7 +116,7 @@ def _join_negative_values(arguments: list[str]) -> list[str]:
     """`--q0 -1,0` as `--q0=-1,0`: argparse would take a list that begins with a minus sign for an option."""
     joined: list[str] = []
     for argument in arguments:
-        if joined and joined[-1] in ("--q0", "--p0", "--v0") and argument.startswith("-") and not argument.startswith("--"):
+        if joined and joined[-1] in INITIAL_VALUES and argument.startswith("-") and not argument.startswith("--"):
             joined[-1] += f"={argument}"
         else:
             joined.append(argument)

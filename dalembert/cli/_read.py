@@ -145,14 +145,38 @@ def methods() -> dict[str, type[OneStepMethod]]:
 
 
 def method(text: str, stages: int | None) -> OneStepMethod:
-    """The method of a name, `RadauIIA`, or of a name with arguments, `RadauIIA(stages=3, projected=True)`.
+    """The method of a name, `RadauIIA`, or of a call, `RadauIIA(stages=3, projected=True)` or `compose(Rattle, 4)`.
 
     Example:
         >>> method("LobattoIIIAB", 4), method("rattle", None)
         (LobattoIIIAB(stages=4), Rattle(stages=2))
+        >>> print(method("compose(Rattle, 'kahan-li-8')", None))
+        da.compose(da.Rattle(), 'kahan-li-8')
 
     """
-    name, arguments = _split_call(text)
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise _no_method(text) from None
+    return _method(tree, stages)
+
+
+def _method(tree: ast.expr, stages: int | None) -> OneStepMethod:
+    call = tree if isinstance(tree, ast.Call) else None
+    name = ast.unparse(tree if call is None else call.func).removeprefix("da.")
+    if call is not None and name in ("adjoint", "compose") and not call.keywords and call.args:
+        basic = _method(call.args[0], stages)
+        if name == "adjoint" and len(call.args) == 1:
+            return da.adjoint(basic)
+        if name == "compose" and len(call.args) == 2:
+            return da.compose(basic, _argument(call.args[1], tree))
+    if not name.isidentifier() or (call is not None and call.args):
+        raise _no_method(ast.unparse(tree))
+    arguments = {} if call is None else {str(k.arg): _argument(k.value, tree) for k in call.keywords}
+    return _make_method(name, arguments, stages)
+
+
+def _make_method(name: str, arguments: dict[str, Any], stages: int | None) -> OneStepMethod:
     known = methods()
     same = [candidate for candidate in known if candidate.lower() == name.lower()]
     if not same:
@@ -177,25 +201,22 @@ def method(text: str, stages: int | None) -> OneStepMethod:
 EXAMPLE_VALUES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)", "L_d": '"SVC"'}
 
 
-def _split_call(text: str) -> tuple[str, dict[str, Any]]:
-    """A name and its keyword arguments; the values are numbers, names in quotes or tableaux, such as radau_iia(3)."""
+def _no_method(text: str) -> Unusable:
+    return Unusable(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
+
+
+def _argument(node: ast.expr, method: ast.expr) -> Any:
+    """A number, a word in quotation marks, several of these, or a tableau such as radau_iia(3)."""
     try:
-        body = ast.parse(text.strip().removeprefix("da."), mode="eval").body
-        if isinstance(body, ast.Name):
-            return body.id, {}
-        if isinstance(body, ast.Call) and isinstance(body.func, ast.Name) and not body.args:
-            return body.func.id, {str(keyword.arg): _argument(keyword.value) for keyword in body.keywords}
-    except (SyntaxError, ValueError, KeyError, TypeError):
-        pass
-    raise Unusable(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
-
-
-def _argument(node: ast.expr) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in da.tableaux.__all__:
-        return getattr(da.tableaux, node.func.id)(*(_evaluate(argument) for argument in node.args))
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    return _evaluate(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Tuple):
+            return tuple(_argument(element, method) for element in node.elts)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in da.tableaux.__all__:
+            return getattr(da.tableaux, node.func.id)(*(_evaluate(argument) for argument in node.args))
+        return _evaluate(node)
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        raise _no_method(ast.unparse(method)) from None
 
 
 # -- problems ------------------------------------------------------------------------------------------------------------
@@ -218,6 +239,11 @@ class Model:
     def problem(self) -> Problem | None:
         """The problem, if it is one."""
         return self.subject if isinstance(self.subject, Problem) else None
+
+    @property
+    def system(self) -> System:
+        """The system, of the problem if it is one."""
+        return self.subject.system if isinstance(self.subject, Problem) else self.subject
 
 
 def model(text: str, settings: Mapping[str, Any]) -> Model:
@@ -259,8 +285,8 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
         thing, params = _guard(Path(file), lambda: _call(name, getattr(module, name), settings)), {}
     if not isinstance(thing, (Problem, System)):
         raise Unusable(
-            f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian or da.Lagrangian, "
-            "or a function that returns one"
+            f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian, da.Lagrangian, "
+            "da.ODAE or da.IndexTwoDAE, or a function that returns one"
         )
     return Model(name, thing, params)
 

@@ -14,6 +14,7 @@ import numpy as np
 import dalembert as da
 from dalembert.cli._read import Model, Unusable, assignments, count, method, model, number, vector
 from dalembert.errors import DalembertError, InconsistentStart
+from dalembert.systems import IndexTwoDAE, MechanicalSystem, System
 from dalembert.trajectory import Trajectory
 
 SUMMARY = "simulate a problem of the catalogue, or a model of your own"
@@ -22,7 +23,9 @@ DESCRIPTION = """\
 Simulate a problem of the catalogue, or a model of your own, and report on the run.
 
 PROBLEM is a name that `dalembert list problems` shows, or mymodel.py:name, where `name` is a da.problems.Problem, a function
-that returns one, or a da.Hamiltonian or da.Lagrangian (then give --q0, --p0 or --v0, --h and --steps).
+that returns one, or a da.Hamiltonian or da.Lagrangian (then give --q0, --p0 or --v0, --h and --steps), a da.ODAE (then give
+--y0, --z0, --h and --steps) or a da.IndexTwoDAE (then --z0 is a guess of the algebraic variables, needed where they enter
+nonlinearly).
 """
 
 EPILOG = """\
@@ -32,6 +35,8 @@ examples:
   dalembert run double_pendulum --set m2=3 --set l2=0.5 --save run.npz
   dalembert run chain --set links=16 --steps 1e5 --save-every 100 --plot chain.pdf
   dalembert run pendulum --method 'RadauIIA(stages=3, projected=True)'
+  dalembert run mass_on_surface --method 'SymplecticEuler(variant="natural")' --plot friction.png
+  dalembert run mass_on_surface --method 'compose(SymplecticEuler, 4)' --set c_f=0.2
   dalembert run mymodel.py:system --q0 1,0 --p0 0,0 --h 1/50 --steps 1000 --plot mine.png
   dalembert run mymodel.py:system --q0 3,4 --v0 1,0 --project --h 0.1 --steps 100
 
@@ -40,11 +45,16 @@ Ctrl-C with 130; what was computed until then is reported, saved and plotted all
 """
 
 
+MECHANICS, NONHOLONOMIC, ODAE = "LobattoIIIAB", "GaussLobattoSPARK(stages=2)", "compose(SymplecticEuler, 2)"
+INDEX_TWO = "SRK(coefficients='gauss')"
+"""The methods that are taken if none is named."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dalembert run`."""
     parser.add_argument("problem", metavar="PROBLEM", help="a name of the catalogue, or mymodel.py:name")
     how = parser.add_argument_group("method")
-    how.add_argument("--method", metavar="NAME", default="LobattoIIIAB", help="see dalembert list methods (%(default)s)")
+    how.add_argument("--method", metavar="NAME", help=f"see dalembert list methods ({MECHANICS}, if that serves the model)")
     how.add_argument("--stages", metavar="S", help="number of stages of the method")
     how.add_argument("--h", metavar="H", help="step size; the problem's own by default")
     length = how.add_mutually_exclusive_group()
@@ -56,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     momenta = what.add_mutually_exclusive_group()
     momenta.add_argument("--p0", metavar="LIST", help="initial momenta")
     momenta.add_argument("--v0", metavar="LIST", help="initial velocities")
+    what.add_argument("--y0", metavar="LIST", help="initial values of y, for a da.ODAE or da.IndexTwoDAE")
+    what.add_argument("--z0", metavar="LIST", help="initial values of z for a da.ODAE, a guess of them for a da.IndexTwoDAE")
+    what.add_argument("--lam0", metavar="LIST", help="guess of multipliers that enter nonlinearly: it chooses the branch")
     what.add_argument("--project", action="store_true", help="project the initial values onto the constraints first")
     out = parser.add_argument_group("output")
     out.add_argument("--save-every", metavar="K", default="1", help="store every K-th state (%(default)s)")
@@ -67,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Simulate, write the files, report."""
     chosen = model(options.problem, assignments(options.set))
-    stepper = method(options.method, count("--stages", options.stages))
+    stepper = method(options.method or _default_method(chosen.system), count("--stages", options.stages))
     _prepare_files(options)
     try:
         run = da.simulate(
@@ -94,26 +107,35 @@ def execute(options: argparse.Namespace) -> int:
     return {"done": 1 if troubles else 0, "failed": 1, "interrupted": 130}[run.status]
 
 
+def _default_method(system: System) -> str:
+    if isinstance(system, IndexTwoDAE):
+        return INDEX_TWO
+    if system.n_nonholonomic:
+        return NONHOLONOMIC
+    return MECHANICS if isinstance(system, MechanicalSystem) else ODAE
+
+
 def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     """The initial values and parameters, as `da.simulate` takes them."""
-    q0: Any = vector(options.q0)
-    p0: Any = vector(options.p0)
-    v0: Any = vector(options.v0)
-    problem = chosen.problem
-    if problem is None and (q0 is None or (p0 is None and v0 is None)):
-        raise Unusable(f"{options.problem} is a system without initial values: give --q0, and --p0 or --v0")
+    given = {name: vector(getattr(options, name)) for name in ("q0", "p0", "v0", "y0", "z0", "lam0")}
+    initial: dict[str, Any] = {name: values for name, values in given.items() if values is not None}
+    problem, params = chosen.problem, chosen.params or None
+    mechanical = isinstance(chosen.system, MechanicalSystem)
+    guessed = isinstance(chosen.system, IndexTwoDAE)  # z0 chooses a branch, if there are several
+    position, motion = ("q0", ("p0", "v0")) if mechanical else ("y0", ("z0",))
+    if problem is None and (position not in initial or not (guessed or any(name in initial for name in motion))):
+        wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"
+        raise Unusable(f"{options.problem} is a system without initial values: give {wanted}")
     if problem is None and (options.h is None or (options.steps is None and options.t1 is None)):
         raise Unusable(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
-    if problem is not None and (q0 is not None or options.project):
-        q0 = problem.q0 if q0 is None else q0
-        if p0 is None and v0 is None:
-            p0, v0 = problem.p0, problem.v0
-    params = chosen.params or None
+    if problem is not None and (position in initial or options.project):
+        fixed = (position, "lam0", *(() if any(name in initial for name in motion) else motion))
+        own = {name: getattr(problem, name) for name in fixed}
+        initial = {name: values for name, values in own.items() if values is not None} | initial
     if not options.project:
-        return {"q0": q0, "p0": p0, "v0": v0, "params": params}
-    system = chosen.subject if problem is None else problem.system
+        return {**initial, "params": params}
     t0 = 0.0 if problem is None else problem.t0
-    return {"start": da.consistent(system, q0=q0, p0=p0, v0=v0, t0=t0, params=params), "params": params}  # type: ignore[arg-type]
+    return {"start": da.consistent(chosen.system, t0=t0, params=params, **initial), "params": params}
 
 
 # -- files ---------------------------------------------------------------------------------------------------------------
@@ -161,7 +183,6 @@ def _write(run: Trajectory, chosen: Model, options: argparse.Namespace) -> tuple
 def measure(run: Trajectory, chosen: Model, files: list[str]) -> dict[str, Any]:
     """What a run did, in numbers; only what JSON can hold."""
     steps, seconds = int(run.stats["steps"]), run.stats["wall_seconds"]
-    energy = run.energy
     others = {} if chosen.problem is None else chosen.problem.conserved
     return {
         "problem": chosen.name,
@@ -178,15 +199,17 @@ def measure(run: Trajectory, chosen: Model, files: list[str]) -> dict[str, Any]:
         "seconds": seconds,
         "steps_per_second": steps / seconds if seconds > 0 else None,
         "newton_iterations_per_step": run.stats["newton_iterations"] / steps if steps else None,
-        "energy": {
-            "initial": float(energy[0]),
-            "max_error": _largest(energy - energy[0]),
-            "slope": da.verify.drift(energy, run.t).slope if len(run) > 2 else None,
-        },
+        "energy": _energy(run) if run.has_energy else None,
         "residuals": {name: _largest(values) for name, values in run.residuals.items() if values.shape[1]},
         "conserved": {name: _largest(f(run) - f(run)[0]) for name, f in others.items() if name != "energy"},
         "files": files,
     }
+
+
+def _energy(run: Trajectory) -> dict[str, Any]:
+    energy = run.energy
+    slope = da.verify.drift(energy, run.t).slope if len(run) > 2 else None
+    return {"initial": float(energy[0]), "max_error": _largest(energy - energy[0]), "slope": slope}
 
 
 def _largest(values: Any) -> float | None:
@@ -202,12 +225,15 @@ def table(report: dict[str, Any]) -> str:
         ("steps", f"{report['steps']:,}, to t = {report['t1']:g} ({report['stored_states']:,} states stored)"),
         ("steps per second", _shown(report["steps_per_second"], ",.0f")),
         ("Newton iterations per step", _shown(report["newton_iterations_per_step"], ".2f")),
-        ("max |H - H0|", _shown(energy["max_error"], ".2e")),
-        ("slope of H per unit time", _shown(energy["slope"], ".1e")),
         *((f"max |{name}|", _shown(value, ".2e")) for name, value in report["residuals"].items()),
         *((f"max change of {name}", _shown(value, ".2e")) for name, value in report["conserved"].items()),
         *(("wrote", name) for name in report["files"]),
     ]
+    if energy is not None:
+        rows[3:3] = [
+            ("max |H - H0|", _shown(energy["max_error"], ".2e")),
+            ("slope of H per unit time", _shown(energy["slope"], ".1e")),
+        ]
     if report["status"] != "done":
         rows.insert(0, ("status", report["status"]))
     head = f"{report['title']}, {report['method'].removeprefix('da.')}, h = {report['h']:g}"

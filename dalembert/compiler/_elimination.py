@@ -19,6 +19,9 @@ THRESHOLD = 0.05
 NEGLIGIBLE = 1e-14
 """An entry smaller than this, relative to the terms that it is a difference of, is a rounding error and no pivot."""
 
+VANISHING = 1e-9
+"""A pivot smaller than this, relative to its row, spoils a step."""
+
 
 class SingularMatrix(Exception):
     """No acceptable pivot is left."""
@@ -107,6 +110,19 @@ def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], re
         if best is not None:
             return choice
     raise SingularMatrix
+
+
+def survives(order: PivotOrder, matrix: np.ndarray) -> bool:
+    """Whether elimination in this order meets no vanishing pivot in one numeric matrix, such as that of the first step."""
+    if matrix.size == 0 or not np.all(np.isfinite(matrix)):
+        return True  # no order would help
+    rest = matrix[np.ix_(order.rows, order.columns)]
+    scale = np.max(np.abs(rest), axis=1)
+    for k in range(len(rest)):
+        if not abs(rest[k, k]) > VANISHING * scale[k]:
+            return False
+        rest[k + 1 :, k:] -= np.outer(rest[k + 1 :, k] / rest[k, k], rest[k, k:])
+    return True
 
 
 def diagonal_order(matrix: ca.SX) -> PivotOrder:

@@ -46,7 +46,7 @@ def _limits(step: Step, state: State) -> dict[str, np.ndarray]:
     residual = ca.vertcat(*(equation for _, equation in step.limits))
     data = [step.time_symbol, step.theta, *step.state.values()]
     equations = ca.Function("limits", [x, *data], [residual, ca.jacobian(residual, x)])
-    values = (state.t, state.theta, state.y, state.z)
+    values = (state.t, state.theta, state.first, state.second)
     start = np.concatenate([np.tile(getattr(state, block.of), len(block.nodes)) for block, _ in step.limits])
     found = newton(lambda y: tuple(np.asarray(value, dtype=float) for value in equations(y, *values)), start)
     if found is None:
@@ -64,7 +64,8 @@ def _explicit_sweep(step: Step, guess: dict[str, np.ndarray], state: State, h: f
         if block is not None:
             value = ca.Function("stage", [*symbols, *data], [equation.right])
             known = [guess[b.name] for b in step.unknowns]
-            guess[block.name] = np.asarray(value(*known, state.t, h, state.theta, state.y, state.z), dtype=float).ravel()
+            right = value(*known, state.t, h, state.theta, state.first, state.second)
+            guess[block.name] = np.asarray(right, dtype=float).ravel()
 
 
 def extrapolation(block: UnknownBlock) -> np.ndarray:

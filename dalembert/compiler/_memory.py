@@ -42,8 +42,13 @@ class Layout:
         return self.delta + self.n_state
 
     @property
-    def x(self) -> int:
+    def accepted(self) -> int:
+        """The stage multipliers of the last step that was accepted."""
         return self.stage_multipliers + self.n_stage_multipliers
+
+    @property
+    def x(self) -> int:
+        return self.accepted + self.n_stage_multipliers
 
     @property
     def weights(self) -> int:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import casadi as ca
-import numpy as np
 
-from dalembert.compiler._elimination import PivotOrder, choose_pivots, diagonal_order, eliminate
+from dalembert.compiler._elimination import diagonal_order, eliminate
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
+
+TOLERATED = 1e-9
+"""How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
+
+SMALLEST = 1e-10
+"""What the squared size of the terms is taken for where all of them are smaller, as at rest."""
 
 
 def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
@@ -35,6 +40,20 @@ def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], m
     return value
 
 
+def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:
+    """Whether the new state is off the constraints that the step imposes on it, by far more than rounding errors explain.
+
+    Positions are known to eps |y|, so velocities to eps |y|/h. Newton's iteration should have seen to it; this is the last
+    look.
+    """
+    if residual.shape[0] == 0:
+        return ca.SX(0)
+    system, t1, (y1, z1) = step.definition, step.time_symbol + step.h_symbol, new
+    G, hidden_z = system.function("G")(t1, y1, step.theta), system.function("hidden_z")(t1, y1, z1, step.theta)
+    scale = ca.sumsqr(G) * ca.sumsqr(y1) / step.h_symbol**2 + ca.sumsqr(hidden_z) * ca.sumsqr(z1)
+    return ca.logic_not(ca.sumsqr(residual) <= TOLERATED**2 * (scale + SMALLEST))
+
+
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:
     """The multipliers at which to look: of every stage where forces are nonlinear in them, else any."""
     system, sizes = step.definition, {"lam": step.definition.n_holonomic, "psi": step.definition.n_nonholonomic}
@@ -47,8 +66,7 @@ def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.
             columns = ca.reshape(unknowns[block.name], block.size, len(block.nodes))
             stages[block.of] += [column / step.h_symbol for column in ca.horzsplit(columns)]
     last = {name: stages[name][-1] if stages[name] else none[name] for name in stages}
-    pairs = [(lam, last["psi"]) for lam in stages["lam"]] + [(last["lam"], psi) for psi in stages["psi"][:-1]]
-    return pairs or [(last["lam"], last["psi"])]
+    return [(lam, last["psi"]) for lam in stages["lam"] or [last["lam"]]] + [(last["lam"], psi) for psi in stages["psi"][:-1]]
 
 
 def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
@@ -56,18 +74,14 @@ def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
     n = matrix.shape[0]
     if n <= 3:
         return ca.det(ca.densify(matrix))
-    # In mechanics the matrix is close to positive definite.
-    order = diagonal_order(matrix) if isinstance(system, MechanicalSystem) else _any_order(matrix)
-    sign = ca.SX(_parity(order.rows) * _parity(order.columns))
-    for pivot in eliminate(matrix, order)[0]:
-        sign *= ca.sign(pivot)
-    return sign
-
-
-def _any_order(matrix: ca.SX) -> PivotOrder:
-    rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-    return choose_pivots(rows, columns, np.random.default_rng(1788).uniform(0.5, 1.0, (len(rows), 3)), matrix.shape[0])
-
-
-def _parity(permutation: tuple[int, ...]) -> int:
-    return round(np.linalg.det(np.eye(len(permutation))[list(permutation)]))
+    if isinstance(system, MechanicalSystem):  # close to positive definite
+        sign = ca.SX(1)
+        for pivot in eliminate(matrix, diagonal_order(matrix))[0]:
+            sign *= ca.sign(pivot)
+        return sign
+    # By Faddeev and LeVerrier, which needs no pivots: M_k = A M_(k-1) + c_k I, c_k = -tr(A M_(k-1)) / k
+    product, coefficient = matrix, ca.SX(0)
+    for k in range(1, n + 1):
+        coefficient = -ca.trace(product) / k
+        product = matrix @ (product + coefficient * ca.SX.eye(n))
+    return coefficient * (-1) ** n

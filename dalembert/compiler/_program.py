@@ -16,6 +16,7 @@ from dalembert.compiler._elimination import (
     eliminate,
     filled_pattern,
     substitute,
+    survives,
 )
 from dalembert.compiler._guess import first_guess, predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
@@ -24,6 +25,7 @@ from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import Part, ReducedStep, reduce_step
 from dalembert.methods import OneStepMethod
+from dalembert.methods._step import UnknownBlock
 from dalembert.systems import State, System
 
 STRAIGHT_LINE_LIMIT = 8_000
@@ -31,6 +33,12 @@ STRAIGHT_LINE_LIMIT = 8_000
 
 OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
+
+LEAST_NOISE = 1e-12
+"""The relative size that rounding errors may give to increments of a block that vanishes."""
+
+GUARD = 1e7
+"""How much less, squared, linear impulses of holonomic constraints weigh than the rounding error of momenta."""
 
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
 
@@ -91,7 +99,7 @@ def build_program(
             coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
             sizes = (_rounded_size(packed), _rounded_size(guess))
             order = _shared_order(reduced, part, len(state.theta), len(packed), len(guess), *sizes, coarse_h)
-            if order is not None:
+            if order is not None and survives(order, _at(reduced, part, guess, state, h)):
                 return order
         random = np.random.default_rng(1788)
         samples = []
@@ -106,6 +114,16 @@ def build_program(
     if key not in _programs:
         _programs[key] = _compile(reduced, order, last_order, contiguous)
     return _programs[key]
+
+
+def _at(reduced: ReducedStep, part: Part, x: np.ndarray, state: State, h: float) -> np.ndarray:
+    """A matrix of the step in numbers."""
+    pattern = reduced.matrix(part).sparsity()
+    values = np.asarray(reduced.entries(part)(x, state.t, h, state.theta, state.packed), dtype=float).ravel()
+    matrix = np.zeros(pattern.shape)
+    rows, columns = pattern.get_triplet()
+    matrix[rows, columns] = values
+    return matrix
 
 
 @functools.lru_cache(maxsize=1024)
@@ -146,7 +164,7 @@ def _rounded_size(x: np.ndarray) -> float:
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
-    measured = [block for block in reduced.blocks if block.kind == "increment"]
+    measured = [block for block in reduced.blocks if block.kind != "carried"]
     straight_line = order.products <= STRAIGHT_LINE_LIMIT
     time, h, theta, state = reduced.data
     n_x = reduced.x.shape[0]
@@ -257,29 +275,52 @@ def _slice(reduced: ReducedStep, column: ca.SX, wanted: object) -> ca.SX:
 
 
 def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """1 / |X|^2 for each block of increments X, and the squared size that rounding errors of the state give to increments.
+    """1 / |X|^2 for each measured block X, and the squared size that rounding errors of the state give to its increments.
 
     To the first block belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has
     a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10
     times with 3 stages and 400 times with 11. Where the step constrains positions, momenta also carry those of the multipliers:
     positions are known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
+    Impulses must converge too: a motion that does not feel them at all may still be constrained by them. Those of holonomic
+    constraints that enter linearly are usually as right as the increments, and weigh so little that their rounding errors,
+    which are larger, do not decide.
     """
-    h, states = reduced.equations.step.h_symbol, reduced.equations.step.state
+    step = reduced.equations.step
+    h, states = step.h_symbol, step.state
     weights, noise = [], ca.SX(0)
     for block in measured:
-        per = h * h if block.per_h else 1
-        scale, floor = ca.sumsqr(states[block.of]) / per, ca.SX(1e-300)
-        size = ca.sumsqr(block.symbols)
+        impulse = block.kind == "impulse"
+        per, name = h * h if block.per_h else 1, list(states)[1] if impulse else block.of
+        rounding = 20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps
+        scale, size = ca.sumsqr(states[name]) / per, ca.sumsqr(block.symbols)
         if block is measured[0]:
             size += ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0
-        elif reduced.equations.step.constrains_positions:
-            momentum = ca.repmat(states[block.of], len(block.nodes), 1) + block.symbols
-            mass = ca.sumsqr(momentum) / (ca.sumsqr(measured[0].symbols) + 1e-300)
-            scale += mass * ca.sumsqr(states[measured[0].of]) / (h * h)
-            floor = 16 * scale
-        weights.append(1 / (size + 1e-16 * scale + floor))
-        noise += (20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps) ** 2 * scale * weights[-1]
+            floor = 1e-16
+        else:
+            # A block that happens to vanish must not drown the others in its rounding errors.
+            floor = (rounding / LEAST_NOISE) ** 2
+            if step.constrains_positions:
+                momentum = ca.repmat(states[name], len(block.nodes), 1) + (0 if impulse else block.symbols)
+                mass = ca.sumsqr(momentum) / (ca.sumsqr(measured[0].symbols) + 1e-300)
+                scale += mass * ca.sumsqr(states[measured[0].of]) / (h * h)
+                floor = 16
+        if impulse:
+            scale /= _momentum_of_impulse(reduced, block)
+            floor = GUARD if block.of == "lam" and step.definition.linear_in_multipliers else floor
+        weights.append(1 / (size + floor * scale + 1e-300))
+        noise += rounding**2 * scale * weights[-1]
     return ca.vertcat(ca.SX(0, 1), *weights), noise
+
+
+def _momentum_of_impulse(reduced: ReducedStep, block: UnknownBlock) -> ca.SX:
+    """The squared size of the momentum that a unit impulse gives: of the columns of `directions` at the first stage."""
+    step, system = reduced.equations.step, reduced.equations.step.definition
+    sizes = {"lam": system.n_holonomic, "psi": system.n_nonholonomic}
+    here = {name: ca.SX.zeros(size, 1) for name, size in sizes.items()}
+    here[block.of] = block.symbols[: block.size] / step.h_symbol
+    columns = system.function("directions")(step.time_symbol, *step.state.values(), *here.values(), step.theta)
+    own = columns[:, : sizes["lam"]] if block.of == "lam" else columns[:, sizes["lam"] :]
+    return ca.sumsqr(own) + 1e-300
 
 
 def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: ca.SX, explicit: ca.SX) -> ca.SX:

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._last_stage import explicit_last_stage, same
-from dalembert.compiler._orientation import step_orientation
+from dalembert.compiler._orientation import misses, step_orientation
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
 
@@ -45,7 +45,7 @@ class ReducedStep:
 
     It is the sign of det(hidden_z(0) directions(1)), for mechanics G(q_0) H_pp G(q_1)^T: it changes if the constraints lose
     independence between the ends of the step, or if multipliers that enter nonlinearly solve their equations on another branch.
-    It is zero where a function of `domain` is not positive.
+    It is zero where a function of `domain` is not positive, and nan where the step misses a constraint that it imposes.
     """
     energy: ca.SX
     """H, or v where there is no energy, at the end: a model may leave its domain where its derivatives are finite."""
@@ -81,9 +81,14 @@ class ReducedStep:
 
     @property
     def polish(self) -> int:
-        """Extra iterations for unknowns that only the end of the step determines, which the stopping rule does not see."""
+        """Extra iterations for what the stopping rule may misjudge.
+
+        These are unknowns that only the end of the step determines, and multipliers that enter nonlinearly: they converge more
+        slowly than the increments, which they change little.
+        """
         ends_stayed = self.last is None and any(c.shape[0] for c in self.equations.step.end_constraints)
-        return int(ends_stayed or any(block.kind == "carried" for block in self.blocks))
+        nonlinear = not self.equations.step.definition.linear_in_multipliers
+        return int(ends_stayed or nonlinear or any(block.kind == "carried" for block in self.blocks))
 
     @property
     def data(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
@@ -99,13 +104,13 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     block stays: the size of its increments decides when Newton's iteration has converged.
     """
     step = equations.step
-    remaining = list(step.unknowns)
+    remaining = [block for block in step.unknowns if block.symbols.shape[0]]
     left: list[ca.SX] = []
     right: list[ca.SX] = []
     open_equations = list(step.equations)
     for equation in step.equations:
         block = next((b for b in remaining[1:] if same(b.symbols, equation.left)), None)
-        if block is None or block.symbols.shape[0] == 0:
+        if block is None:
             continue
         value = _substitute(equation.right, left, right)
         if ca.depends_on(value, block.symbols):
@@ -124,7 +129,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         left, right = [*left, symbols], [*right, value]
         open_equations[open_equations.index(own)] = Equation(own.left[:kept], own.right[:kept])
         remaining[0] = replace(first.without_last_stages(1), ends=bool(first.nodes[-1] == 1.0))
-    blocks = tuple(b for b in remaining if b.symbols.shape[0])
+    blocks = tuple(b for b in remaining if b.symbols.shape[0])  # the eliminated stage may have been the only one
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
     residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
@@ -141,7 +146,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     energy = "H" if "H" in step.definition.function_names else "v"
     end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
-    orientation = step_orientation(step, new, unknowns, multipliers)
+    missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
+    orientation = ca.if_else(misses(step, new, missed), np.nan, step_orientation(step, new, unknowns, multipliers))
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,

@@ -70,10 +70,10 @@ class DenseOutput:
 
     def _from_momentum(self, t: float, y: np.ndarray, p: np.ndarray, here: State) -> np.ndarray:
         """z with p(t, y, z) = p."""
-        symbol = ca.SX.sym("z", len(here.z))
+        symbol = ca.SX.sym("z", len(here.second))
         momentum = self.system.function("momentum")(t, y, symbol, here.theta)
         equations = ca.Function("momentum", [symbol], [momentum - p, ca.jacobian(momentum, symbol)])
-        z = newton(lambda x: tuple(np.asarray(value, dtype=float) for value in equations(x)), here.z)
+        z = newton(lambda x: tuple(np.asarray(value, dtype=float) for value in equations(x)), here.second)
         if z is None:
             raise StepFailed(f"no z with this momentum p(t, y, z) was found at t = {t:g}")
         return z

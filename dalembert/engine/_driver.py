@@ -19,11 +19,13 @@ from dalembert.engine._layout import (
     DIAGONAL,
     FACTORIZATIONS,
     FACTORS,
+    FASTEST,
     FILLED,
     ITERATIONS,
     KNOWN_AGES,
     MODE,
     N_ENTRIES,
+    N_STAGE,
     N_STATE,
     N_X,
     PERIOD_COST,
@@ -58,7 +60,7 @@ ROUND_OFF = (0.5 * 2.220446049250313e-16) ** 2
 STAGNATION = 1e-10**2
 SMALL = 1e-13**2  # below this size a ratio of increments says nothing about convergence
 SLOW, FAST = 0.3**2, 0.1**2
-FASTEST, FASTEST_GUESS = 1e-8**2, 1e-5**2  # a lucky cancellation must not pass for fast convergence
+FASTEST_GUESS = 1e-5**2  # a lucky cancellation must not pass for fast convergence
 
 # Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
 compiled = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
@@ -151,9 +153,10 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
         if iteration == 1:
             rate = min(1.0, max(100.0 * numbers[RATE], FASTEST_GUESS))  # the last step's rate stands in, with a margin
         elif ratio > 0.0 and (iteration == 2 or size > max(SMALL, noise)):
-            rate = max(ratio, FASTEST)
+            rate = max(ratio, numbers[FASTEST], 1e-4 * rate)  # one increment may be small by chance
         # Increments stop shrinking at round-off; slow convergence also looks like that, so it must have been fast before.
-        stalled = ratio >= 0.25 and (size <= noise or (size <= STAGNATION and rate <= FAST))
+        # Early on, an increment that is small by chance makes the next one look like stagnation.
+        stalled = ratio >= 0.25 and (size <= noise or (size <= STAGNATION and rate <= FAST and iteration > 3))
         if size * rate <= ROUND_OFF or stalled or size <= numbers[TOLERANCE]:
             if iteration > 1:
                 numbers[RATE] = rate
@@ -215,13 +218,18 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
 
 
 @inlined
-def finish_step(kernels, layout, memory, counts):
-    """The increment of the state; False if it or H is not finite, or if the constraints lost independence on the way."""
+def finish_step(kernels, layout, memory, counts, numbers):
+    """The increment of the state; False if it or H is not finite, or the step is not to be trusted (`ReducedStep.orientation`).
+
+    With a tolerance the step may miss its constraints: that is what the tolerance is for.
+    """
     call_kernel(kernels[4], memory)
     total = memory[ENERGY_SLOT]
     for k in range(layout[N_STATE]):
         total += memory[at(layout[DELTA] + k)]
-    return np.isfinite(total) and memory[ORIENTATION_SLOT] * counts[SIGN] > 0.0
+    orientation = memory[ORIENTATION_SLOT]
+    tolerated = numbers[TOLERANCE] > 0.0 and np.isnan(orientation)
+    return np.isfinite(total) and (orientation * counts[SIGN] > 0.0 or tolerated)
 
 
 @inlined
@@ -234,7 +242,7 @@ def make_step(kernels, layout, index, memory, counts, numbers, known, guess, wor
     else:
         call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
         solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
-        if not (solved and finish_step(kernels, layout, memory, counts)):
+        if not (solved and finish_step(kernels, layout, memory, counts, numbers)):
             for k in range(n_x):
                 memory[at(x + k)] = guess[k]
             counts[AGE] = -1
@@ -260,7 +268,7 @@ def save(memory, layouts, counts, starts, store):
     """Store the state, which the first substep starts from next, and the stage multipliers of the last substep."""
     last = len(layouts) - 1
     state, n_state = starts[0, 0] + layouts[0, STATE], layouts[0, N_STATE]
-    multipliers = starts[0, last] + layouts[last, STAGE_MULTIPLIERS]
+    multipliers = starts[0, last] + layouts[last, STAGE_MULTIPLIERS] + layouts[last, N_STAGE]  # the accepted ones
     for k in range(n_state):
         store[counts[0, SAVED], k] = memory[state + k]
     for k in range(store.shape[1] - n_state):
@@ -293,6 +301,9 @@ def advance(
             following = (k + 1) % n_sub
             first, target = starts[0, k], starts[0, following] + layouts[following, STATE]
             add_increment(memory, first + layout[STATE], first + layout[DELTA], target, layout[N_STATE])
+            own, count = layout[STAGE_MULTIPLIERS], layout[N_STAGE]
+            for i in range(count):  # a rejected step must not overwrite them
+                part[own + count + i] = part[own + i]
         counts[0, SUBSTEP] = 0
         counts[0, STEPS_DONE] = step + 1
         until_saved -= 1

@@ -39,7 +39,8 @@ def rescue(run: Stepper) -> str | None:
             _repivot(run, x)
             run.accept(x)
             return None
-        problem = problem or _outside(run, increment[:-1], lam, psi) or "turned"
+        if np.isfinite(orientation[0]):
+            problem = problem or _outside(run, increment[:-1], lam, psi) or "turned"
     return diagnose(run, problem)
 
 
@@ -51,19 +52,28 @@ def orientation_at(system: System, state: State) -> int:
     return int(np.linalg.slogdet(hidden_z @ directions)[0])
 
 
+def _branch_ends(run: Stepper) -> bool:
+    """Whether there are no multipliers here, or their matrix has left its size at the start: at a singular point it jumps."""
+    here = unpack(run.system, run.time, run.state, run.start.theta, run.multipliers)
+    if not np.all(np.isfinite(here.multipliers)):
+        return True
+    least = []
+    for state in (here, run.start):
+        hidden_z, directions = (run.system.at(name, state.values, state.theta) for name in ("hidden_z", "directions"))
+        least.append(np.linalg.svd(hidden_z @ directions, compute_uv=False)[-1])
+    return not 0.1 * least[1] < least[0] < 10 * least[1]
+
+
 def _tangent_guess(run: Stepper) -> np.ndarray | None:
-    try:
-        here = unpack(run.system, run.time, run.state, run.start.theta, run.start.multipliers)
-    except np.linalg.LinAlgError:
-        return None
-    return first_guess(run.program.reduced, run.system, here, run.h)
+    here = unpack(run.system, run.time, run.state, run.start.theta, run.multipliers)
+    return first_guess(run.program.reduced, run.system, here, run.h) if np.all(np.isfinite(here.multipliers)) else None
 
 
 def _repivot(run: Stepper, x: np.ndarray) -> None:
     """Choose a new pivot order if the fixed one has become unstable at x."""
     y, z = np.split(run.state, [run.system.state_blocks[0][1]])
     none = np.zeros(0)
-    here = State(run.time, y, z, none, none, none, {}, run.start.theta)
+    here = State(run.time, y, z, none, none, none, {}, run.start.theta, run.start.names)
     try:
         program = build_program(run.system, run.method, here, run.h, contiguous=run.contiguous, near=x)
     except SingularMatrix:
@@ -95,11 +105,12 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     system, t, theta = run.system, run.time, run.start.theta
     y, z = np.split(run.state, [system.state_blocks[0][1]])
     v = system.evaluate("v", t, y, z, theta=theta)
+    lam, psi = np.split(run.multipliers, [system.n_holonomic])
     if problem not in (None, "turned"):
         return str(problem)
     for k in PATH:
         s, ahead = t + k * run.h, y + k * run.h * v
-        values = {"t": s, "y": ahead, "z": z, "lam": run.start.lam, "psi": run.start.psi, "y0": y, "z0": z}
+        values = {"t": s, "y": ahead, "z": z, "lam": lam, "psi": psi, "y0": y, "z0": z}
         for name in system.described:
             if not np.all(np.isfinite(system.at(name, values, theta))):
                 where = "here" if k == 0 else "just ahead"
@@ -110,19 +121,25 @@ def diagnose(run: Stepper, problem: str | None) -> str:
         if least < 1e-2 or flips:
             symbol = f"g_{system.state_blocks[0][0]}" if not system.n_nonholonomic else "(g_y v_z, k_z)"
             kind = "holonomic constraints" if not system.n_nonholonomic else "constraints"
+            how = f"its smallest singular value falls to {least:.1e}" if least < 1e-2 else "it turns around"
             return (
-                f"the {kind} lose independence here ({symbol} loses rank: its smallest singular value falls to "
-                f"{least:.1e}), so the motion beyond is not determined: change the start or remove the singular configuration "
-                "from the model"
+                f"the {kind} lose independence here ({symbol} loses rank: {how}), so the motion beyond is not determined: "
+                "reduce h, change the start or remove the singular configuration from the model"
             )
         if problem == "turned" and not system.linear_in_multipliers:
             return (
                 "the multipliers of this step lie on another branch than those of the start (det(g_y v_z r_lam) changes its "
-                "sign): reduce h, or choose the branch with lam0="
+                f"sign): reduce h, or choose the branch with {' or '.join(system.used_guesses)}="
+            )
+        if not system.linear_in_multipliers and _branch_ends(run):
+            return (
+                "the branch of the multipliers ends here, where none near those of the start fulfil the hidden constraints: "
+                f"change the start, or choose another branch with {' or '.join(system.used_guesses)}="
             )
         if problem == "turned":
             return "the constraints turn by more than a right angle within one step: reduce h"
-    return "Newton's iteration for the step equations diverged: reduce h, or check that the model is smooth here"
+    edge = ", and that the motion stays in its domain" if "domain" in system.function_names else ""
+    return f"Newton's iteration for the step equations diverged: reduce h, or check that the model is smooth here{edge}"
 
 
 def _independence_ahead(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[float, bool]:

@@ -81,7 +81,7 @@ class Run:
     def row(self) -> np.ndarray:
         """The current state as it would be stored."""
         last = self.steppers[-1]
-        return np.concatenate([self.state, last.memory[last.slots("stage_multipliers")] if self.stage_multipliers else []])
+        return np.concatenate([self.state, last.memory[last.slots("accepted")] if self.stage_multipliers else []])
 
     @property
     def steps_done(self) -> int:

@@ -40,6 +40,10 @@ class Stepper:
         self.counts[at.MODE] = driver.GUESS_READY
         self.numbers[at.RATE] = 1.0
         self.numbers[at.TOLERANCE] = self.tolerance**2
+        # The best rate of convergence to believe in. Multipliers may converge more slowly than the increments, which hardly
+        # show it, unless they are linear and belong to holonomic constraints.
+        as_fast = self.system.linear_in_multipliers and not self.system.n_nonholonomic
+        self.numbers[at.FASTEST] = 1e-8**2 if as_fast else 1e-2**2
 
     def _load(self, program: Program) -> None:
         self.program, slots = program, program.layout
@@ -48,7 +52,7 @@ class Stepper:
             at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
             at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
             at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
-            at.STAGE_MULTIPLIERS: slots.stage_multipliers,
+            at.STAGE_MULTIPLIERS: slots.stage_multipliers, at.N_STAGE: slots.n_stage_multipliers,
         }.items():  # fmt: skip
             layout[position] = value
         names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
@@ -66,7 +70,7 @@ class Stepper:
     def slots(self, name: str) -> slice:
         """Where a part of the memory lies."""
         layout = self.program.layout
-        size = {"x": layout.n_x, "stage_multipliers": layout.n_stage_multipliers}.get(name, layout.n_state)
+        size = {"x": layout.n_x, "accepted": layout.n_stage_multipliers}.get(name, layout.n_state)
         return slice(getattr(layout, name), getattr(layout, name) + size)
 
     @property
@@ -84,13 +88,24 @@ class Stepper:
         """The unknowns of the last step, or the guess for the pending one."""
         return self.memory[self.slots("x")].copy()
 
+    @property
+    def multipliers(self) -> np.ndarray:
+        """Multipliers near the current state, on the run's branch: the method's own of the last step, or those of the start."""
+        own = self.memory[self.slots("accepted")].copy()
+        return own if self.steps_made and len(own) == self.system.n_multipliers else self.start.multipliers
+
+    @property
+    def steps_made(self) -> bool:
+        """Whether a step has been made."""
+        return bool(self.counts[at.MODE] != driver.GUESS_READY)
+
     def use(self, program: Program) -> None:
         """Go on with another program (another pivot order) from the current state."""
-        now, state, compensation = self.time, self.state, self.memory[self.slots("compensation")].copy()
+        now, kept = self.time, {name: self.memory[self.slots(name)].copy() for name in ("state", "compensation", "accepted")}
         self._load(program)
         self.memory[program.layout.time] = now
-        self.memory[self.slots("state")] = state
-        self.memory[self.slots("compensation")] = compensation
+        for name, values in kept.items():
+            self.memory[self.slots(name)] = values
 
     def accept(self, x: np.ndarray) -> None:
         """Take x for the solution of the pending step."""

@@ -9,11 +9,12 @@ An `Experiment` names its document and figure, states the claim in one sentence,
 `draw` and `holds`, the last of which turns the data into numbers with bounds. `register` adds one.
 """
 
-from dalembert.experiments import jay1996, pekarek2014
+from dalembert.experiments import hilden2009, jay1996, jay_simeon, pekarek2014, small_jay2011
 from dalembert.experiments._experiment import Check, Experiment, Result
 from dalembert.experiments._registry import find, names, register, run
 
-for _experiment in (*jay1996.EXPERIMENTS, *pekarek2014.EXPERIMENTS):
-    register(_experiment)
+for _document in (jay1996, jay_simeon, small_jay2011, pekarek2014, hilden2009):
+    for _experiment in _document.EXPERIMENTS:
+        register(_experiment)
 
 __all__ = ["Check", "Experiment", "Result", "find", "names", "register", "run"]

@@ -6,7 +6,10 @@ from dalembert.methods.composition import adjoint, compose
 from dalembert.methods.euler import ConstrainedEuler, SymplecticEuler
 from dalembert.methods.families import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
+from dalembert.methods.index_two import SRK, LobattoSPARK
+from dalembert.methods.lagrange_dalembert import DiscreteLagrangeDAlembert
 from dalembert.methods.lobatto import LobattoIIIAB, Rattle
+from dalembert.methods.nonholonomic_integrators import CortesMartinez, McLachlanPerlmutter, NonholonomicEuler
 from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
 from dalembert.methods.spark import EMPRK, SPARK, GaussLobattoEMPRK, GaussLobattoSPARK
 from dalembert.methods.underlying_ode import UnderlyingODE
@@ -15,7 +18,10 @@ from dalembert.methods.variational import LobattoGalerkin, Variational
 __all__ = [
     "EMPRK",
     "SPARK",
+    "SRK",
     "ConstrainedEuler",
+    "CortesMartinez",
+    "DiscreteLagrangeDAlembert",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
@@ -23,6 +29,9 @@ __all__ = [
     "LobattoGalerkin",
     "LobattoIIIAB",
     "LobattoIIIC",
+    "LobattoSPARK",
+    "McLachlanPerlmutter",
+    "NonholonomicEuler",
     "OneStepMethod",
     "PartitionedRungeKutta",
     "RadauIIA",

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._step import Step, StepEquations
-from dalembert.systems import BoundSystem, MechanicalSystem, System
+from dalembert.systems import BoundSystem, MechanicalSystem, State, System
 from dalembert.tableaux import Tableau
 
 
@@ -61,20 +61,20 @@ class OneStepMethod(ABC):
             )
         if not (self.serves_odae or isinstance(system, MechanicalSystem)):
             raise UnsupportedSystem(
-                f"{self} integrates da.Hamiltonian and da.Lagrangian systems: for a {type(system).__name__} use "
-                "da.SymplecticEuler() or da.GaussLobattoSPARK(stages)"
+                f"{self} integrates da.Hamiltonian and da.Lagrangian systems: for a system of type {type(system).__name__} use "
+                f"{system.served_by}"
             )
         if system.n_nonholonomic and not self.serves_nonholonomic:
-            raise UnsupportedSystem(
-                f"{self} cannot serve nonholonomic constraints: use da.GaussLobattoSPARK(stages) or "
-                "da.GaussLobattoEMPRK(stages)"
-            )
-
+            raise UnsupportedSystem(f"{self} cannot serve nonholonomic constraints: use {system.served_by}")
         if system.n_unilateral and not self.serves_unilateral:
             raise UnsupportedSystem(
                 f"{self} does not see the unilateral constraints of this system: use a collision integrator, da.CVA(base), "
                 "da.VCI(base) or da.MCVA(base), or leave unilateral= out"
             )
+
+    def check_start(self, system: System, start: State, h: float) -> None:
+        """Refuse states from which the method cannot start; most can start from every consistent one."""
+        del system, start, h
 
     def step_equations(self, system: System, *, exact: bool = False) -> StepEquations:
         """The symbolic equations of one step of this method on `system`; with `exact`, coefficients stay symbols."""
@@ -85,8 +85,14 @@ class OneStepMethod(ABC):
 
     def __str__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
-        named = {name: value.name if isinstance(value, Tableau) else value for name, value in values.items()}
-        return f"da.{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in named.items())})"
+        return f"da.{type(self).__name__}({', '.join(f'{name}={_shown(value)}' for name, value in values.items())})"
+
+
+def _shown(value: object) -> str:
+    """A field as it reads in a method's name: tableaux and functions by theirs."""
+    if isinstance(value, Tableau):
+        return repr(value.name)
+    return getattr(value, "__name__", type(value).__name__) if callable(value) else repr(value)
 
 
 def check_stages(name: str, stages: object, least: int) -> None:

@@ -120,9 +120,13 @@ class Step:
             return from_column(state[self._block(name[:-1])])
         raise AttributeError(name)
 
+    def initial(self, block: str) -> SymbolicArray:
+        """The initial value of a block of the state."""
+        return from_column(self.state[block])
+
     def _block(self, name: str) -> str:
         """The state block meant by its own name, or by y or z."""
-        return self.definition.state_blocks["yz".index(name)][0] if name in ("y", "z") else name
+        return name if name in self.state else self.definition.state_blocks["yz".index(name)][0]
 
     def coefficients(self, tableau: Tableau | SparkTableau) -> tuple[Any, ...]:
         """The coefficients A, b, c, ... of a tableau: numbers, or symbols for a multiprecision run."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import casadi as ca
 
-from dalembert.errors import InputError
+from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._composition_schemes import Scheme, scheme
 from dalembert.methods._step import Step
@@ -54,9 +54,22 @@ class Adjoint(OneStepMethod):
         """That of the method."""
         return self.method.order_unconstrained
 
+    def __str__(self) -> str:
+        return f"da.adjoint({self.method})"
+
     def check(self, system: System) -> None:
-        """Refuse what the method refuses."""
+        """Refuse what the method refuses, and systems on which its step has no inverse.
+
+        A step onto g = 0 that leaves the hidden constraint takes many momenta to one.
+        """
         self.method.check(system)
+        needed = ({"g", "g_dot"} if system.n_holonomic else set()) | ({"k"} if system.n_nonholonomic else set())
+        if not (self.method.symmetric is True or self.method.keeps >= needed):
+            missing = ", ".join(sorted(needed - self.method.keeps))
+            raise UnsupportedSystem(
+                f"{self.method} does not keep the constraint {missing}, so that its step has no inverse and no adjoint: use a "
+                f"method that keeps all of them, such as {system.served_by}, or projected=True"
+            )
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """The method's equations for a step of size -h from the new state (t1, y1, z1) = (t0, y0, z0) + (h, h V, U).
@@ -67,8 +80,9 @@ class Adjoint(OneStepMethod):
         base = self.method.step_equations(system.definition, exact=step.exact)
         backward, h = base.step, step.h_symbol
         step.constants += backward.constants
-        V = step.stage_increments("V", of="y", nodes=[1.0], per_h=True, anchored=True)[0]
-        U = step.stage_increments("U", of="z", nodes=[1.0], anchored=True)[0]
+        first, second = step.state
+        V = step.stage_increments("V", of=first, nodes=[1.0], per_h=True, anchored=True)[0]
+        U = step.stage_increments("U", of=second, nodes=[1.0], anchored=True)[0]
         change = dict(zip(step.state, (step.h * V, U), strict=True))
         moved = {name: self._column(value) for name, value in change.items()}
 
@@ -98,13 +112,13 @@ class Adjoint(OneStepMethod):
         step.equation(V, dy / step.h)
         step.equation(U, dz)
         step.constrains_positions = backward.constrains_positions
-        t1, y1, z1 = step.t0 + step.h, step.y0 + step.h * V, step.z0 + U
+        t1, y1, z1 = step.t0 + step.h, step.initial(first) + step.h * V, step.initial(second) + U
         for constraint in backward.ends:
             step.at_end(constraint, t1, *((y1,) if constraint == "g" else (y1, z1)))
         for block, equation in backward.limits:
             step.limits.append((step.unknown(block.name), self._column(seen(equation, renamed))))
         stage = {f"stage_{name}": seen(value) for name, value in backward.stage_multipliers.items()}
-        step.result(y=step.h * V, z=U, **stage)
+        step.result(**{first: step.h * V, second: U}, **stage)
 
     @staticmethod
     def _column(value: Any) -> ca.SX:
@@ -123,7 +137,11 @@ class Composition(OneStepMethod):
         """The basic method, or it and its adjoint in turn."""
         other = adjoint(self.basic)
         parts = self.scheme.substeps(symmetric=self.basic.symmetric is True)
-        return tuple((other if part.adjoint else self.basic, float(part.fraction)) for part in parts)
+        return tuple(
+            (method, float(part.fraction) * fraction)
+            for part in parts
+            for method, fraction in (other if part.adjoint else self.basic).substeps
+        )
 
     @property
     def reference(self) -> str:  # type: ignore[override]
@@ -152,17 +170,18 @@ class Composition(OneStepMethod):
 
     @property
     def order(self) -> dict[str, int]:
-        """That of the scheme, or of the basic method if it is higher already."""
-        return {name: max(self.scheme.order, order) for name, order in self.basic.order.items()}
+        """That of the scheme, or of the basic method if it is higher already, and then even, because of symmetry."""
+        return {name: max(self.scheme.order, order + order % 2) for name, order in self.basic.order.items()}
 
     @property
     def order_unconstrained(self) -> dict[str, int]:
-        """That of the scheme, or of the basic method if it is higher already."""
-        return {name: max(self.scheme.order, order) for name, order in self.basic.order_unconstrained.items()}
+        """The same without constraints."""
+        return {name: max(self.scheme.order, order + order % 2) for name, order in self.basic.order_unconstrained.items()}
 
     def check(self, system: System) -> None:
-        """Refuse what the basic method refuses."""
-        self.basic.check(system)
+        """Refuse what the substeps refuse."""
+        for method in {method: None for method, _ in self.substeps}:
+            method.check(system)
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """A composition has no equations of its own: the driver runs its substeps one after the other."""

@@ -18,6 +18,7 @@ from dalembert.systems import BoundSystem
 
 Variant = Literal["natural", "true"]
 Place = Literal["z0", "z1", "Z1"]
+PLACES = ("z0", "z1", "Z1")
 
 
 class EulerEquations(OneStepMethod):
@@ -47,7 +48,7 @@ class EulerEquations(OneStepMethod):
             raise InputError(f"alpha is a number; got {self.alpha!r}")
         if self.alpha == 0 or (self.variant == "natural" and self.alpha == 1):
             raise InputError(f"the {self.variant} method has no solution for alpha = {self.alpha:g}: take alpha=0.5")
-        if len(self.r_at) != 2 or not set(self.r_at) <= {"z0", "z1", "Z1"}:
+        if not (isinstance(self.r_at, tuple) and len(self.r_at) == 2 and all(place in PLACES for place in self.r_at)):
             raise InputError(f'r_at names the places of z in r at y_0 and at y_1, out of "z0", "z1", "Z1"; got {self.r_at!r}')
 
     @property

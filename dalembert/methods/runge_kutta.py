@@ -15,7 +15,8 @@ from dalembert import tableaux
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step
-from dalembert.systems import BoundSystem, System
+from dalembert.methods.index_two import check_runge_kutta_index_two, runge_kutta_index_two
+from dalembert.systems import BoundSystem, MechanicalSystem, System
 from dalembert.tableaux import Tableau
 
 ALL_CONSTRAINTS = frozenset({"g", "g_dot"})
@@ -150,10 +151,10 @@ class RungeKuttaEquations(OneStepMethod):
 
     @property
     def keeps(self) -> frozenset[str]:  # type: ignore[override]
-        """All constraints with projection; g alone without, if q_1 = Q_s."""
+        """All holonomic constraints with projection; without, g and nonholonomic constraints if q_1 = Q_s."""
         if self.projected:
             return ALL_CONSTRAINTS
-        return frozenset({"g"}) if tableaux.stiffly_accurate(self.tableau) else frozenset()
+        return frozenset({"g", "k"}) if tableaux.stiffly_accurate(self.tableau) else frozenset()
 
     @property
     def symplectic(self) -> bool:  # type: ignore[override]
@@ -162,12 +163,19 @@ class RungeKuttaEquations(OneStepMethod):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether the tableau is symmetric; projection after the step destroys it."""
+        """Whether the tableau is symmetric, without constraints; projection destroys it, and so does Z_1 of Lobatto IIIA."""
         return not self.projected and tableaux.symmetry(self.tableau) < 1e-12
+
+    serves_odae: ClassVar[bool] = True
+    serves_nonholonomic: ClassVar[bool] = True
 
     def check(self, system: System) -> None:
         """With constraints, refuse singular matrices A, for which the stage equations have no solution."""
         super().check(system)
+        if system.n_nonholonomic or not isinstance(system, MechanicalSystem):
+            check_runge_kutta_index_two(self.tableau, self, system)
+        if self.projected and system.n_nonholonomic:
+            raise UnsupportedSystem(f"{self} projects onto holonomic constraints only: use da.SRK, whose results fulfil 0 = k")
         if system.n_holonomic and np.linalg.matrix_rank(self.tableau.A) < self.tableau.stages:
             raise UnsupportedSystem(
                 f"{self.tableau.name} cannot serve holonomic constraints, because its matrix A is singular: use "
@@ -175,7 +183,10 @@ class RungeKuttaEquations(OneStepMethod):
             )
 
     def equations(self, system: BoundSystem, step: Step) -> None:
-        """(3.3a,b,c) with A^ = A, then the projections onto (3.1c) and (3.1d) if asked for."""
+        """(3.3a,b,c) with A^ = A, then the projections onto (3.1c) and (3.1d) if asked for; or (2.15) of Hilden (2009)."""
+        if system.n_nonholonomic or not isinstance(system.definition, MechanicalSystem):
+            runge_kutta_index_two(self.tableau, system, step)
+            return
         h, t0, q0, p0 = step.h, step.t0, step.q0, step.p0
         A, b, c = step.coefficients(self.tableau)
 

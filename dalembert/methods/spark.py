@@ -7,6 +7,7 @@ A. Murua, Partitioned half-explicit Runge-Kutta methods for differential-algebra
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from dalembert import tableaux
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod, check_stages
 from dalembert.methods._step import Step
-from dalembert.systems import BoundSystem, System
+from dalembert.systems import BoundSystem, IndexTwoDAE, System
 from dalembert.tableaux import SparkTableau
 
 
@@ -67,10 +68,12 @@ class SparkEquations(OneStepMethod):
     def check(self, system: System) -> None:
         """Refuse an r that depends on z: it is evaluated at Y~ alone."""
         super().check(system)
+        if isinstance(system, IndexTwoDAE):
+            raise UnsupportedSystem(f"{self} is stated for y' = v, z' = f + r: for a DAE of index 2 use {system.served_by}")
         if "reaction" not in system.function_names:
             raise UnsupportedSystem(
-                f"{self} needs constraint forces r(t, y, lam) that do not depend on z: use da.SymplecticEuler(), which does not, "
-                "and da.compose for a higher order"
+                f"{self} needs constraint forces r(t, y, lam) that do not depend on z: use da.SymplecticEuler(), and "
+                "da.compose for a higher order"
             )
 
     def equations(self, system: BoundSystem, step: Step) -> None:
@@ -111,11 +114,11 @@ class SparkEquations(OneStepMethod):
         step.polynomial("lam", c_tilde, L / h)
         step.polynomial("psi", c, M / h)
 
+    @abstractmethod
     def inner_conditions(
         self, system: BoundSystem, step: Step, b: Any, c: Any, stages: tuple[Any, Any, Any], tilde: tuple[Any, Any, Any]
     ) -> None:
         """The s - 1 conditions on k inside the step, from the stages (T, Y, Z) and, at inner nodes, (T~, Y~, Z~ - z_0)."""
-        raise NotImplementedError
 
 
 class SparkConditions(SparkEquations):

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from dalembert.plot._panels import (
     configurations,
     coordinate_index,
+    curve_names,
     energy_error,
     history,
+    multipliers,
+    of_index_two,
     phase_portrait,
     position_name,
     residuals,
     scatter,
 )
-from dalembert.plot._style import check_suffix, new_figure, save, styled
+from dalembert.plot._style import CYCLE, check_suffix, new_figure, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +29,13 @@ if TYPE_CHECKING:
 
     from dalembert.problems import Problem
     from dalembert.trajectory import Trajectory
+
+
+Panel = tuple[str, Callable[..., Any]]
+"""A title, and what draws into `ax=`."""
+
+WIDTH = 110
+"""How many characters of the headline fit on one line."""
 
 
 def overview(
@@ -35,8 +47,10 @@ def overview(
 ) -> Figure:
     """One page on a run: the motion, phase portraits of two coordinates, the energy error and the constraint residuals.
 
-    `problem` gives the coordinates their names and draws the mechanism; without it the first panel shows the path in the
-    plane of the first two coordinates. `coordinates` chooses the phase portraits: the first and the last one by default.
+    A system without an energy shows its multipliers instead. `problem` gives the coordinates their names and draws the
+    mechanism; without it the first panel shows the path in the plane of the first two coordinates. `coordinates` chooses the
+    phase portraits: the first and the last one by default. A DAE of index 2 shows y, or those components of it that
+    `coordinates` chooses, and z against time in place of phase portraits.
 
     Example:
         >>> import dalembert as da
@@ -50,32 +64,57 @@ def overview(
     """
     if path is not None:
         check_suffix(path)
-    dim = run.q.shape[1]
-    if coordinates is None:
-        coordinates = [0] if dim == 1 else [0, dim - 1]
-    chosen = [coordinate_index(coordinate, dim, problem) for coordinate in coordinates]
+    upper, lower = _upper_panels(run, problem, coordinates), _lower_panels(run)
     with styled():
         figure = new_figure(8.6, 5.2)
         figure.suptitle(_headline(run, problem), fontsize=10, x=0.01, ha="left")
         rows = figure.add_gridspec(2, 1, height_ratios=(1.25, 1.0))
-        upper = rows[0].subgridspec(1, 1 + len(chosen))
-        constrained = any(values.shape[1] for values in run.residuals.values())
-        lower = rows[1].subgridspec(1, 2 if constrained else 1)
-        _motion(run, problem, figure.add_subplot(upper[0], projection=_projection(run, problem)))
-        for column, i in enumerate(chosen, start=1):
-            ax = figure.add_subplot(upper[column])
-            phase_portrait(run, i, problem=problem, ax=ax)
-            ax.set_title("phase portrait", loc="left")
-        ax = figure.add_subplot(lower[0])
-        energy_error(run, ax=ax)
-        ax.set_title("energy", loc="left")
-        if constrained:
-            ax = figure.add_subplot(lower[1])
-            residuals(run, ax=ax)
-            ax.set_title("constraints", loc="left")
+        above = rows[0].subgridspec(1, 1 + len(upper))
+        below = rows[1].subgridspec(1, max(len(lower), 1))
+        _motion(run, problem, figure.add_subplot(above[0], projection=_projection(run, problem)))
+        places = [*(above[column] for column in range(1, 1 + len(upper))), *(below[column] for column in range(len(lower)))]
+        for place, (title, draw) in zip(places, [*upper, *lower], strict=True):
+            ax = figure.add_subplot(place)
+            draw(ax=ax)
+            ax.set_title(title, loc="left")
         if path is not None:
             save(figure, path)
     return figure
+
+
+def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: Sequence[int | str] | None) -> list[Panel]:
+    """What stands beside the motion: phase portraits; y and z against time where there are no momenta."""
+    dim = run.y.shape[1]
+    if of_index_two(run):
+        most = min(dim, len(CYCLE))
+        chosen = [coordinate_index(i, dim, problem) for i in (range(most) if coordinates is None else coordinates)]
+        solution = [("solution", partial(_solution, run, chosen, problem))] if chosen else []
+        return [*solution, ("algebraic variables", partial(multipliers, run))]
+    if coordinates is None:
+        last = min(dim, run.z.shape[1]) - 1
+        coordinates = [0] if last == 0 else [0, last]
+    chosen = [coordinate_index(coordinate, dim, problem) for coordinate in coordinates]
+    return [("phase portrait", partial(phase_portrait, run, i, problem=problem)) for i in chosen]
+
+
+def _lower_panels(run: Trajectory) -> list[Panel]:
+    panels: list[Panel] = []
+    if run.has_energy:
+        panels.append(("energy", partial(energy_error, run)))
+    elif not of_index_two(run) and run.lam.shape[1] + run.psi.shape[1]:
+        panels.append(("multipliers", partial(multipliers, run)))
+    if any(values.shape[1] for values in run.residuals.values()):
+        panels.append(("constraints", partial(residuals, run)))
+    return panels
+
+
+def _solution(run: Trajectory, chosen: Sequence[int], problem: Problem | None, ax: Axes) -> None:
+    """Components of y against time."""
+    for i, color in zip(chosen, itertools.cycle(CYCLE)):
+        history(ax, run.t, run.y[:, i], color=color, label=position_name(i, run, problem))
+    ax.set(xlabel="$t$", ylabel="$y$")
+    curve_names(ax)
+    ax.grid(True)
 
 
 def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
@@ -83,25 +122,26 @@ def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
     if problem is not None and problem.drawing is not None:
         configurations(run, problem, ax=ax)
         ax.set_title("motion", loc="left")
-    elif run.q.shape[1] > 1:
-        scatter(ax, run.q[:, 0], run.q[:, 1])
-        ax.set(xlabel=position_name(0, problem), ylabel=position_name(1, problem))
+    elif run.y.shape[1] > 1:
+        scatter(ax, run.y[:, 0], run.y[:, 1])
+        ax.set(xlabel=position_name(0, run, problem), ylabel=position_name(1, run, problem))
         ax.set_title("path", loc="left")
     else:
-        history(ax, run.t, run.q[:, 0])
-        ax.set(xlabel="$t$", ylabel=position_name(0, problem))
+        history(ax, run.t, run.y[:, 0])
+        ax.set(xlabel="$t$", ylabel=position_name(0, run, problem))
         ax.set_title("motion", loc="left")
 
 
 def _projection(run: Trajectory, problem: Problem | None) -> str | None:
-    spatial = problem is not None and problem.drawing is not None and problem.drawing(run.q[0])[0].shape[1] == 3
+    spatial = problem is not None and problem.drawing is not None and problem.drawing(run.y[0])[0].shape[1] == 3
     return "3d" if spatial else None
 
 
 def _headline(run: Trajectory, problem: Problem | None) -> str:
     steps = int(run.stats.get("steps", len(run.t) - 1))
-    parts = [] if problem is None else [problem.title]
-    parts += [run.method.removeprefix("da."), f"h = {run.h:g}", f"{steps:,} steps"]
+    title, method = [] if problem is None else [problem.title], run.method.removeprefix("da.")
+    facts = [f"h = {run.h:g}", f"{steps:,} steps"]
     if run.status != "done":
-        parts.append(f"{run.status} at t = {run.t[-1]:g}")
-    return "   ·   ".join(parts)
+        facts.append(f"{run.status} at t = {run.t[-1]:g}")
+    line = "   ·   ".join([*title, method, *facts])
+    return line if len(line) <= WIDTH else "   ·   ".join([*title, *facts]) + f"\n{method}"

@@ -37,9 +37,9 @@ def phase_portrait(
     ax: Axes | None = None,
     path: PathLike | None = None,
 ) -> Figure:
-    """The states of a run in the plane of one coordinate and its momentum, (q_i, p_i).
+    """The states of a run in the plane of one coordinate and its momentum, (q_i, p_i); (y_i, z_i) for an ODAE.
 
-    `coordinate` is the index i, or the coordinate's name in `problem.labels`.
+    `coordinate` is the index i, or the coordinate's name in `problem.labels`. A DAE of index 2 has no momenta and is refused.
 
     Example:
         >>> import dalembert as da
@@ -50,10 +50,14 @@ def phase_portrait(
         '$z_{2}$'
 
     """
-    i = coordinate_index(coordinate, run.q.shape[1], problem)
+    if of_index_two(run):
+        raise InputError("a DAE of index 2 has no momenta, so no phase portrait: plot.overview draws y and z against time")
+    i = coordinate_index(coordinate, run.y.shape[1], problem)
+    if i >= run.z.shape[1]:
+        raise InputError(f"y[{i}] has no z[{i}] to be drawn with: the system has {run.z.shape[1]} variables z, counted from 0")
     with panel(ax, path, (3.4, 3.0)) as (figure, axes):
-        scatter(axes, run.q[:, i], run.p[:, i])
-        axes.set(xlabel=position_name(i, problem), ylabel=momentum_name(i, problem))
+        scatter(axes, run.y[:, i], run.z[:, i])
+        axes.set(xlabel=position_name(i, run, problem), ylabel=momentum_name(i, run, problem))
     return figure
 
 
@@ -143,9 +147,10 @@ def multipliers(
     ax: Axes | None = None,
     path: PathLike | None = None,
 ) -> Figure:
-    """The multipliers of the holonomic constraints against time: those with the indices `which`, at most seven.
+    """The multipliers lam and psi of the constraints against time; for a DAE of index 2, its algebraic variables z.
 
-    `window` is the stretch of time to show; without it, all of the run.
+    `which` are indices, those of psi after those of lam, at most seven. `window` is the stretch of time to show; without it,
+    all of the run.
 
     Example:
         >>> import dalembert as da
@@ -155,20 +160,22 @@ def multipliers(
         2
 
     """
-    lam = run.lam
-    chosen = list(range(min(lam.shape[1], len(CYCLE)))) if which is None else list(which)
-    if not lam.shape[1]:
+    values = np.hstack([run.lam, run.psi])
+    letters = ((r"\lambda", run.lam.shape[1]), ("z" if of_index_two(run) else r"\psi", run.psi.shape[1]))
+    names = [f"${letter}_{{{i + 1}}}$" for letter, count in letters for i in range(count)]
+    chosen = list(range(min(len(names), len(CYCLE)))) if which is None else list(which)
+    if not names:
         raise InputError("this system has no constraints, so there are no multipliers to draw")
-    if len(chosen) > len(CYCLE) or any(not 0 <= i < lam.shape[1] for i in chosen):
-        raise InputError(f"choose at most {len(CYCLE)} multipliers out of 0 to {lam.shape[1] - 1}; got which={chosen}")
+    if len(chosen) > len(CYCLE) or any(not 0 <= i < len(names) for i in chosen):
+        raise InputError(f"choose at most {len(CYCLE)} multipliers out of 0 to {len(names) - 1}; got which={chosen}")
     inside = np.ones(len(run.t), dtype=bool) if window is None else (run.t >= window[0]) & (run.t <= window[1])
     if not inside.any():
         raise InputError(f"the run has no state between t = {window[0]:g} and {window[1]:g}")  # type: ignore[index]
     with panel(ax, path, (5.0, 2.4)) as (figure, axes):
         for i, color in zip(chosen, CYCLE, strict=False):
-            history(axes, run.t[inside], lam[inside, i], color=color, label=rf"$\lambda_{{{i + 1}}}$")
-        axes.set(xlabel="$t$", ylabel="multiplier")
-        axes.legend(loc="lower right", ncols=len(chosen), bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+            history(axes, run.t[inside], values[inside, i], color=color, label=names[i])
+        axes.set(xlabel="$t$", ylabel="algebraic variable" if of_index_two(run) else "multiplier")
+        curve_names(axes)
         axes.grid(True)
     return figure
 
@@ -202,14 +209,14 @@ def configurations(
     first, last = (0, _first_swing(run, problem)) if window is None else np.searchsorted(run.t, window)
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
-    pictures = [[np.asarray(line, dtype=float) for line in problem.drawing(run.q[row])] for row in rows]
+    pictures = [[np.asarray(line, dtype=float) for line in problem.drawing(run.y[row])] for row in rows]
     spatial = pictures[0][0].shape[1] == 3
     with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
         import matplotlib
 
         shades = matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows)))
         trace_rows = spread(last - first + 1, 2000) + first
-        trace = np.array([np.asarray(problem.drawing(run.q[row])[-1])[-1] for row in trace_rows])
+        trace = np.array([np.asarray(problem.drawing(run.y[row])[-1])[-1] for row in trace_rows])
         axes.plot(*trace.T, color=VERMILION, linewidth=0.8, zorder=1)
         for picture, shade, depth in zip(pictures, shades, range(len(rows)), strict=True):
             for line in picture:
@@ -229,7 +236,7 @@ def _first_swing(run: Trajectory, problem: Problem) -> int:
     """The index at which the mechanism has moved one and a half times its own size, in the mean over its points."""
     assert problem.drawing is not None
     rows = np.arange(min(len(run.t), 5000))
-    points = np.array([np.vstack(problem.drawing(run.q[row])) for row in rows])
+    points = np.array([np.vstack(problem.drawing(run.y[row])) for row in rows])
     size = float(np.max(np.ptp(points[0], axis=0)))
     travelled = np.cumsum(np.max(np.linalg.norm(np.diff(points, axis=0), axis=2), axis=1))
     return min(int(np.searchsorted(travelled, 1.5 * size)) + 1, len(rows) - 1)
@@ -299,7 +306,8 @@ def _promised_slope(axes: Axes, h: np.ndarray, at: float, error: float, order: f
 
 
 def _component(name: str) -> str:
-    return {"q": "$q$", "p": "$p$", "v": "$v$", "lam": r"$\lambda$", "stage_lam": r"$\Lambda_s$"}.get(name, name)
+    greek = {"lam": r"$\lambda$", "psi": r"$\psi$", "stage_lam": r"$\Lambda_s$", "stage_psi": r"$\Psi_s$"}
+    return {**{letter: f"${letter}$" for letter in "qpvyz"}, **greek}.get(name, name)
 
 
 # -- marks that the panels and the experiments share ---------------------------------------------------------------------
@@ -328,6 +336,15 @@ def history(axes: Axes, t: np.ndarray, y: np.ndarray, *, color: str = BLUE, labe
         axes.plot(middle, edge, color=color, linewidth=0.5, label=label if edge is high else None)
 
 
+def curve_names(axes: Axes) -> None:
+    """The legend of a few curves stands beside the title; that of many would run into it, so it stands among them."""
+    count = len(axes.get_legend_handles_labels()[1])
+    if count <= 3:
+        axes.legend(loc="lower right", ncols=count, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    else:
+        axes.legend(loc="best", ncols=2)
+
+
 def spans_decades(size: np.ndarray, decades: float) -> bool:
     """Whether a series of sizes spans more than so many decades for much of its length: from its lower decile to its top."""
     positive = size[np.isfinite(size) & (size > 0)]
@@ -335,6 +352,11 @@ def spans_decades(size: np.ndarray, decades: float) -> bool:
 
 
 # -- names ---------------------------------------------------------------------------------------------------------------
+
+
+def of_index_two(run: Trajectory) -> bool:
+    """Whether a run is one of a DAE of index 2: its state is y alone."""
+    return run.blocks[1][0] == "y"
 
 
 def coordinate_index(coordinate: int | str, dim: int, problem: Problem | None) -> int:
@@ -350,11 +372,14 @@ def coordinate_index(coordinate: int | str, dim: int, problem: Problem | None) -
     return coordinate % dim
 
 
-def position_name(i: int, problem: Problem | None) -> str:
-    """How the axis of q_i is labelled."""
-    return f"${symbol(problem.labels[i])}$" if problem is not None and problem.labels else f"q[{i}]"
+def position_name(i: int, run: Trajectory, problem: Problem | None) -> str:
+    """How the axis of q_i, or y_i, is labelled."""
+    letter = "y" if of_index_two(run) else run.blocks[0][0]
+    return f"${symbol(problem.labels[i])}$" if problem is not None and problem.labels else f"{letter}[{i}]"
 
 
-def momentum_name(i: int, problem: Problem | None) -> str:
-    """How the axis of p_i is labelled."""
-    return f"$p_{{{symbol(problem.labels[i])}}}$" if problem is not None and problem.labels else f"p[{i}]"
+def momentum_name(i: int, run: Trajectory, problem: Problem | None) -> str:
+    """How the axis of p_i, or z_i, is labelled."""
+    letter = run.blocks[1][0]
+    named = letter == "p" and problem is not None and problem.labels
+    return f"$p_{{{symbol(problem.labels[i])}}}$" if named else f"{letter}[{i}]"  # type: ignore[union-attr]

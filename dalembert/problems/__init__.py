@@ -1,37 +1,80 @@
 """The catalogue: systems of the literature with their constants, initial values and references.
 
 Pendulums in a plane (`pendulums`), points on spheres (`spheres`), rotation matrices (`rigid_bodies`), planar linkages
-(`linkages`), systems without constraints whose mass matrix or magnetic field couples q and p (`nonseparable`). Each is a
-function of its constants that returns a `Problem`, ready for `da.simulate(problem, method)`.
+(`linkages`), systems without constraints whose mass matrix or magnetic field couples q and p (`nonseparable`), forces that are
+nonlinear in their multipliers (`friction`), blades and wheels (`nonholonomic`, `vehicles`), rolling bodies (`rolling`,
+`rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two`). Each is a function
+of its constants that returns a `Problem`, ready for `da.simulate(problem, method)`.
 """
 
 from dalembert.problems._problem import Problem
+from dalembert.problems.friction import bead_on_rotating_wire, mass_on_surface, nonlinear_multiplier, pendulum_with_friction
+from dalembert.problems.index_two import index_two_growth, index_two_growth_in_parts
 from dalembert.problems.linkages import chain, four_bar
+from dalembert.problems.nonholonomic import appell_hamel, car_with_trailer, knife_edge, skate, snakeboard
 from dalembert.problems.nonseparable import (
     cart_pendulum,
     double_pendulum_in_angles,
     particle_in_magnetic_field,
     rod_on_spring,
 )
-from dalembert.problems.pendulums import double_pendulum, pendulum, pendulum_of_varying_length, stiff_spring_pendulum
+from dalembert.problems.oscillators import (
+    contact_oscillator,
+    continuously_variable_transmission,
+    nonholonomic_particles,
+    perturbed_contact_oscillator,
+)
+from dalembert.problems.pendulums import (
+    double_pendulum,
+    pendulum,
+    pendulum_of_varying_length,
+    simple_pendulum,
+    stiff_spring_pendulum,
+)
 from dalembert.problems.rigid_bodies import heavy_top, rigid_body
+from dalembert.problems.rolling import ball_on_turntable, rolling_disk
+from dalembert.problems.rolling_solids import ball_in_bowl, rattleback
 from dalembert.problems.spheres import charged_particle_on_sphere, spherical_pendulum, two_bodies_on_sphere
+from dalembert.problems.vehicles import chaplygin_sleigh, skateboard, vertical_disk
 
 __all__ = [
     "Problem",
+    "appell_hamel",
+    "ball_in_bowl",
+    "ball_on_turntable",
+    "bead_on_rotating_wire",
+    "car_with_trailer",
     "cart_pendulum",
     "chain",
+    "chaplygin_sleigh",
     "charged_particle_on_sphere",
+    "contact_oscillator",
+    "continuously_variable_transmission",
     "double_pendulum",
     "double_pendulum_in_angles",
     "four_bar",
     "heavy_top",
+    "index_two_growth",
+    "index_two_growth_in_parts",
+    "knife_edge",
+    "mass_on_surface",
+    "nonholonomic_particles",
+    "nonlinear_multiplier",
     "particle_in_magnetic_field",
     "pendulum",
     "pendulum_of_varying_length",
+    "pendulum_with_friction",
+    "perturbed_contact_oscillator",
+    "rattleback",
     "rigid_body",
     "rod_on_spring",
+    "rolling_disk",
+    "simple_pendulum",
+    "skate",
+    "skateboard",
+    "snakeboard",
     "spherical_pendulum",
     "stiff_spring_pendulum",
     "two_bodies_on_sphere",
+    "vertical_disk",
 ]

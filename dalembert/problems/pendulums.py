@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
-from dalembert.systems import Hamiltonian
+from dalembert.systems import Hamiltonian, Lagrangian
 
 
 def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.pi / 2) -> Problem:  # noqa: E741
@@ -65,6 +65,51 @@ def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.p
         conserved={"energy": energy_is_conserved},
         drawing=links_from_origin,
         labels=("x", "z"),
+    )
+
+
+def simple_pendulum(m: float = 1.0, l: float = 1.0, gamma: float = 1.0, angle: float = np.pi / 2) -> Problem:  # noqa: E741
+    """Planar pendulum as Small and Jay (2011) state it, by a Lagrangian and with the second axis pointing down.
+
+        q = (q_1, q_2),   0 = (q_1^2 + q_2^2 - l^2) / 2,   L = m v.v / 2 + m gamma q_2
+
+    Released at rest at `angle` from the downward vertical; lam is the tension over l. Otherwise this is `pendulum`.
+    S. Small, L. O. Jay, Discontinuous collocation methods for DAEs in mechanics (2011).
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> problem = da.problems.simple_pendulum()
+        >>> run = da.simulate(problem, da.GaussLobattoSPARK(stages=3), steps=100)
+        >>> bool(np.abs(run.q - problem.exact(run.t)["q"]).max() < 1e-9)
+        True
+
+    """
+    system = Lagrangian(
+        lambda q, v, m, gamma: m * (v @ v) / 2 + m * gamma * q[1],
+        dim=2,
+        holonomic=lambda q, l: [(q @ q - l**2) / 2],  # noqa: E741
+        params={"m": m, "l": l, "gamma": gamma},
+    )
+    upwards = pendulum(m=m, l=l, g=gamma, angle=angle).exact
+
+    def exact(t: Any) -> dict[str, np.ndarray]:
+        assert upwards is not None
+        known, downwards = upwards(t), np.array([1.0, -1.0])
+        return {"q": downwards * known["q"], "p": downwards * known["p"], "lam": known["lam"] / l}
+
+    return Problem(
+        name="simple_pendulum",
+        title="planar pendulum, second axis down",
+        reference="Small & Jay (2011), Discontinuous collocation methods for DAEs in mechanics",
+        system=system,
+        q0=l * np.array([np.sin(angle), np.cos(angle)]),
+        p0=np.zeros(2),
+        h=0.05 * np.sqrt(l / gamma),
+        steps=2000,
+        exact=exact,
+        conserved={"energy": energy_is_conserved},
+        drawing=lambda q: links_from_origin(np.array([q[0], -q[1]])),
+        labels=("q1", "q2"),
     )
 
 

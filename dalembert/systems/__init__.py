@@ -3,9 +3,21 @@
 from dalembert.systems._bound import BoundSystem
 from dalembert.systems._consistent import State, consistent, state_at
 from dalembert.systems._hamiltonian import Hamiltonian
+from dalembert.systems._index_two import IndexTwoDAE
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._odae import ODAE
 from dalembert.systems._system import System
 
-__all__ = ["ODAE", "BoundSystem", "Hamiltonian", "Lagrangian", "MechanicalSystem", "State", "System", "consistent", "state_at"]
+__all__ = [
+    "ODAE",
+    "BoundSystem",
+    "Hamiltonian",
+    "IndexTwoDAE",
+    "Lagrangian",
+    "MechanicalSystem",
+    "State",
+    "System",
+    "consistent",
+    "state_at",
+]

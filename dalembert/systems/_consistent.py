@@ -23,33 +23,47 @@ SMALLEST_SCALE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A state of a system with everything that follows from it. In mechanics y is the configuration q and z the momentum p."""
+    """A state of a system with everything that follows from it: `q`, `p` and `v`, or `y` and `z`; `lam`, `psi`, `residuals`."""
 
     t: float
-    y: np.ndarray
-    z: np.ndarray
+    first: np.ndarray
+    """q of a mechanical system, y of an ODAE, nothing of an index-2 DAE."""
+    second: np.ndarray
+    """p of a mechanical system, z of an ODAE, y of an index-2 DAE."""
     v: np.ndarray
     lam: np.ndarray
     psi: np.ndarray
     residuals: dict[str, np.ndarray]
     theta: np.ndarray
+    names: tuple[str, str]
+    """Of the two blocks."""
     fingerprint: str = ""
     """Of the model to which the state belongs."""
 
     @property
     def q(self) -> np.ndarray:
         """The configuration."""
-        return self.y
+        return self.first
 
     @property
     def p(self) -> np.ndarray:
         """The momentum."""
-        return self.z
+        return self.second
+
+    @property
+    def y(self) -> np.ndarray:
+        """The differential variables y of an ODAE or of an index-2 DAE; the configuration of a mechanical system."""
+        return self.second if self.names[1] == "y" else self.first
+
+    @property
+    def z(self) -> np.ndarray:
+        """The variables z: of an ODAE; the algebraic ones of an index-2 DAE; the momentum of a mechanical system."""
+        return self.psi if self.names[1] == "y" else self.second
 
     @property
     def packed(self) -> np.ndarray:
         """All variables in one vector."""
-        return np.concatenate([self.y, self.z])
+        return np.concatenate([self.first, self.second])
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -59,7 +73,8 @@ class State:
     @property
     def values(self) -> dict[str, Any]:
         """The arguments of a system's functions here; y0 and z0, the beginning of a step, are this state too."""
-        return {"t": self.t, "y": self.y, "z": self.z, "lam": self.lam, "psi": self.psi, "y0": self.y, "z0": self.z}
+        blocks = {"y": self.first, "z": self.second, "y0": self.first, "z0": self.second}
+        return {"t": self.t, "lam": self.lam, "psi": self.psi, **blocks}
 
 
 def state_at(
@@ -73,8 +88,8 @@ def state_at(
 ) -> State:
     """The state of given initial values, refused in one sentence when they are malformed or inconsistent.
 
-    Mechanical systems take q0 with v0 or p0, others y0 and z0. `lam0` and `psi0` are guesses for multipliers that enter
-    nonlinearly: they choose the branch.
+    Mechanical systems take q0 with v0 or p0, ODAEs y0 and z0, index-2 DAEs y0. `lam0` and `psi0` (z0 of an index-2 DAE) are
+    guesses for multipliers that enter nonlinearly: they choose the branch.
     """
     theta = system.parameters.vector(params) if theta is None else theta
     t0 = finite_number("t0", t0)
@@ -82,16 +97,19 @@ def state_at(
     y, z = given.position, given.momentum(given.position)
     if check:
         check_start(system, t0, y, z, theta)
-    state = complete(system, t0, y, z, theta, given.multipliers)
+    state = _at_start(system, t0, y, z, theta, given.multipliers)
     if check:
-        _check_domain(system, state)
+        check_domain(system, state)
     return state
 
 
 def unpack(system: System, t: float, packed: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None) -> State:
-    """The state of a stored vector, taken as it is."""
-    dim_y = system.state_blocks[0][1]
-    return complete(system, t, packed[:dim_y], packed[dim_y:], theta, guess)
+    """The state of a stored vector, taken as it is; its multipliers are nan where none were found."""
+    y, z = np.split(packed, [system.state_blocks[0][1]])
+    try:
+        return complete(system, t, y, z, theta, guess)
+    except np.linalg.LinAlgError:
+        return complete(system, t, y, z, theta, multipliers=np.full(system.n_multipliers, np.nan))
 
 
 def consistent(
@@ -136,20 +154,28 @@ def consistent(
         z = given.momentum(y)
     if system.n_multipliers:
         z = project_momentum(system, t0, y, z, theta)
-    return complete(system, t0, y, z, theta, given.multipliers)
+    return _at_start(system, t0, y, z, theta, given.multipliers)
 
 
 def complete(
-    system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None
+    system: System,
+    t: float,
+    y: np.ndarray,
+    z: np.ndarray,
+    theta: np.ndarray,
+    guess: np.ndarray | None = None,
+    multipliers: np.ndarray | None = None,
 ) -> State:
-    """The state with velocity, multipliers and residuals."""
+    """The state with velocity, residuals and multipliers, which are solved for unless they are given."""
     residuals = {"g": system.evaluate("g", t, y, theta=theta), "g_dot": system.evaluate("g_dot", t, y, z, theta=theta)}
     if system.n_nonholonomic:
         residuals["k"] = system.evaluate("k", t, y, z, theta=theta)
     v = system.evaluate("v", t, y, z, theta=theta)
-    multipliers = system.multipliers(t, y, z, theta, guess)
+    if multipliers is None:
+        multipliers = system.multipliers(t, y, z, theta, guess)
     lam, psi = multipliers[: system.n_holonomic], multipliers[system.n_holonomic :]
-    return State(t, y, z, v, lam, psi, residuals, theta, system.fingerprint)
+    (first, _), (second, _) = system.state_blocks
+    return State(t, y, z, v, lam, psi, system.named_residuals(residuals), theta, (first, second), system.fingerprint)
 
 
 class _InitialValues:
@@ -158,25 +184,27 @@ class _InitialValues:
     def __init__(self, system: System, t: float, theta: np.ndarray, initial: dict[str, Any]) -> None:
         self.system, self.t, self.theta = system, t, theta
         self.given = {name: value for name, value in initial.items() if value is not None}
-        mechanical = isinstance(system, MechanicalSystem)
-        takes = ("q0", "v0", "p0") if mechanical else ("y0", "z0")
-        wrong = next((name for name in self.given if name not in (*takes, "lam0", "psi0")), None)
+        first, second, *_ = takes = system.starts_from
+        wrong = next((name for name in self.given if name not in (*takes, *system.guesses)), None)
         if wrong is not None:
-            raise InputError(f"a {system.kind} starts from {', '.join(takes[:-1])} and {takes[-1]}; it has no {wrong}")
-        if takes[0] not in self.given or (not mechanical and "z0" not in self.given):
-            wanted = "q0 and v0 or p0" if mechanical else "y0 and z0"
+            wanted = ", ".join(name for name in takes[:-1] if name) + f" and {takes[-1]}" if first else takes[-1]
+            raise InputError(f"a {system.kind} starts from {wanted}; it has no {wrong}")
+        mechanical = isinstance(system, MechanicalSystem)
+        if any(name and name not in self.given for name in ((first,) if mechanical else (first, second))):
+            wanted = "q0 and v0 or p0" if mechanical else " and ".join(name for name in takes if name)
             raise InputError(f"give the initial values {wanted} (or start=da.consistent(...))")
         (_, dim_y), (_, self.dim_z) = system.state_blocks
-        self.position = _vector(takes[0], self.given[takes[0]], dim_y)
+        self.position = _vector(first, self.given[first], dim_y) if first else np.zeros(0)
 
     def momentum(self, y: np.ndarray) -> np.ndarray:
         if not isinstance(self.system, MechanicalSystem):
-            return _vector("z0", self.given["z0"], self.dim_z)
+            name = self.system.starts_from[1]
+            return _vector(name, self.given[name], self.dim_z)
         return _momentum(self.system, self.t, y, self.given.get("v0"), self.given.get("p0"), self.theta)
 
     @property
     def multipliers(self) -> np.ndarray:
-        sizes = {"lam0": self.system.n_holonomic, "psi0": self.system.n_nonholonomic}
+        sizes = dict(zip(self.system.guesses, (self.system.n_holonomic, self.system.n_nonholonomic), strict=True))
         return np.concatenate([_vector(n, self.given.get(n, np.zeros(size)), size) for n, size in sizes.items()])
 
 
@@ -251,7 +279,25 @@ def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: 
             )
 
 
-def _check_domain(system: System, state: State) -> None:
+def _at_start(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray) -> State:
+    """The state with everything that follows from it, or a sentence on the multipliers that were not found."""
+    try:
+        return complete(system, t, y, z, theta, guess)
+    except np.linalg.LinAlgError:
+        parts = {"lam": guess[: system.n_holonomic], "psi": guess[system.n_holonomic :]}
+        for name in ("f", "r"):
+            if not np.all(np.isfinite(system.at(name, {"t": t, "y": y, "z": z, **parts}, theta))):
+                raise InputError(
+                    f"{name} is not finite at the initial values y = {short(y)}, z = {short(z)}, multipliers {short(guess)}: "
+                    "check the model's formulas and parameters there"
+                ) from None
+        raise InconsistentStart(
+            f"no multipliers near the guess {short(guess)} fulfil the hidden constraints: give a better one with "
+            f"{' or '.join(system.used_guesses)}="
+        ) from None
+
+
+def check_domain(system: System, state: State) -> None:
     """Refuse a start outside of the model's domain, or where its forces are not defined."""
     if isinstance(system, MechanicalSystem):
         return
@@ -259,7 +305,7 @@ def _check_domain(system: System, state: State) -> None:
         if not np.all(np.isfinite(system.at(name, state.values, state.theta))):
             raise InputError(
                 f"{name} is not finite at the initial values y = {short(state.y)}, z = {short(state.z)}, "
-                f"lam = {short(state.lam)}: check the model's formulas and parameters there"
+                f"multipliers {short(state.multipliers)}: check the model's formulas and parameters there"
             )
     if "domain" in system.function_names:
         values = system.at("domain", state.values, state.theta)
@@ -313,26 +359,26 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
             "g_q H_pp g_q^T is singular there: H_pp must be regular, so every momentum that a constraint acts on must enter "
             "the Hamiltonian quadratically"
             if mechanical
-            else "the matrix (g_y v_z; k_z)(r_lam, f_psi) is singular there: r and f must act on what the constraints restrict"
+            else "forces must act on what the constraints restrict"
         )
         raise InconsistentStart(f"the multipliers are not determined at the initial values, because {reason}")
     g_t = system.evaluate("g_dot", t, y, z, theta=theta) - G @ v
     slopes = np.sum(np.abs(G), axis=1)
-    position_scale = np.maximum(slopes * np.max(np.abs(y)) + np.abs(g_t * t), SMALLEST_SCALE)
-    velocity_scale = np.maximum(slopes * np.max(np.abs(v)) + np.abs(g_t), SMALLEST_SCALE)
+    position_scale = np.maximum(slopes * np.max(np.abs(y), initial=0.0) + np.abs(g_t * t), SMALLEST_SCALE)
+    velocity_scale = np.maximum(slopes * np.max(np.abs(v), initial=0.0) + np.abs(g_t), SMALLEST_SCALE)
     k_z = hidden_z[system.n_holonomic :]
     k_scale = np.maximum(np.sum(np.abs(k_z), axis=1) * np.max(np.abs(z)), SMALLEST_SCALE)
     for name, label, arguments, scale in (
         ("g", "holonomic constraint g", (t, y), position_scale),
         ("g_dot", f"hidden constraint g_t + g_{y_name} v", (t, y, z), velocity_scale),
-        ("k", "nonholonomic constraint k", (t, y, z), k_scale),
+        ("k", "constraint g" if y_name == "" else "nonholonomic constraint k", (t, y, z), k_scale),
     ):
         residual = system.evaluate(name, *arguments, theta=theta)
         if not len(residual):
             continue
         worst = int(np.argmax(np.abs(residual) / scale))
         if abs(residual[worst]) > CONSISTENCY_TOLERANCE * scale[worst]:
-            values = "q0=..., v0=..." if mechanical else "y0=..., z0=..."
+            values = "q0=..., v0=..." if mechanical else ", ".join(f"{name}=..." for name in system.starts_from if name)
             raise InconsistentStart(
                 f"the initial values violate the {label}[{worst}] by {residual[worst]:.3g}: correct them, or project them with "
                 f"start=da.consistent(system, {values})"

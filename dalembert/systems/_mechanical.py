@@ -32,6 +32,7 @@ class MechanicalSystem(System):
     """
 
     kind = "mechanical system"
+    starts_from = ("q0", "v0", "p0")
     matrices = System.matrices | {"H_pp", "L_vv", "k_v", "phi_q"}
 
     def __init__(self, dim: int, params: Mapping[str, Any] | None) -> None:

@@ -70,6 +70,13 @@ class Parameters:
         return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
 
 
+def check_dimensions(**sizes: Any) -> None:
+    """Refuse dimensions that are not positive integers."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {size!r}")
+
+
 def one_line(value: Any) -> str:
     """How a value reads, without line breaks and not endlessly long."""
     text = " ".join(repr(value).split())

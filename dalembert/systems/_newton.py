@@ -41,3 +41,14 @@ def _damped_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x:
             return x
         previous = size
     return None
+
+
+def solve_rows(matrices: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve one system a row; nan where the constraints are not independent, as in a run that ended at such a state."""
+    try:
+        return np.linalg.solve(matrices, rhs[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        if len(rhs) == 1:
+            return np.full_like(rhs, np.nan)
+        half = len(rhs) // 2
+        return np.vstack([solve_rows(matrices[:half], rhs[:half]), solve_rows(matrices[half:], rhs[half:])])

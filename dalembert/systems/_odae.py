@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems._model import call_model, check_dimensions, scalar_expression, vector_expression
 from dalembert.systems._system import System
 
 
@@ -46,6 +45,7 @@ class ODAE(System):
     """
 
     kind = "system of overdetermined DAEs"
+    served_by = "da.SymplecticEuler(), da.GaussLobattoSPARK(stages) or da.GaussLobattoEMPRK(stages)"
 
     def __init__(
         self,
@@ -62,9 +62,7 @@ class ODAE(System):
         energy: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        for name, size in (("dim_y", dim_y), ("dim_z", dim_z)):
-            if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-                raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {size!r}")
+        check_dimensions(dim_y=dim_y, dim_z=dim_z)
         super().__init__(params, (("y", int(dim_y)), ("z", int(dim_z))))
         visible = {name: from_column(self._symbols[name]) for name in ("t", "y", "z")}
         visible["t"] = visible["t"][0]
@@ -94,7 +92,7 @@ class ODAE(System):
         momentum = None if p is None else value("p", p, visible, dim_z)
         self._assemble(**forces, **constraints, p=momentum)
         if energy is not None:
-            self._define("H", "t y z", scalar_expression("energy", call_model("energy", energy, visible, self.parameters)))
+            self._set_energy(scalar_expression("energy", call_model("energy", energy, visible, self.parameters)))
         if domain is not None:
             self._set_domain(domain, {**visible, "lam": from_column(lam), "psi": from_column(psi)})
 
@@ -134,6 +132,9 @@ class ODAE(System):
             <ODAE of 4 + 4 variables, 2 holonomic constraints, params m1, m2, l1, l2, g>
 
         """
+        system = getattr(system, "system", system)  # a problem of the catalogue serves as well
+        if not isinstance(system, MechanicalSystem):
+            raise ModelError(f"ODAE.of takes a da.Hamiltonian or a da.Lagrangian; got {type(system).__name__}")
         self = cls.__new__(cls)
         System.__init__(self, system.params, (("y", system.dim), ("z", system.dim)))
         t, y, z, theta = self._t, self._y, self._z, self.parameters.theta
@@ -146,5 +147,5 @@ class ODAE(System):
         lam, psi = self._multiplier_symbols(g, k)
         v = z if isinstance(system, Lagrangian) else at("v", p)
         self._assemble(v=v, f=at("f", p, psi), r=at("r", p, lam), g=g, k=k, p=None if p is z else p)
-        self._define("H", "t y z", at("H", p))
+        self._set_energy(at("H", p))
         return self

@@ -18,7 +18,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.systems._model import Parameters, call_model, vector_expression
-from dalembert.systems._newton import newton
+from dalembert.systems._newton import newton, solve_rows
 
 
 class System:
@@ -34,6 +34,12 @@ class System:
 
     kind = "system"
     n_unilateral = 0
+    starts_from: tuple[str, ...] = ("y0", "z0")
+    """The names of initial values, for the first and the second block of the state."""
+    guesses: tuple[str, str] = ("lam0", "psi0")
+    """The names of guesses for the multipliers."""
+    served_by = "da.GaussLobattoSPARK(stages) or da.GaussLobattoEMPRK(stages)"
+    """Methods to name where another one does not serve."""
     matrices = frozenset({"G", "g_yy", "hidden_y", "hidden_z", "directions", "multiplier_matrix"})
 
     def __init__(self, params: Mapping[str, Any] | None, blocks: tuple[tuple[str, int], tuple[str, int]]) -> None:
@@ -51,6 +57,10 @@ class System:
 
     def _define(self, name: str, arguments: str, expression: ca.SX) -> None:
         self._expressions[name] = (tuple(arguments.split()), expression)
+
+    def _set_energy(self, energy: ca.SX) -> None:
+        self._define("H", "t y z", energy)
+        self.described["H"] = "energy"
 
     def _constraints(self, role: str, function: Callable | None, visible: Mapping[str, Any], most: float = np.inf) -> ca.SX:
         """The value of a model function that states constraints, of which `most` can be independent."""
@@ -104,6 +114,16 @@ class System:
             self._define("multiplier_rhs", "t y z", ca.substitute(hidden_rate, multipliers, none))
 
     # -- what everything else reads --------------------------------------------------------------------------------
+
+    @property
+    def used_guesses(self) -> list[str]:
+        """The names of guesses for multipliers that there are."""
+        counts = (self.n_holonomic, self.n_nonholonomic)
+        return [name for name, count in zip(self.guesses, counts, strict=True) if count]
+
+    def named_residuals(self, residuals: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The residuals of the constraints under the names that the model uses."""
+        return residuals
 
     @property
     def n_multipliers(self) -> int:
@@ -167,6 +187,33 @@ class System:
         x = newton(equations, np.zeros(self.n_multipliers) if guess is None else guess)
         if x is None:
             raise np.linalg.LinAlgError("no multipliers near the guess fulfil the hidden constraints")
+        return x
+
+    def multipliers_along(self, t: np.ndarray, states: np.ndarray, theta: np.ndarray, guesses: np.ndarray) -> np.ndarray:
+        """`multipliers` at many states at once, one row each, by undamped Newton steps; nan where they are not found."""
+        n, m, count = self.state_blocks[0][1], self.n_holonomic, len(t)
+        y, z = states[:, :n].T, states[:, n:].T
+        arguments = (t[None], y, z), np.repeat(theta[:, None], count, axis=1)
+        symbols = [ca.SX.sym("s", size) for size in (1, n, self.n_state - n, m, self.n_nonholonomic, len(theta))]
+        directions = self.function("directions")(*symbols)
+        slope = -self.function("hidden_z")(*symbols[:3], symbols[5]) @ directions
+        equations = ca.Function("multipliers", symbols, [self.function("hidden_rate")(*symbols), ca.vec(slope.T)]).map(count)
+        x, size = guesses.copy(), np.full(count, np.inf)
+        with np.errstate(all="ignore"):  # what overflows is not finite, and looked at again below
+            for _ in range(30):
+                values = equations(*arguments[0], x[:, :m].T, x[:, m:].T, arguments[1])
+                rate, matrix = (np.asarray(value, dtype=float).T for value in values)
+                step = solve_rows(matrix.reshape(count, *slope.shape), rate)
+                previous, size = size, np.max(np.abs(step), axis=1) / np.maximum(np.max(np.abs(x), axis=1), 1e-300)
+                x -= step
+                settled = (size == 0) | ((size < 1e-9) & (size >= previous / 2)) | ~np.isfinite(size)
+                if np.all(settled):
+                    break
+        for row in np.flatnonzero(~(size < 1e-9)):  # damped, one by one
+            try:
+                x[row] = self.multipliers(t[row], states[row, :n], states[row, n:], theta, guesses[row])
+            except np.linalg.LinAlgError:
+                x[row] = np.nan
         return x
 
     @functools.cached_property

@@ -21,7 +21,7 @@ from dalembert.systems._consistent import unpack
 
 @dataclass(frozen=True, eq=False)
 class MultiprecisionState:
-    """The final state of a multiprecision run, as lists of mpmath numbers; in mechanics y is q and z is p."""
+    """The final state of a multiprecision run, as lists of mpmath numbers: `q` and `p`, or `y` and `z`; `lam` and `psi`."""
 
     t: Any
     y: list[Any]
@@ -116,6 +116,8 @@ def multiprecision_run(
     p0: Any = None,
     y0: Any = None,
     z0: Any = None,
+    lam0: Any = None,
+    psi0: Any = None,
     h: Any,
     steps: int,
     digits: int = 50,
@@ -124,9 +126,9 @@ def multiprecision_run(
 ) -> MultiprecisionState:
     """Run `steps` steps with `digits` decimal digits, from the same step equations with exact coefficients.
 
-    q0 and p0 (y0 and z0 for an ODAE) and h may be fractions, mpmath numbers or strings ("0.1" means one tenth). Newton's
-    iteration takes its matrix from double precision and its residuals from multiprecision, so that each iteration gains about
-    ten digits.
+    Initial values (q0 and p0; y0 and z0 of an ODAE; y0 of an index-2 DAE) and h may be fractions, mpmath numbers or strings
+    ("0.1" means one tenth); guesses for multipliers choose the branch as in `da.simulate`. Newton's iteration takes its matrix
+    from double precision and its residuals from multiprecision, so that each iteration gains about ten digits.
 
     Example:
         >>> import dalembert as da
@@ -139,9 +141,19 @@ def multiprecision_run(
     """
     import mpmath
 
+    if method.starting is not None:
+        raise InputError(f"{method} prepares its first step, which is not done in multiprecision")
     if method.substeps != ((method, 1.0),):
         raise InputError(f"{method} has coefficients in double precision only: run its basic method in multiprecision")
-    y0, z0 = (q0, p0) if y0 is None else (y0, z0)
+    given = {"q0": q0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
+    start = [given[name] if name else [] for name in (system.starts_from[0], system.starts_from[-1])]
+    if any(part is None for part in start):
+        raise InputError(
+            f"give the initial values {' and '.join(n for n in (system.starts_from[0], system.starts_from[-1]) if n)}"
+        )
+    sizes = (system.n_holonomic, system.n_nonholonomic)
+    guesses = [given[name] for name in system.guesses]
+    guess = np.concatenate([np.zeros(n) if x is None else np.array(x, float) for n, x in zip(sizes, guesses, strict=True)])
     mp = mpmath.mp.clone()
     mp.dps = digits + 5
     reduced = reduce_step(method.step_equations(system, exact=True))
@@ -149,7 +161,7 @@ def multiprecision_run(
     symbols = [reduced.x, *reduced.data, ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in constants))]
     values = [_number(mp, value) for _, value in constants]
     theta = [mp.mpf(float(x)) for x in system.parameters.vector(params)]
-    y, z = ([_number(mp, x) for x in part] for part in (y0, z0))
+    y, z = ([_number(mp, x) for x in part] for part in start)
     h, t = _number(mp, h), mp.mpf(t0)
     _check_start(mp, system, t, y, z, theta, digits)
     residual = _evaluator(mp, symbols, reduced.residual)
@@ -158,13 +170,21 @@ def multiprecision_run(
     for k in range(steps):
         now = t + k * h
         rest = [now, h, *theta, *y, *z, *values]
-        x = _solve(mp, system, reduced, residual, jacobian, rest, (now, h, theta, y, z, values), digits)
+        state = unpack(system, float(now), _floats([*y, *z]), _floats(theta), guess)
+        guess = state.multipliers  # so that the branch is kept
+        x = _solve(mp, system, reduced, residual, jacobian, rest, (state, h, values), digits)
         change = finish([*x, *rest])
         n = len(y)
         y, z = [a + b for a, b in zip(y, change[:n], strict=True)], [a + b for a, b in zip(z, change[n:], strict=True)]
     end = t + steps * h
-    multipliers = _multipliers(mp, system, end, y, z, theta)
-    return MultiprecisionState(end, y, z, multipliers[: system.n_holonomic], multipliers[system.n_holonomic :])
+    multipliers = _multipliers(mp, system, end, y, z, theta, guess)
+    lam, psi = multipliers[: system.n_holonomic], multipliers[system.n_holonomic :]
+    first, second = (z, psi) if system.state_blocks[1][0] == "y" else (y, z)
+    return MultiprecisionState(end, first, second, lam, psi)
+
+
+def _floats(numbers: list[Any]) -> np.ndarray:
+    return np.array([float(x) for x in numbers])
 
 
 def _check_start(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], theta: list[Any], digits: int) -> None:
@@ -192,17 +212,15 @@ def _solve(
     parts: tuple,
     digits: int,
 ) -> list[Any]:
-    now, h, theta, y, z, values = parts
-    floats = [np.array([float(x) for x in part]) for part in (theta, y, z, values)]
-    state = unpack(system, float(now), np.concatenate(floats[1:3]), floats[0])
+    state, h, values = parts
+    constants = _floats(values)
     x = [mp.mpf(value) for value in first_guess(reduced, system, state, float(h))]
     if not x:
         return x
     previous, matrix = mp.inf, np.zeros((0, 0))
     for iteration in range(60):
         if iteration < 8:
-            point = np.array([float(value) for value in x])
-            matrix = np.asarray(jacobian(point, float(now), float(h), floats[0], np.concatenate(floats[1:3]), floats[3]), float)
+            matrix = np.asarray(jacobian(_floats(x), state.t, float(h), state.theta, state.packed, constants), float)
         f = residual([*x, *rest])
         scale = max(abs(value) for value in f)
         if scale == 0:
@@ -216,7 +234,7 @@ def _solve(
                 return x
             break
         previous = size
-    raise StepFailed(f"the multiprecision step from t = {float(now):g} did not converge: reduce h")
+    raise StepFailed(f"the multiprecision step from t = {state.t:g} did not converge: reduce h")
 
 
 def _finisher(mp: Any, reduced: ReducedStep, symbols: list[ca.SX]) -> Callable[[list[Any]], list[Any]]:
@@ -235,13 +253,13 @@ def _finisher(mp: Any, reduced: ReducedStep, symbols: list[ca.SX]) -> Callable[[
     return finish
 
 
-def _multipliers(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], theta: list[Any]) -> list[Any]:
+def _multipliers(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], theta: list[Any], guess: np.ndarray) -> list[Any]:
     """(lam, psi) by Newton's iteration on 0 = d/dt (g_dot, k), its matrix and start from double precision."""
     m = system.n_multipliers
     if m == 0:
         return []
-    floats = [np.array([float(x) for x in part]) for part in (y, z, theta)]
-    x = system.multipliers(float(t), *floats)
+    floats = [_floats(part) for part in (y, z, theta)]
+    x = system.multipliers(float(t), floats[0], floats[1], floats[2], guess)
     split = [system.n_holonomic]
     hidden_z = system.evaluate("hidden_z", float(t), *floats[:2], theta=floats[2])
     matrix = -hidden_z @ system.evaluate("directions", float(t), *floats[:2], *np.split(x, split), theta=floats[2])

@@ -129,7 +129,7 @@ def _reference(
     if isinstance(reference, Trajectory):
         if abs(reference.t[-1] - t1) > 1e-12 * max(1.0, abs(t1)):
             raise InputError(f"the reference trajectory ends at t = {reference.t[-1]:g}, not at t1 = {t1:g}")
-        names = (*(name for name, _ in reference.blocks), "lam", "psi")
+        names = [name for name in COMPONENTS[:6] if name in [*dict(reference.blocks), "lam", "psi"]]
         return {name: getattr(reference, name)[-1] for name in names}
     values = reference(t1) if callable(reference) else reference
     if not set(values) & set(COMPONENTS):

@@ -115,6 +115,40 @@ def test_long_runs_on_the_page_are_what_is_measured(row):
         assert value < float(bound.removeprefix("<"))
 
 
+# -- the table of multipliers-and-friction.md ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", table(DOCS / "multipliers-and-friction.md", "Slopes of the errors"), ids=lambda row: row[0])
+def test_orders_with_a_nonlinear_multiplier_are_what_is_measured(row):
+    method, counts, *slopes = row
+    problem = da.problems.nonlinear_multiplier()
+    study = da.verify.order(
+        problem, eval(method.strip("`"), {"da": da}), t1=1.0, steps=[int(n) for n in counts.split(",")], reference=problem.exact
+    )
+    for name, printed in zip(("y", "z", "lam"), slopes, strict=True):
+        if printed != "-":
+            assert study.used[name].sum() == 3 and study.slopes[name] == pytest.approx(float(printed), abs=0.02)
+
+
+# -- the table of index-two.md -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", table(DOCS / "index-two.md", "Slopes of the errors"), ids=lambda row: f"{row[0]} {row[1]}")
+def test_orders_for_index_two_are_what_is_measured(row):
+    name, method, counts, promised, *slopes = row
+    sleigh = da.problems.chaplygin_sleigh(speed=0.5, turning=0.7)
+    growth = da.problems.index_two_growth()
+    problem, t1, reference, components = {
+        "sleigh": (sleigh, 3.0, (da.SRK("gauss", stages=4), 600), ("q", "p")),
+        "(2.28)": (growth, 1.0, growth.exact, ("y", "z")),
+    }[name]
+    steps = [int(n) for n in counts.split(",")]
+    study = da.verify.order(problem, eval(method.strip("`"), {"da": da}), t1=t1, steps=steps, reference=reference)
+    for component, printed in zip(components, slopes, strict=True):
+        assert study.used[component].sum() == 3 and study.slopes[component] == pytest.approx(float(printed), abs=0.02)
+        assert abs(float(printed) - int(promised)) < 0.1
+
+
 # -- the site ------------------------------------------------------------------------------------------------------------
 
 

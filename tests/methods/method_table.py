@@ -15,10 +15,14 @@ class Row:
     steps: tuple[int, ...]
     models: tuple[str, ...] = ("double_pendulum", "magnetic_surface", "curved_mass", "varying_length")
     unconstrained_steps: tuple[int, ...] = ()
+    unconstrained_model: str = "double_pendulum_in_angles"
+    nonholonomic_steps: tuple[int, ...] = ()
+    nonholonomic_models: tuple[str, ...] = ("sleigh", "oscillator")
     special_steps: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def steps_on(self, model: str) -> tuple[int, ...]:
-        return dict(self.special_steps).get(model, self.steps)
+        steps = self.nonholonomic_steps if model in self.nonholonomic_models else self.steps
+        return dict(self.special_steps).get(model, steps)
 
     @property
     def id(self) -> str:
@@ -37,6 +41,7 @@ def ladder(first: int, last: int) -> tuple[int, ...]:
 
 
 SEPARABLE = ("double_pendulum",)
+NONSEPARABLE = ("magnetic_surface", "curved_mass")
 
 ROWS = (
     Row(da.LobattoIIIAB(2), ladder(320, 1300), unconstrained_steps=ladder(160, 640)),
@@ -84,4 +89,61 @@ ROWS = (
         special_steps=(("double_pendulum", ladder(60, 250)), ("curved_mass", (20, 22, 25, 28))),
     ),
     Row(da.LobattoGalerkin(5), (60, 66, 72, 80, 88), ("double_pendulum",), unconstrained_steps=(26, 29, 32, 35, 38)),
+    Row(da.SymplecticEuler(), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),
+    Row(da.SymplecticEuler(conjugate=True), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),
+    Row(da.SymplecticEuler("natural", alpha=0.3), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),
+    Row(da.SymplecticEuler("natural", conjugate=True), ladder(2000, 8000), unconstrained_steps=ladder(2000, 8000)),
+    # (where H_q is constant, as for the double pendulum, these are the symplectic ones)
+    Row(da.ConstrainedEuler("explicit", "explicit"), ladder(2000, 8000), NONSEPARABLE, ladder(2000, 8000)),
+    Row(da.ConstrainedEuler("implicit", "implicit"), ladder(2000, 8000), NONSEPARABLE, ladder(2000, 8000)),
+    Row(da.adjoint(da.SymplecticEuler()), ladder(2000, 8000), NONSEPARABLE, ladder(2000, 8000)),
+    Row(da.adjoint(da.RadauIIA(2, projected=True)), ladder(160, 640), NONSEPARABLE, ladder(160, 640)),
+    Row(da.compose(da.SymplecticEuler(), "strang"), ladder(320, 1300), unconstrained_steps=ladder(320, 1300)),
+    Row(da.compose(da.Rattle(), "suzuki-4"), ladder(40, 200)),
+    Row(da.compose(da.SymplecticEuler(), "blanes-moan-4"), ladder(40, 200), unconstrained_steps=ladder(40, 200)),
+    Row(da.compose(da.SymplecticEuler(), 6), ladder(40, 160), SEPARABLE),
+    Row(da.GaussLobattoSPARK(1), ladder(160, 640), unconstrained_steps=ladder(160, 640), nonholonomic_steps=ladder(80, 320)),
+    Row(da.GaussLobattoSPARK(2), ladder(40, 200), unconstrained_steps=ladder(40, 200), nonholonomic_steps=ladder(20, 100)),
+    Row(
+        da.GaussLobattoSPARK(3),
+        ladder(14, 50),
+        ("double_pendulum", "magnetic_surface", "varying_length"),
+        unconstrained_steps=ladder(20, 80),
+        nonholonomic_steps=ladder(10, 50),
+        special_steps=(("double_pendulum", ladder(60, 160)),),
+    ),
+    # (without nonholonomic constraints these are the SPARK methods)
+    Row(da.GaussLobattoEMPRK(1), ladder(160, 640), SEPARABLE, ladder(160, 640), nonholonomic_steps=ladder(80, 320)),
+    Row(da.GaussLobattoEMPRK(2), ladder(40, 200), SEPARABLE, ladder(40, 200), nonholonomic_steps=ladder(20, 100)),
+    Row(da.GaussLobattoEMPRK(3), ladder(60, 160), SEPARABLE, ladder(20, 80), nonholonomic_steps=ladder(10, 50)),
+    Row(da.LobattoSPARK(2), (), (), ladder(160, 640), nonholonomic_steps=ladder(80, 320)),
+    Row(da.LobattoSPARK(3), (), (), ladder(80, 320), nonholonomic_steps=ladder(40, 120)),
+    Row(da.LobattoSPARK(4), (), (), ladder(40, 120), nonholonomic_steps=ladder(10, 40)),
+    Row(da.SRK("gauss", 1), (), (), ladder(160, 640), nonholonomic_steps=ladder(80, 320)),
+    Row(da.SRK("gauss", 2), (), (), ladder(40, 200), nonholonomic_steps=ladder(20, 100)),
+    Row(da.SRK("gauss", 3), (), (), ladder(20, 80), nonholonomic_steps=ladder(10, 50)),
+    Row(da.SRK("radau-ia", 2), (), (), ladder(80, 320), nonholonomic_steps=ladder(40, 200)),
+    Row(da.SRK("radau-ia", 3), (), (), ladder(40, 120), nonholonomic_steps=ladder(20, 60)),
+    Row(da.NonholonomicEuler(), (), (), ladder(2000, 8000), nonholonomic_steps=ladder(640, 2600)),
+    Row(da.compose(da.NonholonomicEuler(), 2), (), (), ladder(320, 1300), nonholonomic_steps=ladder(80, 320)),
+    Row(da.compose(da.NonholonomicEuler(), 4), (), (), ladder(40, 200), nonholonomic_steps=ladder(40, 160)),
+    # (these two need a constant mass matrix, the third is of order 1 where it is not constant)
+    Row(
+        da.McLachlanPerlmutter(),
+        (),
+        (),
+        ladder(160, 640),
+        unconstrained_model="angle_of_a_pendulum",
+        nonholonomic_steps=ladder(80, 320),
+        nonholonomic_models=("oscillator",),
+    ),
+    Row(da.CortesMartinez(), (), (), nonholonomic_steps=ladder(80, 320), nonholonomic_models=("oscillator",)),
+    Row(
+        da.McLachlanPerlmutter(variable_mass=True),
+        (),
+        (),
+        ladder(2000, 8000),
+        nonholonomic_steps=ladder(640, 2600),
+        nonholonomic_models=("sleigh",),
+    ),
 )

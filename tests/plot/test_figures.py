@@ -12,6 +12,7 @@ import dalembert as da
 from dalembert import plot
 from dalembert.plot._style import CYCLE
 from dalembert.plot._thin import envelope, spread
+from dalembert.systems import MechanicalSystem
 
 MILLION = 1_000_000
 
@@ -201,10 +202,141 @@ def test_spatial_mechanisms_are_drawn_in_space():
 @pytest.mark.parametrize("name", sorted(set(da.problems.__all__) - {"Problem"}))
 def test_every_problem_of_the_catalogue_can_be_drawn(name, tmp_path):
     problem = getattr(da.problems, name)()
-    run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=50)
+    of_index_two = isinstance(problem.system, da.IndexTwoDAE)
+    if of_index_two:
+        method = da.SRK("gauss", 2)
+    elif problem.system.n_nonholonomic:
+        method = da.GaussLobattoSPARK(stages=2)
+    else:
+        method = da.LobattoIIIAB(stages=3) if isinstance(problem.system, MechanicalSystem) else da.SymplecticEuler()
+    run = da.simulate(problem, method, steps=50)
     figure = plot.overview(run, tmp_path / "run.png", problem=problem)
-    assert len(figure.axes) == (5 if problem.system.n_holonomic else 4)
-    assert problem.labels and all(len(problem.labels) == size for size in (problem.system.dim, run.q.shape[1]))
+    assert len(figure.axes) == (5 if problem.system.n_multipliers and not of_index_two else 4)
+    assert len(problem.labels) == run.y.shape[1]
+
+
+# -- ODAEs ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def surface_run():
+    problem = da.problems.mass_on_surface()
+    return problem, da.simulate(problem, da.SymplecticEuler())
+
+
+def titles(figure):
+    return [ax.get_title(loc="left") for ax in figure.axes]
+
+
+def test_an_odae_is_drawn_in_y_and_z(surface_run):
+    problem, run = surface_run
+    figure = plot.overview(run, problem=problem)
+    assert titles(figure) == ["motion", "phase portrait", "phase portrait", "energy", "constraints"]
+    first, last = figure.axes[1:3]
+    assert (first.get_xlabel(), first.get_ylabel(), last.get_ylabel()) == ("$y_{1}$", "z[0]", "z[1]")
+    np.testing.assert_array_equal(last.lines[-1].get_data(), (run.y[:, 1], run.z[:, 1]))
+    np.testing.assert_allclose(figure.axes[3].lines[-1].get_ydata(), run.energy - run.energy[0])
+
+
+def test_an_odae_without_an_energy_shows_its_multipliers(tmp_path):
+    run = da.simulate(da.problems.nonlinear_multiplier(), da.SymplecticEuler())
+    for drawn in (run, da.load(run.save(tmp_path / "run.npz"))):
+        figure = drawn.plot()
+        assert titles(figure) == ["path", "phase portrait", "phase portrait", "multipliers", "constraints"]
+        assert figure.axes[1].get_xlabel() == "y[0]"
+        np.testing.assert_array_equal(figure.axes[3].lines[0].get_ydata(), run.lam[:, 0])
+    with pytest.raises(da.InputError, match="energy"):
+        plot.energy_error(run)
+
+
+def test_an_odae_with_neither_energy_nor_constraints_shows_its_motion():
+    decay = da.ODAE(v=lambda z: [z[0], z[0]], f=lambda z: -z, dim_y=2, dim_z=1)
+    run = da.simulate(decay, da.SymplecticEuler(), y0=[0, 0], z0=[1], h=0.1, steps=10)
+    assert titles(run.plot()) == ["path", "phase portrait"]
+    with pytest.raises(da.InputError, match=r"y\[1\] has no z\[1\]"):
+        plot.phase_portrait(run, 1)
+
+
+# -- DAEs of index 2, nonholonomic multipliers ---------------------------------------------------------------------------
+
+
+def test_a_dae_of_index_two_is_drawn_against_time(tmp_path):
+    problem = da.problems.index_two_growth()
+    run = da.simulate(problem, da.SRK("gauss", 3))
+    right = problem.exact(run.t)
+    for drawn in (run, da.load(run.save(tmp_path / "run.npz"))):
+        figure = plot.overview(drawn, tmp_path / "run.png", problem=problem)
+        assert titles(figure) == ["path", "solution", "algebraic variables", "constraints"]
+        path, solution, algebraic, constraints = figure.axes
+        assert (path.get_xlabel(), path.get_ylabel()) == ("$y_{1}$", "$y_{2}$")
+        assert [line.get_label() for line in [*solution.lines, *algebraic.lines]] == ["$y_{1}$", "$y_{2}$", "$z_{1}$"]
+        np.testing.assert_allclose([line.get_ydata() for line in solution.lines], right["y"].T, atol=1e-8)
+        np.testing.assert_allclose(algebraic.lines[0].get_ydata(), right["z"][:, 0], atol=1e-7)
+        assert constraints.lines[0].get_label() == "$|g|$" and constraints.lines[0].get_ydata().max() < 1e-14
+
+
+def test_the_variables_of_a_dae_of_index_two_can_be_chosen():
+    run = da.simulate(da.problems.index_two_growth(), da.SRK("gauss", 2))
+    (line,) = plot.overview(run, coordinates=[1]).axes[1].lines
+    assert line.get_label() == "y[1]" and np.array_equal(line.get_ydata(), run.y[:, 1])
+    assert titles(plot.overview(run, coordinates=[])) == ["path", "algebraic variables", "constraints"]
+    with pytest.raises(da.InputError, match="the system has 2"):
+        plot.overview(run, coordinates=[2])
+    with pytest.raises(da.InputError, match="no momenta"):
+        plot.phase_portrait(run)
+
+
+def test_mechanics_as_a_dae_of_index_two_shows_its_energy_and_keeps_its_legend_apart():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    sleigh = da.problems.chaplygin_sleigh()
+    start = da.consistent(sleigh.system, q0=sleigh.q0, v0=sleigh.v0)
+    run = da.simulate(da.IndexTwoDAE.of(sleigh), da.SRK("gauss", 2), y0=start.packed, h=0.05, steps=50)
+    figure = run.plot()
+    assert titles(figure) == ["path", "solution", "algebraic variables", "energy", "constraints"]
+    canvas, solution = FigureCanvasAgg(figure), figure.axes[1]
+    canvas.draw()
+    legend = solution.get_legend()
+    assert len(legend.get_texts()) == 6
+    assert solution.get_window_extent().contains(*legend.get_window_extent(canvas.get_renderer()).max)
+    assert solution.get_window_extent().contains(*legend.get_window_extent(canvas.get_renderer()).min)
+
+
+def test_multipliers_are_those_of_all_constraints():
+    """p' = (1, 0, -1) - (0, 0, 1) lam - (1, -1, 0) psi with z'' = 0 and x'' = y'': lam = -1 and psi = 1/2."""
+    slide = da.Lagrangian(
+        lambda q, v: v @ v / 2 + q[0] - q[2], dim=3, holonomic=lambda q: [q[2]], nonholonomic=lambda v: [v[0] - v[1]]
+    )
+    run = da.simulate(slide, da.GaussLobattoSPARK(2), q0=[0, 0, 0], v0=[1, 1, 0], h=0.1, steps=10)
+    lam, psi = plot.multipliers(run).axes[0].lines
+    assert (lam.get_label(), psi.get_label()) == (r"$\lambda_{1}$", r"$\psi_{1}$")
+    np.testing.assert_allclose(lam.get_ydata(), -1.0, atol=1e-14)
+    np.testing.assert_allclose(psi.get_ydata(), 0.5, atol=1e-14)
+    (only,) = plot.multipliers(run, [1]).axes[0].lines
+    assert only.get_label() == r"$\psi_{1}$"
+
+
+def test_a_nonholonomic_odae_without_an_energy_shows_its_multipliers():
+    rolling = da.ODAE(
+        v=lambda z: z, f=lambda z, psi: np.array([1.0, 0.0]) - np.array([1.0, -1.0]) * psi[0], k=lambda z: [z[0] - z[1]],
+        dim_y=2, dim_z=2,
+    )  # fmt: skip
+    run = da.simulate(rolling, da.GaussLobattoSPARK(1), y0=[0, 0], z0=[0, 0], h=0.1, steps=10)
+    figure = run.plot()
+    assert titles(figure) == ["path", "phase portrait", "phase portrait", "multipliers", "constraints"]
+    np.testing.assert_allclose(figure.axes[3].lines[0].get_ydata(), 0.5, atol=1e-14)
+
+
+def test_a_headline_fits_on_the_page(surface_run):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    problem, run = surface_run
+    for figure in (plot.overview(run, problem=problem), plot.overview(run)):
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        headline = figure._suptitle
+        assert headline.get_window_extent(canvas.get_renderer()).x1 <= figure.bbox.x1
+        assert all(part in headline.get_text() for part in ("SymplecticEuler(", "h = 0.01", "100 steps"))
 
 
 def test_a_problem_that_cannot_be_drawn_says_so(pendulum_run):

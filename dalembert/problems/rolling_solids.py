@@ -1,0 +1,226 @@
+"""Solids that roll on curved surfaces or are curved themselves: a ball in a bowl, a rattleback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import InputError
+from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.problems.rolling import _angular_velocity, _rotation
+from dalembert.systems import Lagrangian
+
+if TYPE_CHECKING:
+    from dalembert.trajectory import Trajectory
+
+TURN = np.linspace(0.0, 2 * np.pi, 41)
+
+
+def ball_in_bowl(
+    m: float = 1.0,
+    r: float = 0.3,
+    I: float = 0.036,  # noqa: E741
+    R: float = 1.3,
+    g: float = 1.0,
+    angle: float = 0.8,
+    speed: float = 0.5,
+    spin: float = 2.0,
+) -> Problem:
+    """Ball that rolls in a spherical bowl: two holonomic and two nonholonomic constraints, and three first integrals.
+
+        q = (x, y, z, a, b, c, d),   (x, y, z) the centre of the ball, seen from that of the bowl; (a, b, c, d) its quaternion
+        L = m (v_x^2 + v_y^2 + v_z^2) / 2 + 2 I (v_a^2 + v_b^2 + v_c^2 + v_d^2) - m g z
+        0 = (x^2 + y^2 + z^2 - (R - r)^2) / 2,   0 = (a^2 + b^2 + c^2 + d^2 - 1) / 2
+        0 = (v + r w x n)_x,   0 = (v + r w x n)_y
+
+    n = (x, y, z) / (R - r) points to the contact, and w is the angular velocity; the third component of v + r w x n, which is
+    zero by the first constraint, serves where the ball is at the height of the centre, n_z = 0, but not these two. It starts
+    `angle` away from the lowest point, moving horizontally at `speed`, with w.n = `spin`. Conserved are the energy, w.n, and
+    I w_z - m r (n x v)_z. The centre moves like a spherical pendulum in a magnetic field,
+
+        v' = -|v|^2 n / (R - r) - m r^2 g (e_z - n_z n) / (I + m r^2) - I r (w.n) n x v / ((R - r) (I + m r^2))
+
+    so that a spinning ball does not fall to the bottom. E. J. Routh, Advanced Rigid Dynamics, Macmillan 1884; Ju. I. Neimark,
+    N. A. Fufaev, Dynamics of Nonholonomic Systems, AMS 1972.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> problem = da.problems.ball_in_bowl()
+        >>> run = da.simulate(problem, da.GaussLobattoSPARK(stages=1))
+        >>> bool(np.ptp(problem.conserved["spin"](run)) < 1e-13), bool(np.ptp(run.energy) < 1e-3)
+        (True, True)
+
+    """
+    if not 0 < r < R:
+        raise InputError(f"the ball's radius r must be less than the bowl's, R = {R:g}; got r = {r:g}")
+    if not abs(angle) < np.pi / 2:
+        raise InputError(f"the ball must start in the lower half of the bowl, |angle| < pi/2; got angle = {angle:g}")
+
+    def contact(q, v, r, R):  # type: ignore[no-untyped-def]
+        w, n = _angular_velocity(q[3:], v[3:]), q[:3] / (R - r)
+        return [v[0] + r * (w[1] * n[2] - w[2] * n[1]), v[1] + r * (w[2] * n[0] - w[0] * n[2])]
+
+    system = Lagrangian(
+        lambda q, v, m, I, g: m * (v[:3] @ v[:3]) / 2 + 2 * I * (v[3:] @ v[3:]) - m * g * q[2],  # noqa: E741
+        dim=7,
+        holonomic=lambda q, r, R: [(q[:3] @ q[:3] - (R - r) ** 2) / 2, (q[3:] @ q[3:] - 1) / 2],
+        nonholonomic=contact,
+        params={"m": m, "r": r, "I": I, "R": R, "g": g},
+    )
+
+    def angular_velocity(run: Trajectory) -> np.ndarray:
+        return np.stack(_angular_velocity(run.q[:, 3:].T, run.v[:, 3:].T), axis=1)
+
+    def spin_of(run: Trajectory) -> np.ndarray:
+        return np.sum(angular_velocity(run) * run.q[:, :3], axis=1) / (R - r)
+
+    def vertical_integral(run: Trajectory) -> np.ndarray:
+        moment = run.q[:, 0] * run.v[:, 1] - run.q[:, 1] * run.v[:, 0]
+        return I * angular_velocity(run)[:, 2] - m * r / (R - r) * moment
+
+    def drawing(q: np.ndarray) -> list[np.ndarray]:
+        frame = _rotation(q[3:])
+        rims = [
+            q[:3] + r * (np.outer(np.cos(TURN), frame[:, i]) + np.outer(np.sin(TURN), frame[:, j])) for i, j in ((0, 1), (1, 2))
+        ]
+        return [*rims, np.array([q[:3] + r * frame[:, 2], q[:3]])]
+
+    n, v = np.array([np.sin(angle), 0.0, -np.cos(angle)]), np.array([0.0, speed, 0.0])
+    w = spin * n - np.cross(n, v) / r
+    return Problem(
+        name="ball_in_bowl",
+        title="ball that rolls in a bowl",
+        reference="Routh (1884), Advanced Rigid Dynamics; Neimark & Fufaev (1972)",
+        system=system,
+        q0=np.array([*((R - r) * n), 1.0, 0.0, 0.0, 0.0]),
+        v0=np.array([*v, 0.0, *(w / 2)]),
+        h=0.05,
+        steps=400,
+        conserved={"energy": energy_is_conserved, "spin": spin_of, "vertical_integral": vertical_integral},
+        drawing=drawing,
+        labels=("x", "y", "z", "a", "b", "c", "d"),
+    )
+
+
+def rattleback(
+    m: float = 1.0,
+    A: float = 2e-4,
+    B: float = 1.6e-3,
+    C: float = 1.7e-3,
+    D: float = -2e-5,
+    a: float = 0.2,
+    b: float = 0.03,
+    c: float = 0.02,
+    d: float = 0.01,
+    g: float = 9.81,
+    roll: float = 0.0087,
+    pitch: float = 0.0087,
+    spin: float = -5.0,
+) -> Problem:
+    """Rattleback: a boat-shaped stone that, spun the wrong way, starts to rattle, stops and turns back.
+
+        q = (x, y, z, e0, e1, e2, e3),   (x, y, z) the centre of mass, (e0, ..., e3) the unit quaternion of the orientation
+        L = m (v_x^2 + v_y^2 + v_z^2) / 2 + W.(J W) / 2 + (A + B + C) (e.v_e)^2 - m g z
+        0 = z - N + d u_3,   N = sqrt(a^2 u_1^2 + b^2 u_2^2 + c^2 u_3^2),   0 = (e.e - 1) / 2
+        0 = (v + w x s)_x,   0 = (v + w x s)_y
+
+    The surface is an ellipsoid with half axes a, b, c; the centre of mass lies d below its centre. u is the vertical and W the
+    angular velocity in the body's frame, J = [[A, D, 0], [D, B, 0], [0, 0, C]], and s = -(a^2 u_1, b^2 u_2, c^2 u_3) / N + (0,
+    0, d), turned into space, points from the centre of mass to the contact. The third term of L vanishes on e.e = 1; it makes
+    the mass matrix regular. D, which turns the axes of inertia against those of the ellipsoid, makes the stone prefer one
+    direction. Only the energy is conserved. The constants are those of T. R. Kane, D. A. Levinson, Realistic mathematical
+    modeling of the rattleback, Int. J. Non-Linear Mech. 17 (1982) 175-186, in SI units. It starts rotated by `roll` and `pitch`
+    about its first and second axis, spinning at `spin` about the third.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> problem = da.problems.rattleback()
+        >>> run = da.simulate(problem, da.GaussLobattoSPARK(stages=1))
+        >>> bool(np.ptp(run.energy) < 0.01 * run.energy[0]), bool(abs(run.residuals["k"]).max() < 1e-12)
+        (True, True)
+
+    """
+
+    def L(q, v, m, A, B, C, D, g):  # type: ignore[no-untyped-def]
+        W = _angular_velocity_in_body(q[3:], v[3:])
+        turning = (A * W[0] ** 2 + B * W[1] ** 2 + C * W[2] ** 2) / 2 + D * W[0] * W[1]
+        return m * (v[:3] @ v[:3]) / 2 + turning + (A + B + C) * (q[3:] @ v[3:]) ** 2 - m * g * q[2]
+
+    def standing(q, a, b, c, d):  # type: ignore[no-untyped-def]
+        u = _vertical(q[3:])
+        return [q[2] - np.sqrt(a**2 * u[0] ** 2 + b**2 * u[1] ** 2 + c**2 * u[2] ** 2) + d * u[2], (q[3:] @ q[3:] - 1) / 2]
+
+    def contact(q, v, a, b, c, d):  # type: ignore[no-untyped-def]
+        u, w, R = _vertical(q[3:]), _angular_velocity(q[3:], v[3:]), _rotation_of(q[3:])
+        N = np.sqrt(a**2 * u[0] ** 2 + b**2 * u[1] ** 2 + c**2 * u[2] ** 2)
+        body = [-(a**2) * u[0] / N, -(b**2) * u[1] / N, -(c**2) * u[2] / N + d]
+        s = [sum(R[i][j] * body[j] for j in range(3)) for i in range(3)]
+        return [v[0] + w[1] * s[2] - w[2] * s[1], v[1] + w[2] * s[0] - w[0] * s[2]]
+
+    def drawing(q: np.ndarray) -> list[np.ndarray]:
+        R, axes = _rotation(q[3:]), np.array([a, b, c])
+        middle = q[:3] + d * R[:, 2]
+        ring, down = np.column_stack([np.cos(TURN), np.sin(TURN), 0 * TURN]), np.linspace(0.0, np.pi, 21)
+        keels = [
+            np.column_stack([np.cos(down), 0 * down, -np.sin(down)]),
+            np.column_stack([0 * down, np.cos(down), -np.sin(down)]),
+        ]
+        return [middle + (line * axes) @ R.T for line in (*keels, ring)]
+
+    Q = _product([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0], [np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
+    R, u = _rotation(Q), np.array(_vertical(Q))
+    N = np.sqrt(np.sum((np.array([a, b, c]) * u) ** 2))
+    s = R @ (-(np.array([a, b, c]) ** 2) * u / N + np.array([0.0, 0.0, d]))
+    w = R @ np.array([0.0, 0.0, spin])
+    return Problem(
+        name="rattleback",
+        title="rattleback",
+        reference="Kane & Levinson (1982), Int. J. Non-Linear Mech. 17",
+        system=Lagrangian(
+            L,
+            dim=7,
+            holonomic=standing,
+            nonholonomic=contact,
+            params={"m": m, "A": A, "B": B, "C": C, "D": D, "a": a, "b": b, "c": c, "d": d, "g": g},
+        ),
+        q0=np.array([0.0, 0.0, N - d * u[2], *Q]),
+        v0=np.array([*-np.cross(w, s), *(_product([0.0, *w], Q) / 2)]),
+        h=0.001,
+        steps=5000,
+        conserved={"energy": energy_is_conserved},
+        drawing=drawing,
+        labels=("x", "y", "z", "e0", "e1", "e2", "e3"),
+    )
+
+
+def _angular_velocity_in_body(Q: Any, V: Any) -> list[Any]:
+    """2 Im(conj(Q) V)."""
+    a, b, c, d = Q
+    v_a, v_b, v_c, v_d = V
+    return [
+        2 * (a * v_b - b * v_a - c * v_d + d * v_c),
+        2 * (a * v_c - c * v_a - d * v_b + b * v_d),
+        2 * (a * v_d - d * v_a - b * v_c + c * v_b),
+    ]
+
+
+def _rotation_of(Q: Any) -> list[list[Any]]:
+    """The rotation matrix of a quaternion as a homogeneous quadratic form, for symbols as well."""
+    a, b, c, d = Q
+    return [
+        [a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)],
+        [2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)],
+        [2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d],
+    ]
+
+
+def _vertical(Q: Any) -> list[Any]:
+    """The vertical in the frame of the body: the last row of its rotation."""
+    return _rotation_of(Q)[2]
+
+
+def _product(P: Any, Q: Any) -> np.ndarray:
+    """The product of two quaternions."""
+    p, q = np.asarray(P[1:], dtype=float), np.asarray(Q[1:], dtype=float)
+    return np.array([P[0] * Q[0] - p @ q, *(P[0] * q + Q[0] * p + np.cross(p, q))])
