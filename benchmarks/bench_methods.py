@@ -49,8 +49,9 @@ LISTED = (
 def entries() -> tuple[Entry, ...]:
     """The list, and every public method that it forgets."""
     listed = {type(entry.method) for entry in LISTED}
-    forgotten = [cls for cls in vars(da).values() if isinstance(cls, type) and issubclass(cls, da.OneStepMethod)]
-    return (*LISTED, *(Entry(cls()) for cls in forgotten if cls is not da.OneStepMethod and cls not in listed))
+    public = [cls for cls in vars(da).values() if isinstance(cls, type) and issubclass(cls, da.OneStepMethod)]
+    forgotten = [cls for cls in public if not (cls is da.OneStepMethod or cls in listed or cls.serves_unilateral)]
+    return (*LISTED, *(Entry(cls()) for cls in forgotten))
 
 
 def label(method: da.OneStepMethod) -> str:

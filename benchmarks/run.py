@@ -13,6 +13,7 @@ import bench_chain
 import bench_cold_start
 import bench_double_pendulum
 import bench_ensemble
+import bench_impacts
 import bench_methods
 import bench_work_precision
 from common import ROOT, machine, note
@@ -24,6 +25,7 @@ PARTS = {
     "work_precision": bench_work_precision,
     "methods": bench_methods,
     "ensemble": bench_ensemble,
+    "impacts": bench_impacts,
 }
 PAGE = ROOT / "docs" / "performance.md"
 

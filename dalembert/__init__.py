@@ -18,6 +18,7 @@ from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.ensemble import Ensemble, simulate_many
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
     EMPRK,
@@ -54,7 +55,7 @@ from dalembert.simulation import simulate
 from dalembert.stored import StoredTrajectory, load, resume
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
-from dalembert.trajectory import Trajectory
+from dalembert.trajectory import Contacts, Impacts, Trajectory
 
 __version__ = "0.1.0"
 
@@ -67,11 +68,17 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CVA",
     "EMPRK",
+    "MCVA",
+    "MCVAA",
+    "MCVAC",
     "ODAE",
     "SPARK",
     "SRK",
+    "VCI",
     "ConstrainedEuler",
+    "Contacts",
     "CortesMartinez",
     "DalembertError",
     "DiscreteLagrangeDAlembert",
@@ -82,6 +89,7 @@ __all__ = [
     "GaussLobattoSPARK",
     "HalfExplicitEuler",
     "Hamiltonian",
+    "Impacts",
     "InconsistentStart",
     "IndexTwoDAE",
     "InputError",

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.compiler import SingularMatrix
 from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
@@ -80,6 +81,8 @@ def simulate(
     save_every = _count("save_every", save_every, least=1)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
+    if stage_multipliers and isinstance(method, CollisionIntegrator):
+        raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
     # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
     stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
     if save_to is not None:
@@ -125,11 +128,11 @@ def _run(
     stage_multipliers: bool,
     on_failure: str,
 ) -> Trajectory:
-    from dalembert.engine._run import Run  # loads Numba
+    from dalembert.engine._run import make_run  # loads Numba
 
     with regular_start(method):
         start = prepared(system, method, start, h)
-        run = Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
+        run = make_run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     line = ProgressLine(steps, progress)
     status, message = "done", ""
     try:
@@ -171,6 +174,8 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
         solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],
+        impacts=getattr(run, "impacts", None),
+        contacts=getattr(run, "contacts", None),
     )
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,6 +54,45 @@ class Inside:
 
 
 @dataclass(frozen=True, eq=False)
+class Impacts:
+    """The impacts of a run, one row each: when, on which unilateral constraint, and what it did.
+
+    p_after = p_before + impulse grad phi(q), with impulse >= 0; holonomic constraints add their own impulse. Impacts at the
+    same time follow each other in the order in which they were resolved. Energies are values of H.
+    """
+
+    t: np.ndarray
+    which: np.ndarray
+    impulse: np.ndarray
+    q: np.ndarray
+    p_before: np.ndarray
+    p_after: np.ndarray
+    energy_before: np.ndarray
+    energy_after: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} impacts>"
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when."""
+
+    which: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} contacts>"
+
+
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """States along a run.
 
@@ -88,6 +127,10 @@ class Trajectory:
     """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
     stage_psi: np.ndarray | None = field(default=None, repr=False)
     """The same for psi."""
+    impacts: Impacts | None = field(default=None, repr=False)
+    """Impacts on unilateral constraints, for runs by a collision integrator."""
+    contacts: Contacts | None = field(default=None, repr=False)
+    """Where impacts accumulated and a wall was touched for a while."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -242,6 +285,8 @@ class Trajectory:
 
         if self.system is None or self.solver is None or self.start is None:
             raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+        if self.impacts is not None:
+            raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
         times = np.atleast_1d(np.asarray(t, dtype=float))
         steps = len(self.t) - 1
         if steps < 1 or abs(self.t[-1] - self.t[0] - steps * self.h) > 1e-9 * abs(steps * self.h):
@@ -292,6 +337,9 @@ class Trajectory:
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
         arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
+        for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
+            if events is not None:
+                arrays |= {f"{kind}_{f.name}": getattr(events, f.name) for f in fields(events)}
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with temporary.open("wb") as file:
@@ -334,6 +382,8 @@ class Trajectory:
                     stats=header["stats"],
                     fingerprint=header["fingerprint"],
                     **{name: file.get(name) for name in STAGE},
+                    impacts=_load_events(file, Impacts, "impact"),
+                    contacts=_load_events(file, Contacts, "contact"),
                     _observed={name: file[name] for name in OBSERVED if name in file},
                 )
         except OSError as error:
@@ -370,3 +420,8 @@ class Trajectory:
         from dalembert.plot import overview
 
         return overview(self, path)
+
+
+def _load_events(file: Any, kind: type, name: str) -> Any:
+    """The impacts or contacts of a stored run, if it has such arrays."""
+    return kind(**{f.name: file[f"{name}_{f.name}"] for f in fields(kind)}) if f"{name}_which" in file else None

@@ -28,6 +28,7 @@ ORDER = (
     "multipliers-and-friction",
     "nonholonomic",
     "index-two",
+    "impacts",
     "ensembles",
     "long-runs",
     "how-it-works",

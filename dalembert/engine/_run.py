@@ -14,8 +14,9 @@ from dalembert.engine import _layout as at
 from dalembert.engine._rescue import rescue
 from dalembert.engine._stepper import Stepper
 from dalembert.errors import StepFailed
+from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
-from dalembert.systems import State, System
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 
 CHUNK_SECONDS = 0.1
@@ -137,6 +138,11 @@ class Run:
                 self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
+            elif status != driver.DONE:
+                reason = self._stopped(status)
+                self.wall_time += time.perf_counter() - began - elapsed
+                if reason is not None:
+                    return reason
             done = self.steps_done - before
             if done:
                 chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, min(10 * chunk, self.steps)))
@@ -150,11 +156,34 @@ class Run:
         self._join()  # the rescue may have changed a program
         return reason
 
+    def _stopped(self, status: int) -> str | None:
+        """Why the driver stopped, or None to go on, where it is neither done nor at a step that it could not solve."""
+        raise AssertionError(f"the driver has no status {status}")
+
     def _advance_to(self, last_step: int) -> int:
         return driver.advance(
             self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
             self.starts, self.offsets, self.rows, last_step, self.save_every, self.start.t, self.h,
         )  # fmt: skip
+
+
+def make_run(
+    system: System,
+    method: OneStepMethod,
+    start: State,
+    h: float,
+    steps: int,
+    save_every: int,
+    newton_tolerance: float | None = None,
+    stage_multipliers: bool = False,
+) -> Run:
+    """The run of a method, by the driver that it needs."""
+    if isinstance(method, CollisionIntegrator):
+        from dalembert.engine._impact_run import ImpactRun
+
+        assert isinstance(system, MechanicalSystem)
+        return ImpactRun.of(system, method, start, h, steps, save_every, newton_tolerance)
+    return Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
 
 
 def _store(rows: int, columns: int) -> np.ndarray:
@@ -168,7 +197,7 @@ def _store(rows: int, columns: int) -> np.ndarray:
 
 def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
     """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
-    run = Run(system, method, state, float(h), 1, 1)
+    run = make_run(system, method, state, float(h), 1, 1)
     reason = run.advance()
     if reason is not None:
         raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")

@@ -25,6 +25,7 @@ class OneStepMethod(ABC):
     serves_odae: ClassVar[bool] = False
     """Whether the method is stated for y' = v, z' = f + r, of which mechanics is a case."""
     serves_nonholonomic: ClassVar[bool] = False
+    serves_unilateral: ClassVar[bool] = False
     keeps: ClassVar[frozenset[str]] = frozenset()
     """The constraints that hold at round-off in every stored state."""
 
@@ -65,6 +66,11 @@ class OneStepMethod(ABC):
             )
         if system.n_nonholonomic and not self.serves_nonholonomic:
             raise UnsupportedSystem(f"{self} cannot serve nonholonomic constraints: use {system.served_by}")
+        if system.n_unilateral and not self.serves_unilateral:
+            raise UnsupportedSystem(
+                f"{self} does not see the unilateral constraints of this system: use a collision integrator, da.CVA(base), "
+                "da.VCI(base) or da.MCVA(base), or leave unilateral= out"
+            )
 
     def check_start(self, system: System, start: State, h: float) -> None:
         """Refuse states from which the method cannot start; most can start from every consistent one."""

@@ -130,6 +130,38 @@ class ModifiedHamiltonian:
         values = parameters.unflatten(parameters.vector(params))
         return Hamiltonian(H, dim=self.original.dim, params={**values, step_size: _step_size(h)})
 
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def explicit(self) -> bool:
+        """Whether z(q, p) is given by `guess`, so that nothing is left to solve: as in the even expansion of quadratic H."""
+        of = self._generating
+        at_guess = ca.substitute(of.N_z, of.z, of.guess)
+        residual = ca.Function("residual", [of.q, of.p, of.h, of.theta], [at_guess])
+        n, size = self.original.dim, self.original.parameters.size
+        samples = np.random.default_rng(1788).uniform(0.5, 1.5, (3, 2 * n + size))
+        values = [np.asarray(residual(x[:n], x[n : 2 * n], 0.5, x[2 * n :])) for x in samples]
+        return bool(np.max(np.abs(values)) < 1e-12) and not ca.depends_on(of.N_z, of.h)
+
+    @property
+    def n_internal(self) -> int:
+        """The size of z, which is (qbar - q)/h with the internal variables."""
+        return self._generating.z.shape[0]
+
+    @cached_property
+    def guess(self) -> ca.Function:
+        """z at h = 0, exactly or nearly, as a function of (q, p, theta)."""
+        of = self._generating
+        return ca.Function("guess", [of.q, of.p, of.theta], [ca.densify(of.guess)])
+
+    def at(self, q: ca.SX, p: ca.SX, z: ca.SX, h: ca.SX, theta: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """H~, its gradient (H~_q, H~_p), and the equations 0 = N_z for z, which are none if z is `explicit`."""
+        of = self._generating
+        z = self.guess(q, p, theta) if self.explicit else z
+        N_z, N_zz = ca.substitute([of.N_z, of.N_zz], [of.q, of.p, of.z, of.h, of.theta], [q, p, z, h, theta])
+        state = (q, p, z, lower_part(inverse(N_zz)), h, theta)
+        return self._value(*state), self._gradient(*state), ca.SX(0, 1) if self.explicit else N_z
+
     @cached_property
     def _closed_form(self) -> ca.Function:
         """H~ as a function of (q, p, h, theta)."""
@@ -172,11 +204,6 @@ class ModifiedHamiltonian:
         results = [ca.densify(part) for part in (of.N_z, of.N_zz)]
         return ca.Function("equations", [of.q, of.p, of.z, of.h, of.theta], results, {"cse": True})
 
-    @cached_property
-    def _guess(self) -> ca.Function:
-        of = self._generating
-        return ca.Function("guess", [of.q, of.p, of.theta], [ca.densify(of.guess)])
-
     def _evaluate(self, function: ca.Function, q: Any, p: Any, h: float, params: Mapping[str, Any] | None) -> np.ndarray:
         q, p, n = np.asarray(q, dtype=float), np.asarray(p, dtype=float), self.original.dim
         if q.shape != p.shape or q.shape[-1:] != (n,):
@@ -192,7 +219,7 @@ class ModifiedHamiltonian:
 
     def _stationary_point(self, Q: np.ndarray, P: np.ndarray, h: float, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """z with N_z = 0 by Newton's method, as far as rounding lets it, and the lower part of W, one column a state."""
-        z, last = np.asarray(self._guess(Q, P, theta)), np.inf
+        z, last = np.asarray(self.guess(Q, P, theta)), np.inf
         size, states = z.shape
         for _ in range(ITERATIONS):
             residual, matrices = (np.asarray(part) for part in self._equations(Q, P, z, h, theta))

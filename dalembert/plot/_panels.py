@@ -25,6 +25,8 @@ PathLike = str | os.PathLike[str]
 EPSILON = float(np.finfo(float).eps)
 LEAST_RESIDUAL = 1e-18
 """Where an exact zero is drawn on a logarithmic axis."""
+MOST_MARKS = 100
+"""Impacts that are marked one by one."""
 
 
 def phase_portrait(
@@ -68,7 +70,8 @@ def energy_error(
 ) -> Figure:
     """H along a run, less its value at the start, with its largest size and the slope of the line fitted through it.
 
-    The axis is logarithmic (then |H - H_0| is drawn) if the error spans more than four decades, or as `scale` says.
+    The axis is logarithmic (then |H - H_0| is drawn) if the error spans more than four decades, or as `scale` says. Dashed
+    lines mark impacts, unless there are more than 100.
 
     Example:
         >>> import dalembert as da
@@ -91,6 +94,9 @@ def energy_error(
             axes.axhline(0.0, color="#9a9a9a", linewidth=0.6)
             history(axes, run.t, error, color=BLUE)
             axes.set(ylabel="$H - H_0$")
+        if run.impacts is not None and len(run.impacts) <= MOST_MARKS:
+            for t in run.impacts.t:
+                axes.axvline(t, color="#9a9a9a", linewidth=0.6, linestyle="--")
         axes.set(xlabel="$t$")
         axes.grid(True)
         largest, trend = float(np.max(np.abs(error))), slope_in_time(run.t, error)

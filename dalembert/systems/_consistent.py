@@ -321,6 +321,20 @@ def check_start(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: n
     """Refuse a state where the model is not defined, off the constraints, or where they are not independent."""
     _check_model(system, t, y, z, theta)
     _check_consistency(system, t, y, z, theta)
+    _check_inside(system, t, y, theta)
+
+
+def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) -> None:
+    """Refuse a state behind a wall, or on one that has no direction there."""
+    if not system.n_unilateral:
+        return
+    phi, phi_q, phi_t = (system.evaluate(name, t, y, theta=theta) for name in ("phi", "phi_q", "phi_t"))
+    slack = CONSISTENCY_TOLERANCE * (np.abs(phi_q) @ np.abs(y) + np.abs(phi_t * t))
+    worst = int(np.argmin(phi + slack))
+    if phi[worst] < -slack[worst]:
+        raise InconsistentStart(
+            f"the initial values lie behind a wall: unilateral[{worst}] is {phi[worst]:.3g} there, and must not be negative"
+        )
 
 
 def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:

@@ -20,6 +20,10 @@ class Hamiltonian(MechanicalSystem):
     independent of time, k not linear in the velocities. A k(t, q, p) is read as k(t, q, v(q, p)): its reaction is -(dk/dv)^T
     psi.
 
+    `unilateral` (phi) keeps the motion where phi(t, q) >= 0, one number or several; impacts on phi = 0 take a collision
+    integrator such as `da.CVA()`. They are elastic, or have the coefficient `restitution`: a number between 0 and 1, one for
+    each phi, or a function of the approach speed `speed` and of parameters.
+
     Example:
         >>> import numpy as np, dalembert as da
         >>> pendulum = da.Hamiltonian(
@@ -39,6 +43,8 @@ class Hamiltonian(MechanicalSystem):
         *,
         holonomic: Callable | None = None,
         nonholonomic: Callable | None = None,
+        unilateral: Callable | None = None,
+        restitution: Any = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
@@ -53,4 +59,6 @@ class Hamiltonian(MechanicalSystem):
             holonomic=holonomic,
             nonholonomic=nonholonomic,
             force=force,
+            unilateral=unilateral,
+            restitution=restitution,
         )

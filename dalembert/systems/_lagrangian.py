@@ -21,6 +21,10 @@ class Lagrangian(MechanicalSystem):
     U(t,q); the mass matrix M may depend on q. The Legendre transform p = L_v, v = M^-1 (p - a), H = p^T v - L is derived
     symbolically.
 
+    `unilateral` (phi) keeps the motion where phi(t, q) >= 0, one number or several; impacts on phi = 0 take a collision
+    integrator such as `da.CVA()`. They are elastic, or have the coefficient `restitution`: a number between 0 and 1, one for
+    each phi, or a function of the approach speed `speed` and of parameters.
+
     Example:
         >>> import numpy as np, dalembert as da
         >>> cart_pendulum = da.Lagrangian(
@@ -40,6 +44,8 @@ class Lagrangian(MechanicalSystem):
         *,
         holonomic: Callable | None = None,
         nonholonomic: Callable | None = None,
+        unilateral: Callable | None = None,
+        restitution: Any = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
@@ -67,6 +73,8 @@ class Lagrangian(MechanicalSystem):
             holonomic=holonomic,
             nonholonomic=nonholonomic,
             force=force,
+            unilateral=unilateral,
+            restitution=restitution,
         )
         self._define("L", "t y v", lagrangian)
         self._define("L_q", "t y v", L_q)

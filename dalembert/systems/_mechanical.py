@@ -1,6 +1,6 @@
 """Constrained mechanics in phase space (q, p).
 
-    q' = H_p,   p' = -H_q + force - g_q^T lam - k_v^T psi,   0 = g(t, q),   0 = k(t, q, v)
+    q' = H_p,   p' = -H_q + force - g_q^T lam - k_v^T psi,   0 = g(t, q),   0 = k(t, q, v),   phi(t, q) >= 0
 
 `Hamiltonian` and `Lagrangian` differ only in how they state v(t,q,p) = H_p, -H_q and the energy. Without k these are (3.1a,b,c)
 of Jay (1996). The nonholonomic reaction is -(dk/dv)^T psi (Chetaev's rule where k is nonlinear in v), also where k is stated in
@@ -9,6 +9,8 @@ p.
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,19 +19,21 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
-from dalembert.systems._model import call_model, vector_expression
+from dalembert.systems._model import call_model, scalar_expression, vector_expression
 from dalembert.systems._system import System
 
 
 class MechanicalSystem(System):
     """Base class of `Hamiltonian` and `Lagrangian`; not made directly.
 
-    Beside the functions of every `System` (with y = q, z = p): H, H_p, H_q, force (t,q,p), H_pp (t,q,p) and k_v (t,q,p).
+    Beside the functions of every `System` (with y = q, z = p): H, H_p, H_q, force (t,q,p), H_pp (t,q,p) and k_v (t,q,p). With
+    unilateral constraints: phi, its derivatives phi_q and phi_t (t,q), phi_dot = phi_t + phi_q v (t,q,p), and the coefficients
+    of restitution (speed), a function of the approach speeds -phi_dot.
     """
 
     kind = "mechanical system"
     starts_from = ("q0", "v0", "p0")
-    matrices = System.matrices | {"H_pp", "L_vv", "k_v"}
+    matrices = System.matrices | {"H_pp", "L_vv", "k_v", "phi_q"}
 
     def __init__(self, dim: int, params: Mapping[str, Any] | None) -> None:
         if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
@@ -49,6 +53,8 @@ class MechanicalSystem(System):
         holonomic: Callable | None,
         nonholonomic: Callable | None,
         force: Callable | None,
+        unilateral: Callable | None,
+        restitution: Any,
     ) -> None:
         """Derive all functions of (t, q, p) from the energy, the velocity and the conservative force."""
         q, p, v = self._q, self._p, self._v
@@ -85,6 +91,80 @@ class MechanicalSystem(System):
         }
         if self.n_nonholonomic:
             self.described |= {"k": "nonholonomic", "k_v": "the derivative of nonholonomic"}
+        self._derive_unilateral(unilateral, restitution, visible, H_p)
+
+    def _derive_unilateral(self, unilateral: Callable | None, restitution: Any, visible: Mapping[str, Any], v: ca.SX) -> None:
+        if unilateral is None:
+            if restitution is not None:
+                raise ModelError("restitution says how a body bounces off unilateral=..., which this system does not have")
+            return
+        phi = self._constraints("unilateral", unilateral, visible)
+        self.n_unilateral = phi.shape[0]
+        phi_q, phi_t = ca.jacobian(phi, self._q), ca.jacobian(phi, self._t)
+        self._symbols["speed"] = ca.SX.sym("speed", self.n_unilateral)
+        self._define("phi", "t y", phi)
+        self._define("phi_q", "t y", phi_q)
+        self._define("phi_t", "t y", phi_t)
+        self._define("phi_dot", "t y z", phi_t + phi_q @ v)
+        self._define("restitution", "speed", self._restitution(restitution, self._symbols["speed"]))
+        self.described |= {"phi": "unilateral", "phi_q": "the derivative of unilateral"}
+
+    def _restitution(self, restitution: Any, speed: ca.SX) -> ca.SX:
+        """The coefficient of each unilateral constraint at its approach speed."""
+        role, count = "restitution", self.n_unilateral
+        if callable(restitution):
+            values = [call_model(role, restitution, {"speed": s}, self.parameters) for s in from_column(speed)]
+            return ca.vertcat(*(scalar_expression(role, value) for value in values))
+        given = np.ravel(np.array(1.0 if restitution is None else restitution, dtype=object))
+        try:
+            numbers = np.broadcast_to(given.astype(float), count)
+        except (TypeError, ValueError):
+            numbers = np.full(count, np.nan)
+        if not np.all((numbers >= 0) & (numbers <= 1)):
+            raise ModelError(
+                f"restitution is a number between 0 and 1, {count} of them, or a function of the approach speed `speed` and "
+                f"parameters, one for each unilateral constraint; got {restitution!r}"
+            )
+        return ca.SX(ca.DM(numbers))
+
+    @functools.cached_property
+    def smooth(self) -> MechanicalSystem:
+        """The same system without its unilateral constraints: what moves between impacts."""
+        if "phi" not in self._expressions:
+            return self
+        free = copy.copy(self)
+        free.__dict__.pop("fingerprint", None)
+        free.n_unilateral = 0
+        free.described = {name: label for name, label in self.described.items() if name not in ("phi", "phi_q")}
+        own = ("phi", "phi_q", "phi_t", "phi_dot", "restitution")
+        free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
+        return free
+
+    def in_contact(self, touching: tuple[int, ...]) -> MechanicalSystem:
+        """The same system with some of its unilateral constraints turned into holonomic ones, the last ones of g.
+
+        Their multipliers are -N, the contact forces being N grad phi.
+        """
+        held = copy.copy(self)
+        for derived in ("fingerprint", "smooth", "linear_in_multipliers"):
+            held.__dict__.pop(derived, None)
+        held._symbols, held._expressions = dict(self._symbols), dict(self._expressions)
+        rest = [k for k in range(self.n_unilateral) if k not in touching]
+        given = {name: self._expressions[name][1] for name in ("g", "k", "phi", "H_p", "H_q", "force", "restitution")}
+        g = ca.vertcat(given["g"], *(given["phi"][k] for k in touching))
+        lam, _ = held._multiplier_symbols(g, given["k"])
+        reaction = -ca.jacobian(g, self._q).T @ lam
+        held._derive(v=given["H_p"], f=given["force"] - given["H_q"], r=reaction, g=g, k=given["k"])
+        held.n_unilateral = len(rest)
+        held._symbols["speed"] = ca.SX.sym("speed", len(rest))
+        for name in ("phi", "phi_q", "phi_t", "phi_dot"):
+            arguments, expression = self._expressions[name]
+            held._expressions[name] = (arguments, expression[rest, :])
+        speeds = ca.SX.zeros(self.n_unilateral, 1)
+        speeds[rest] = held._symbols["speed"]
+        at_rest = ca.substitute(given["restitution"], self._symbols["speed"], speeds)
+        held._expressions["restitution"] = (("speed",), at_rest[rest, :])
+        return held
 
     @property
     def _size(self) -> str:

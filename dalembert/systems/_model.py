@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.errors import DalembertError, ModelError
 from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
 
-RESERVED = ("t", "q", "v", "p", "y", "z", "lam", "psi", "h")
+RESERVED = ("t", "q", "v", "p", "y", "z", "lam", "psi", "h", "speed")
 
 
 class Parameters:

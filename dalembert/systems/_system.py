@@ -34,6 +34,7 @@ class System:
     """
 
     kind = "system"
+    n_unilateral = 0
     starts_from: tuple[str, ...] = ("y0", "z0")
     """The names of initial values, for the first and the second block of the state."""
     guesses: tuple[str, str] = ("lam0", "psi0")
@@ -62,7 +63,7 @@ class System:
         self._define("H", "t y z", energy)
         self.described["H"] = "energy"
 
-    def _constraints(self, role: str, function: Callable | None, visible: Mapping[str, Any], most: int) -> ca.SX:
+    def _constraints(self, role: str, function: Callable | None, visible: Mapping[str, Any], most: float = np.inf) -> ca.SX:
         """The value of a model function that states constraints, of which `most` can be independent."""
         if function is None:
             return ca.SX(0, 1)
@@ -224,7 +225,7 @@ class System:
     def fingerprint(self) -> str:
         """A hash of the symbolic graph: equal for equal models, whatever Python objects they came from."""
         digest = hashlib.sha256(type(self).__name__.encode())
-        for name in self.described:
+        for name in (*self.described, *(["restitution"] if self.n_unilateral else [])):
             digest.update(self.function(name).serialize().encode())
         digest.update(repr(list(self.parameters.values)).encode())
         return digest.hexdigest()
@@ -234,7 +235,8 @@ class System:
 
     def __repr__(self) -> str:
         parts = [f"<{type(self).__name__} of {self._size}"]
-        for count, kind in ((self.n_holonomic, "holonomic"), (self.n_nonholonomic, "nonholonomic")):
+        for kind in ("holonomic", "nonholonomic", "unilateral"):
+            count = getattr(self, f"n_{kind}")
             if count:
                 parts.append(f"{count} {kind} constraint{'' if count == 1 else 's'}")
         if self.parameters.values:

@@ -9,10 +9,12 @@ import numpy as np
 
 from dalembert.compiler import reduced_step
 from dalembert.errors import InputError
+from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
 from dalembert.simulation import initial_state
 from dalembert.systems import MechanicalSystem, State, System
+from dalembert.verify._collisions import collision_tangent, solve_accurately
 
 
 def _prepare(system: System | Problem, start: dict[str, Any]) -> tuple[System, State]:
@@ -58,6 +60,9 @@ def step_tangent(system: System | Problem, method: OneStepMethod, *, h: float, *
 
 
 def _tangent(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
+    if isinstance(method, CollisionIntegrator):
+        assert isinstance(system, MechanicalSystem)
+        return collision_tangent(system, method, state, h)
     tangent = np.eye(system.n_state)
     for substep, fraction in method.substeps:
         state, own = _tangent_of_one(system, substep, state, fraction * h)
@@ -85,16 +90,7 @@ def _tangent_of_one(system: System, method: OneStepMethod, state: State, h: floa
         matrix, rhs = ca.Function("last", [reduced.x, *reduced.data], [last.matrix, last.rhs])(x, *data)
         x = np.concatenate([x, np.linalg.solve(np.asarray(matrix, float), np.asarray(rhs, float).ravel())])
     F_x, F_s, D_x, D_s = (np.asarray(value, dtype=float) for value in derivatives(x, *data))
-    return new, np.eye(system.n_state) + D_s - D_x @ _solve_accurately(F_x, F_s)
-
-
-def _solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Solve A X = B with one refinement in extended precision, so that the defects below measure the method."""
-    if A.size == 0:
-        return np.zeros((0, B.shape[1]))
-    X = np.linalg.solve(A, B)
-    rest = B.astype(np.longdouble) - A.astype(np.longdouble) @ X.astype(np.longdouble)
-    return X + np.linalg.solve(A, rest.astype(float))
+    return new, np.eye(system.n_state) + D_s - D_x @ solve_accurately(F_x, F_s)
 
 
 def _tangent_space(system: System, state: State) -> np.ndarray:

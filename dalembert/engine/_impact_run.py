@@ -1,0 +1,213 @@
+"""A run with impacts: the arrays of the collision driver beside those of the full steps, and what its stops mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dalembert.compiler import first_guess
+from dalembert.engine import _collision_driver as collisions
+from dalembert.engine import _driver as driver
+from dalembert.engine import _layout as layout
+from dalembert.engine import _plan as at
+from dalembert.engine._contact import Contact
+from dalembert.engine._run import Run
+from dalembert.errors import InputError
+from dalembert.impacts import CollisionIntegrator
+from dalembert.impacts._program import EventProgram, event_program
+from dalembert.systems import MechanicalSystem, State
+from dalembert.systems._consistent import unpack
+from dalembert.trajectory import Contacts, Impacts
+
+KERNELS = {
+    "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
+    "END_AFTER": "end_after", "OUTCOME": "outcome", "OUTCOME_AFTER": "outcome_after", "ENERGY": "energy",
+}  # fmt: skip
+IN_KERNELS = ("STATE", "HIT", "AHEAD", "PHI", "RATE", "SLACK", "STRENGTH", "DELTA", "AFTER", "TANGENT", "X")
+STOPS = {
+    at.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
+    at.NO_TIME: "a partial step ends behind unilateral[{which}], but no collision time was found before it: reduce h",
+    at.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
+    at.NO_GRADIENT: (
+        "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
+        "function whose gradient does not vanish on it, such as a signed distance"
+    ),
+    at.TOO_MANY: "there are more than 1000 impacts in one step: reduce h",
+    at.ENDLESS: "constraints that are hit at once exchange impulses without end: separate them, or give restitution < 1",
+}
+
+
+@dataclass
+class ImpactRun(Run):
+    """The mutable side of one simulation by a collision integrator."""
+
+    collision: CollisionIntegrator | None = field(default=None)
+    walled: MechanicalSystem | None = field(default=None)
+    held: list[tuple[int, float, float]] = field(default_factory=list)
+    """Sustained contacts: the constraint, when it began and when it ended."""
+
+    @classmethod
+    def of(
+        cls,
+        system: MechanicalSystem,
+        method: CollisionIntegrator,
+        start: State,
+        h: float,
+        steps: int,
+        save_every: int,
+        newton_tolerance: float | None = None,
+    ) -> ImpactRun:
+        """A run of `method`; its full steps are those of the base method on the system without walls."""
+        if h < 0:
+            raise InputError("collision integrators run forwards: take h > 0")
+        common = (system.smooth, method.full, start, h, steps, save_every, newton_tolerance)
+        return cls(*common, collision=method, walled=system)
+
+    def __post_init__(self) -> None:
+        assert self.collision is not None and self.walled is not None
+        system, method = self.walled, self.collision
+        program = event_program(system, method)
+        self.places = program.slots
+        self.plan, size = _plan(program, method)
+        self.contact = np.zeros(size)
+        self.contact[at.H_SLOT] = self.h
+        self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
+        self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * system.dim))
+        tolerance = method.collision_tolerance
+        self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
+        t, q, p, theta = self.start.t, self.start.q, self.start.p, self.start.theta
+        self._known(at.PHI_HERE)[:] = system.evaluate("phi", t, q, theta=theta)
+        self._known(at.RATE_HERE)[:] = system.evaluate("phi_dot", t, q, p, theta=theta)
+        super().__post_init__()
+
+    def _advance_to(self, last_step: int) -> int:
+        return collisions.advance_with_impacts(
+            self.kernels[0], self.layouts[0], self.index, self.memory, self.counts[0], self.numbers[0], self.known[0],
+            self.guess, self.work, self.rows, last_step, self.save_every, self.start.t, self.h, self.plan, self.contact,
+            self.log, self.grid,
+        )  # fmt: skip
+
+    def _known(self, name: int) -> np.ndarray:
+        """What memory holds for each unilateral constraint."""
+        return self.contact[self.plan[name] :][: self.places.m]
+
+    def _stopped(self, status: int) -> str | None:
+        if status == collisions.LOG_FULL:
+            self.log = np.vstack([self.log, np.zeros_like(self.log)])
+            return None
+        if self.plan[at.STATUS] == at.ACCUMULATED:
+            return self._stay_in_contact()
+        values = {"t": float(self.contact[at.T_SLOT]), "which": int(np.argmax(self._known(at.AHEAD)))}
+        return STOPS[int(self.plan[at.STATUS])].format(**values)
+
+    def _stay_in_contact(self) -> str | None:
+        """Impacts accumulate: go on in contact, then free again."""
+        assert self.walled is not None
+        n, t = self.places.n, float(self.contact[at.T_SLOT])
+        here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
+        marks = self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
+        rates = np.abs(self.walled.evaluate("phi_dot", t, here[:n], here[n:], theta=self.start.theta))
+        slow = rates <= max(100 * rates[np.argmax(self._known(at.AHEAD))], 1e-12)
+        touching = tuple(int(k) for k in np.flatnonzero((marks != 0) & slow))
+        reason = Contact(self, touching, t).move(t, here[:n], here[n:])
+        for which in touching:
+            self.hold(which, t, self.time)
+        if reason is None:
+            self._go_on_free(marks)
+        return reason
+
+    def _go_on_free(self, marks: np.ndarray) -> None:
+        """Full steps from the current state, on the walls that were touched."""
+        assert self.walled is not None
+        state = unpack(self.system, self.time, self.state, self.start.theta)
+        known = (state.t, state.q), (state.t, state.q, state.p)
+        for name, slot, arguments in (("phi", at.PHI_HERE, known[0]), ("phi_dot", at.RATE_HERE, known[1])):
+            self._known(slot)[:] = self.walled.evaluate(name, *arguments, theta=self.start.theta)
+        marks &= self._known(at.PHI_HERE) <= 1e-12
+        stepper = self.steppers[0]
+        stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
+        self.counts[0, [layout.MODE, layout.AGE]] = driver.GUESS_READY, -1
+
+    def record(self, state: np.ndarray) -> None:
+        """One more step, which ended in this state."""
+        stepper = self.steppers[0]
+        stepper.memory[stepper.slots("state")] = state
+        stepper.memory[stepper.slots("compensation")] = 0.0
+        self.counts[0, layout.STEPS_DONE] += 1
+        if self.steps_done % self.save_every == 0:
+            self.rows[self.counts[0, layout.SAVED], : len(state)] = state
+            self.counts[0, layout.SAVED] += 1
+
+    def hold(self, which: int, begin: float, end: float) -> None:
+        """Note a sustained contact, which may go on from an earlier note."""
+        for k, (other, since, until) in enumerate(self.held):
+            if other == which and abs(until - begin) < 1e-6 * self.h:
+                self.held[k] = (which, since, end)
+                return
+        self.held.append((which, begin, end))
+
+    def add_impacts(self, impacts: Impacts, chosen: np.ndarray, names: list[int]) -> None:
+        """Log impacts of a part of the run in which constraint k was called names[k] here."""
+        columns = [impacts.t, np.array(names, dtype=int)[impacts.which], impacts.impulse, impacts.energy_before]
+        columns += [impacts.energy_after, *impacts.q.T, *impacts.p_before.T, *impacts.p_after.T]
+        rows = np.column_stack(columns)[chosen]
+        first = int(self.plan[at.LOGGED])
+        self.log = np.vstack([self.log[:first], rows, np.zeros((2 * collisions.ROOM, self.log.shape[1]))])
+        self.plan[at.LOGGED] += len(rows)
+
+    def stats(self) -> dict[str, float]:
+        """What the run took, and how many impacts of da.VCI had no variational reset."""
+        counted = {"impacts": int(self.plan[at.LOGGED])}
+        if self.plan[at.COUPLED]:
+            counted["impacts_without_variational_reset"] = int(self.plan[at.UNCOUPLED])
+        return super().stats() | counted
+
+    @property
+    def contacts(self) -> Contacts:
+        """All sustained contacts so far."""
+        which, begin, end = np.array(self.held, dtype=float).reshape(-1, 3).T
+        return Contacts(which.astype(int), begin, end)
+
+    @property
+    def impacts(self) -> Impacts:
+        """All impacts so far."""
+        assert self.walled is not None
+        log = self.log[: self.plan[at.LOGGED]]
+        state = np.split(log[:, at.LOG_STATE :], 3, axis=1)
+        return Impacts(
+            t=log[:, at.LOG_T].copy(),
+            which=log[:, at.LOG_WHICH].astype(int),
+            impulse=log[:, at.LOG_IMPULSE].copy(),
+            q=state[0].copy(),
+            p_before=state[1].copy(),
+            p_after=state[2].copy(),
+            energy_before=log[:, at.LOG_BEFORE].copy(),
+            energy_after=log[:, at.LOG_AFTER].copy(),
+        )
+
+
+def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarray, int]:
+    """The integers that the driver reads, and how much memory it needs."""
+    places = program.slots
+    n, m = places.n, places.m
+    named = {"N": n, "M": m, "F": places.residual, "A": places.matrix}
+    named |= {name: getattr(places, name.lower()) for name in IN_KERNELS}
+    named |= {name: program.code.addresses.get(kernel, 0) for name, kernel in KERNELS.items()}
+    size = program.memory_size
+    for name in ("HERE", "THERE", "CONTACT"):
+        named[name], size = size, size + 2 * n
+    for name in ("PHI_HERE", "RATE_HERE", "PHI_THERE", "RATE_THERE", "PHI_CONTACT", "RATE_CONTACT", "BLUR", "STRENGTH_BEFORE"):
+        named[name], size = size, size + m
+    named["SIZES"], size = size, size + program.n_blocks
+    named |= {"COUPLED": program.coupled, "FULL_IS_PARTIAL": method.full_is_partial}
+    tables = {**program.solves, "JUST_HIT": np.zeros(m), "PASSED": np.zeros(m), "PIVOTS": np.zeros(places.n_x)}
+    end = at.N_NAMED
+    for name, table in tables.items():
+        named[name], end = end, end + len(table)
+    plan = np.zeros(end, dtype=np.int64)
+    for name, value in named.items():
+        plan[getattr(at, name)] = value
+    for name, table in tables.items():
+        plan[named[name] : named[name] + len(table)] = table
+    return plan, size

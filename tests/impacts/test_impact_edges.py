@@ -1,0 +1,163 @@
+"""Starts, ends and refusals: what lies at the edge of an event-driven method."""
+
+import numpy as np
+import pytest
+from impact_models import EVERY, PAPER, ball, cart_pendulum, free_particle, xi
+
+import dalembert as da
+
+
+@pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
+def test_a_start_behind_the_wall_is_refused(method):
+    with pytest.raises(da.InconsistentStart, match=r"behind a wall: unilateral\[0\] is -0.1"):
+        da.simulate(ball(), method, q0=[-0.1], v0=[0.0], h=0.1, steps=3)
+
+
+@pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("v", [1.0, -1.0])
+def test_a_start_on_the_wall_leaves_it_or_is_reflected_at_once(method, v):
+    run = da.simulate(ball(), method, q0=[0.0], v0=[v], h=0.1, steps=30)
+    expected = [2.0] if v > 0 else [0.0, 2.0]
+    assert np.allclose(run.impacts.t, expected, atol=3e-3 if isinstance(method, da.VCI) else 1e-14)
+    assert run.q.min() >= 0
+
+
+@pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("offset", [0.0, 1e-17, 1e-13, 1e-10, 1e-7, -1e-13, -1e-10, -1e-7])
+def test_an_impact_at_or_next_to_the_end_of_a_step_is_resolved(method, offset):
+    line = da.Lagrangian(lambda q, v: v @ v / 2, dim=1, unilateral=lambda q: q[0])
+    run = da.simulate(line, method, q0=[1.0 + offset], v0=[-1.0], h=0.125, steps=24)
+    assert np.allclose(run.impacts.t, [1.0 + offset], rtol=0, atol=1e-15)
+    assert np.allclose(run.q[:, 0], np.abs(run.t - (1.0 + offset)), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
+def test_a_wall_that_is_never_reached_changes_nothing(method):
+    system = cart_pendulum()
+    start = {"q0": [50.0, 0.3], "v0": [3.0, 1.0]}
+    run = da.simulate(system, method, h=0.02, steps=100, **start)
+    free = da.simulate(system.smooth, method.full, h=0.02, steps=100, **start)
+    assert len(run.impacts) == 0
+    assert run.impacts.q.shape == (0, 2)
+    assert np.array_equal(run.states, free.states)
+
+
+@pytest.mark.parametrize("wall", [lambda q: q[0] ** 3, lambda q: q[0] ** 2], ids=["cubic", "square"])
+@pytest.mark.parametrize("method", PAPER.values(), ids=PAPER)
+def test_a_wall_without_a_gradient_at_the_contact_stops_the_run_with_a_reason(method, wall):
+    system = da.Lagrangian(lambda q, v: v @ v / 2, dim=1, unilateral=wall)
+    with pytest.raises(da.StepFailed, match=r"the gradient of unilateral\[0\] vanishes at the contact"):
+        da.simulate(system, method, q0=[1.0], v0=[-1.0], h=0.15, steps=24)
+
+
+def test_a_penetration_by_the_full_step_alone_takes_the_partial_flow_without_a_reset():
+    """The full step of SVC ends below the floor that the modified flow just misses: no impact, and no penetration."""
+    system = da.Lagrangian(
+        lambda q, v: v[0] ** 2 / 2 + (1 + q[0] ** 2) * v[1] ** 2 / 2 - (q[0] - 1) ** 2 * 2 - q[0] ** 4,
+        dim=2,
+        unilateral=lambda q, floor: q[0] - floor,
+        params={"floor": -1.0},
+    )
+    start, h = {"q0": [1.2, 0.0], "v0": [0.0, 0.3]}, 0.2
+    method = da.MCVA()
+    full = da.simulate(system.smooth, method.full, h=h, steps=20, **start)
+    low = int(np.argmin(full.q[:, 0]))
+    partial = da.simulate(
+        da.modified_hamiltonian(system, method.full, 4, "even").system(h), da.Gauss(stages=2), h=h, steps=1,
+        q0=full.q[low - 1], p0=full.p[low - 1],
+    )  # fmt: skip
+    ends = full.q[low, 0], partial.q[1, 0]
+    assert ends[0] < ends[1]
+    floor = (ends[0] + ends[1]) / 2
+    run = da.simulate(system, method, h=h, steps=low, params={"floor": floor}, **start)
+    assert len(run.impacts) == 0
+    assert np.allclose(run.q[low], partial.q[1], atol=1e-14)
+    assert run.q[:, 0].min() >= floor
+
+
+def test_smooth_methods_refuse_walls_and_collision_integrators_refuse_systems_without_them():
+    with pytest.raises(da.UnsupportedSystem, match=r"da.Gauss.* does not see the unilateral constraints.*da.CVA\(base\)"):
+        da.simulate(ball(), da.Gauss(stages=2), q0=[1.0], v0=[0.0], h=0.1, steps=1)
+    for method in EVERY.values():
+        with pytest.raises(da.UnsupportedSystem, match="which this system does not have"):
+            da.simulate(ball().smooth, method, q0=[1.0], v0=[0.0], h=0.1, steps=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"force": lambda v: -v}, "not defined with a force"),
+        ({"holonomic": lambda q: [q[0] - q[1]]}, "not defined with holonomic constraints"),
+    ],
+)
+def test_modified_collision_integrators_refuse_forces_and_holonomic_constraints(options, reason):
+    system = da.Lagrangian(lambda q, v: v @ v / 2 - q[0], dim=2, unilateral=lambda q: q[0], **options)
+    for method in (da.MCVAA(), da.MCVAC(), da.MCVA()):
+        with pytest.raises(da.UnsupportedSystem, match=rf"{reason}.*da.CVA\(base\) and da.VCI\(base\) can"):
+            da.simulate(system, method, q0=[1.0, 1.0], v0=[0.0, 0.0], h=0.1, steps=1)
+    assert len(da.simulate(system, da.VCI(), q0=[1.0, 1.0], v0=[0.0, 0.0], h=0.1, steps=30).impacts) >= 1
+
+
+def test_arguments_that_make_no_sense_are_refused():
+    with pytest.raises(da.InputError, match="the base of a collision integrator is a discrete Lagrangian"):
+        da.CVA("verlet")
+    with pytest.raises(da.InputError, match="varies a discrete Lagrangian"):
+        da.VCI(da.Gauss(stages=2))
+    with pytest.raises(da.InputError, match="collision_tolerance is a fraction of a step"):
+        da.CVA(collision_tolerance=2.0)
+    with pytest.raises(da.InputError, match="a composition"):
+        da.CVA(da.compose(da.Rattle(), 4))
+    with pytest.raises(da.ModelError, match="restitution is a number between 0 and 1"):
+        ball(restitution=1.5)
+    with pytest.raises(da.ModelError, match="which this system does not have"):
+        da.Lagrangian(lambda q, v: v @ v / 2, dim=1, restitution=0.5)
+    with pytest.raises(da.UnsupportedSystem, match=r"do not depend on t: use da\.CVA"):
+        moving = da.Lagrangian(
+            lambda q, v: v @ v / 2, dim=2, holonomic=lambda t, q: [q[1] - np.sin(t)], unilateral=lambda q: q[0]
+        )
+        da.simulate(moving, da.VCI(), q0=[1.0, 0.0], v0=[-1.0, 1.0], h=0.1, steps=1)
+    with pytest.raises(da.InputError, match="run forwards"):
+        da.verify.step(ball(), da.CVA(), h=-0.1, q0=[1.0], v0=[0.0])
+    with pytest.raises(da.InputError, match="stage_multipliers are not stored"):
+        da.simulate(ball(), da.CVA(), q0=[1.0], v0=[0.0], h=0.1, steps=1, stage_multipliers=True)
+
+
+def test_impacts_are_saved_and_loaded_with_the_run(tmp_path):
+    run = da.simulate(cart_pendulum(), da.MCVAA(), h=0.02, steps=200, **xi(3.2))
+    loaded = da.load(run.save(tmp_path / "run"))
+    assert len(loaded.impacts) == len(run.impacts) > 0
+    for name in ("t", "which", "impulse", "q", "p_before", "p_after", "energy_before", "energy_after"):
+        assert np.array_equal(getattr(loaded.impacts, name), getattr(run.impacts, name))
+    smooth = da.simulate(cart_pendulum().smooth, da.Variational("SVC"), h=0.02, steps=5, **xi(3.2))
+    assert smooth.impacts is None
+    assert da.load(smooth.save(tmp_path / "smooth")).impacts is None
+
+
+def test_a_run_that_fails_keeps_the_impacts_before_the_failure():
+    system = free_particle(lambda q: [q[0], (1 - q[0]) ** 3])
+    run = da.simulate(system, da.CVA(), q0=[0.5, 0.0], v0=[-1.0, 0.1], h=0.13, steps=100, on_failure="return")
+    assert run.status == "failed"
+    assert "unilateral[1] vanishes" in run.message
+    assert np.allclose(run.impacts.t, [0.5])
+
+
+def test_an_impact_step_is_no_system_of_equations():
+    with pytest.raises(da.UnsupportedSystem, match="event-driven algorithm"):
+        da.step_function(ball(), da.CVA())
+
+
+def test_stored_states_do_not_depend_on_how_often_they_are_stored():
+    every = da.simulate(cart_pendulum(), da.VCI(), h=0.02, steps=400, **xi(3.2))
+    tenth = da.simulate(cart_pendulum(), da.VCI(), h=0.02, steps=400, save_every=10, **xi(3.2))
+    assert np.array_equal(every.states[::10], tenth.states)
+    assert np.array_equal(every.impacts.t, tenth.impacts.t)
+
+
+def test_the_energy_diagram_marks_impacts():
+    from dalembert import plot
+
+    run = da.simulate(cart_pendulum(), da.CVA(), h=0.02, steps=250, **xi(3.2))
+    axes = plot.energy_error(run).axes[0]
+    dashed = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]
+    assert np.allclose(dashed, run.impacts.t)
+    assert len(run.plot().axes) >= 3
