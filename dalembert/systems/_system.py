@@ -230,6 +230,12 @@ class System:
         digest.update(repr(list(self.parameters.values)).encode())
         return digest.hexdigest()
 
+    def __copy__(self) -> System:
+        """A copy that shares its symbols, unlike one that has travelled."""
+        clone = type(self).__new__(type(self))
+        clone.__dict__.update(self.__dict__)
+        return clone
+
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack_system, pack(self)
 

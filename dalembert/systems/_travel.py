@@ -14,7 +14,8 @@ from dalembert.systems._model import Parameters
 if TYPE_CHECKING:
     from dalembert.systems._system import System
 
-SYMBOLIC = ("_symbols", "_expressions", "parameters")
+LEFT_BEHIND = ("_symbols", "_expressions", "parameters", "smooth")
+"""Attributes that travel as expressions, or are derived from them again."""
 
 
 def pack(system: System) -> tuple[Any, ...]:
@@ -26,7 +27,7 @@ def pack(system: System) -> tuple[Any, ...]:
         [expression for _, expression in expressions.values()],
     )
     names = {id(symbol): name for name, symbol in symbols.items()}
-    attributes = {name: value for name, value in vars(system).items() if name not in SYMBOLIC}
+    attributes = {name: value for name, value in vars(system).items() if name not in LEFT_BEHIND}
     aliases = {name: names[id(value)] for name, value in attributes.items() if isinstance(value, ca.SX)}
     plain = {name: value for name, value in attributes.items() if name not in aliases}
     arguments = {name: taken for name, (taken, _) in expressions.items()}
