@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from dalembert.engine._compiled import compiled
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._plan import BLOCKS, FIRST_BLOCK, MATRIX, PIVOTS, PUSH_SLOT, RESIDUAL, SIZE, SIZES, STATE, A, F, N, X
 
@@ -18,7 +18,7 @@ from dalembert.engine._plan import BLOCKS, FIRST_BLOCK, MATRIX, PIVOTS, PUSH_SLO
 def compiled_as(result: str, *arguments: str) -> Callable:
     """Compile a function of (plan, memory, ...)."""
     signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
-    return njit(signature, cache=True, nogil=True, _nrt=False, error_model="numpy")
+    return compiled(signature)
 
 
 @compiled_as("boolean", "int64")
