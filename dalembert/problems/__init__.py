@@ -3,8 +3,9 @@
 Pendulums in a plane (`pendulums`), points on spheres (`spheres`), rotation matrices (`rigid_bodies`), planar linkages
 (`linkages`), systems without constraints whose mass matrix or magnetic field couples q and p (`nonseparable`), forces that are
 nonlinear in their multipliers (`friction`), blades and wheels (`nonholonomic`, `vehicles`), rolling bodies (`rolling`,
-`rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two`), systems with impacts
-(`impacts`, `billiards`). Each is a function of its constants that returns a `Problem`, ready for `da.simulate(problem, method)`.
+`rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two`), systems with
+impacts (`impacts`, `billiards`). Each is a function of its constants that returns a `Problem`, ready for
+`da.simulate(problem, method)`.
 """
 
 from dalembert.problems._problem import Problem

@@ -29,7 +29,7 @@ def test_impacts_in_the_circle_turn_by_one_angle_ten_thousand_times(method: da.O
 
 
 def arc_in_circle(z: complex, v: complex, omega: float, radius: float) -> tuple[complex, complex]:
-    """Where a circle of gyration meets the wall next, and the velocity there: v turns by exp(-i omega t) about c = z - i v/omega."""
+    """Where the particle meets the wall next, and its velocity there: v turns by exp(-i omega t) about c = z - i v / omega."""
     c, rho = z - 1j * v / omega, abs(v / omega)
     along = (abs(c) ** 2 + radius**2 - rho**2) / (2 * abs(c))
     across = math.sqrt(radius**2 - along**2)
@@ -51,7 +51,7 @@ def test_impacts_in_the_circle_in_a_magnetic_field_turn_by_one_angle_whatever_th
         v = reflected(v, -z)
         points.append(z)
     found, k = impacts.q @ [1, 1j], np.arange(len(impacts))
-    assert len(k) > 1500
+    assert len(k) > 1000
     assert np.abs(found[:20] - points).max() < 1e-13
     error = np.abs(found / found[0] - (points[1] / points[0]) ** k)
     assert np.all(error <= 1e-13 + 20 * np.finfo(float).eps * k**1.5)
@@ -60,7 +60,7 @@ def test_impacts_in_the_circle_in_a_magnetic_field_turn_by_one_angle_whatever_th
 def test_the_clock_of_the_midpoint_rule_in_a_field_is_wrong_by_its_order_and_that_of_gauss_is_not() -> None:
     m, B, z, v = 1.3, 0.8, complex(0.3, 0.1), complex(0.7, 0.9)
     problem = da.problems.circular_billiard(m=m, B=B)
-    end, after = arc_in_circle(z, v, B / m, 1.0)
+    _, after = arc_in_circle(z, v, B / m, 1.0)
     exact = -np.angle(after / v) / (B / m)
     errors = [
         abs(da.simulate(problem, method, h=h, steps=int(2 / h), progress=False).impacts.t[0] - exact)
@@ -74,7 +74,7 @@ def test_the_ellipse_keeps_all_segments_tangent_to_one_confocal_conic() -> None:
     a, b = 2.0, 1.3
     problem = da.problems.elliptic_billiard(m=0.7, a=a, b=b)
     run = da.simulate(problem, da.CVA(), steps=20_000, save_every=7, progress=False)
-    assert len(run.impacts) > 800
+    assert len(run.impacts) > 700
     assert np.ptp(problem.conserved["product_of_angular_momenta"](run)) < 1e-12
     # the line n.q = d touches the conic x^2/(a^2-s) + y^2/(b^2-s) = 1 if d^2 = n_x^2 (a^2-s) + n_y^2 (b^2-s), |n| = 1
     v = run.impacts.p_after / np.linalg.norm(run.impacts.p_after, axis=1)[:, None]
@@ -128,14 +128,15 @@ def test_the_first_impacts_in_the_stadium_are_those_of_geometry(B: float) -> Non
     m, a, r = 1.3, 0.8, 1.1
     problem = da.problems.stadium_billiard(m=m, B=B, a=a, r=r)
     impacts = da.simulate(problem, da.CVA(), steps=600, progress=False).impacts
-    path = in_the_stadium(complex(0.3, 0.2), complex(0.6, 0.8), a, r, B / m)
-    exact = np.array([next(path) for _ in range(20)])
-    assert len(impacts) >= 20
+    path, beside = (in_the_stadium(complex(x, 0.2), complex(0.6, 0.8), a, r, B / m) for x in (0.3, 0.3 + 1e-10))
+    exact, nearby = (np.array([next(z) for _ in range(16)]) for z in (path, beside))
+    chaos = np.maximum.accumulate(np.maximum(1.0, np.abs(exact - nearby).max(axis=1) / 1e-10))  # how errors grow
+    assert len(impacts) >= 16
     assert {bool(abs(z.real) < a) for z in exact[:, 0]} == {True, False}  # straight and round pieces
-    assert np.abs(impacts.q[:20] @ [1, 1j] - exact[:, 0]).max() < 1e-9  # chaos: about 1e-16 times e^20
-    assert np.abs(impacts.q[:5] @ [1, 1j] - exact[:5, 0]).max() < 1e-14 * 20
-    momenta = impacts.p_after[:20] @ [1, 1j] - B / 2 * 1j * exact[:, 0]  # m v = p - B (-y, x)/2
-    assert np.abs(momenta - m * exact[:, 1]).max() < 1e-9
+    assert np.all(np.abs(impacts.q[:16] @ [1, 1j] - exact[:, 0]) < 2e-14 * chaos)
+    momenta = impacts.p_after[:16] @ [1, 1j] - B / 2 * 1j * exact[:, 0]  # m v = p - B (-y, x)/2
+    assert np.all(np.abs(momenta - m * exact[:, 1]) < 2e-14 * chaos)
+    assert chaos[-1] < 1e10
 
 
 def molecular_dynamics(q: np.ndarray, v: np.ndarray, r: float, box: float, count: int) -> list[tuple[float, int]]:
@@ -180,7 +181,7 @@ def test_hard_disks_against_an_event_driven_program(disks: int, h: float) -> Non
     r, box, count = 0.35, 5.0, 40
     problem = da.problems.hard_disks(disks=disks, m=1.4, r=r, box=box)
     assert problem.q0 is not None and problem.v0 is not None
-    impacts = da.simulate(problem, da.CVA(), h=h, t1=40.0, progress=False).impacts
+    impacts = da.simulate(problem, da.CVA(), h=h, t1=60.0, progress=False).impacts
     events = molecular_dynamics(problem.q0.reshape(-1, 2), problem.v0.reshape(-1, 2), r, box, count)
     assert len(impacts) >= count
     assert impacts.which[:count].tolist() == [which for _, which in events]
@@ -194,8 +195,8 @@ def test_hard_disks_against_an_event_driven_program(disks: int, h: float) -> Non
 
 def test_hard_disks_find_their_way_back() -> None:
     problem = da.problems.hard_disks(disks=8)
-    there = da.simulate(problem, da.CVA(), t1=5.0, progress=False)
-    back = da.simulate(problem.system, da.CVA(), q0=there.q[-1], p0=-there.p[-1], h=problem.h, t1=5.0, progress=False)
+    there = da.simulate(problem, da.CVA(), t1=6.0, progress=False)
+    back = da.simulate(problem.system, da.CVA(), q0=there.q[-1], p0=-there.p[-1], h=problem.h, t1=6.0, progress=False)
     assert len(there.impacts) == len(back.impacts) >= 15
     assert np.abs(there.states[-1, :16] - there.q[0]).max() > 0.5
     assert np.abs(back.q[-1] - there.q[0]).max() < 1e-9

@@ -51,7 +51,7 @@ TABLE = [
     Row("circular_billiard", PARTICLE, ("energy", "angular_momentum"), ("energy", "angular_momentum"), {"B": 0.7}),
     Row("elliptic_billiard", PARTICLE, ("energy", "product_of_angular_momenta"), ("energy", "product_of_angular_momenta")),
     Row("elliptic_billiard", PARTICLE, FREE, FREE, {"B": 0.7}),
-    Row("stadium_billiard", PARTICLE, FREE, FREE, {"B": 0.7}),
+    Row("stadium_billiard", PARTICLE, FREE, FREE, {"B": 0.7, "start": (1.2, 0.3)}),
     Row("hard_disks", {"disks": 5, "speed": 0.5, "direction": 1.0}, FREE, FREE, {"disks": 6}),
 ]
 
@@ -162,8 +162,10 @@ def test_impossible_constants_are_refused_with_the_fix(make: Any, fix: str) -> N
 
 
 def test_cart_pendulum_has_the_energies_of_the_paper_on_its_floor() -> None:
-    energies = [start_of(da.problems.cart_pendulum_above_floor(beta=beta)).H for beta in (3.2, 5.2)]
-    assert np.round(energies, 1).tolist() == [37.8, 61.0]
+    for beta, energy in ((3.2, 37.8), (5.2, 61.0)):
+        problem = da.problems.cart_pendulum_above_floor(beta=beta)
+        state = start_of(problem)
+        assert problem.system.evaluate("H", 0.0, state.q, state.p).item() == pytest.approx(energy, abs=0.05)
 
 
 def test_cart_pendulum_above_its_floor_against_the_forces_on_its_masses() -> None:
@@ -282,7 +284,10 @@ def test_ball_on_a_vibrating_table_bounces_sticks_and_is_thrown_up_when_it_shoul
     for h in (0.001, 0.0005, 0.00025):
         run = da.simulate(problem, da.CVA(), h=h, t1=1.6, progress=False)
         assert len(before) > 20
-        assert np.abs(run.impacts.t[:20] - before[:20]).max() < 1e-13  # parabolas are exact
+        # parabolas are exact: what is left is round-off of the position over the speed of approach
+        table = 0.02 * 25.0 * cos(25.0 * run.impacts.t[:20])
+        closing = np.abs(run.impacts.p_before[:20, 0] - table)
+        assert np.all(np.abs(run.impacts.t[:20] - before[:20]) < 1e-14 + 4 * np.finfo(float).eps * 0.02 / closing)
         assert len(contacts) == len(run.contacts) >= 3
         begin, end = np.array([(float(x), float(y)) for x, y in contacts]).T
         assert abs(run.contacts.begin[0] - begin[0]) < 1e-8
@@ -331,14 +336,13 @@ def ring_in_fractions(d: Fraction, circumference: Fraction, speeds: list[Fractio
 
 
 def test_balls_on_a_ring_exchange_velocities_as_exact_arithmetic_says() -> None:
-    speeds = [Fraction(x, 100) for x in (100, -31, 53, -87, 19)]
+    speeds = [Fraction(x, 10_000) for x in (10_000, -3137, 5291, -8713, 1939)]
     events, q, v = ring_in_fractions(Fraction(1, 10), Fraction(3), speeds, Fraction(50))
-    problem = da.problems.balls_on_ring(m=2.0)
+    problem = da.problems.balls_on_ring(m=2.0, speeds=tuple(float(x) for x in speeds))
     run = da.simulate(problem, da.CVA(), h=0.05, t1=50.0, progress=False)
     assert len(run.impacts) == len(events) > 150
-    order = np.lexsort((run.impacts.which, run.impacts.t.round(9)))
-    assert np.array_equal(run.impacts.which[order], [k for _, k in events])
-    assert np.abs(run.impacts.t[order] - np.array([float(t) for t, _ in events])).max() < 1e-12
+    assert np.array_equal(run.impacts.which, [k for _, k in events])
+    assert np.abs(run.impacts.t - np.array([float(t) for t, _ in events])).max() < 1e-12
     assert problem.exact is not None
     known = problem.exact(50.0)
     for found in (run.q[-1], known["q"]):
