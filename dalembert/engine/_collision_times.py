@@ -271,6 +271,7 @@ def collision_time(plan, memory, after, t, left):
         if earlier < 0:
             return tau
         which = earlier
+    plan[plan[PASSED] + which] = 1
     return -1.0
 
 
