@@ -164,7 +164,8 @@ def hard_disks(
     with the same speed, the first in `direction` and each next one turned by the golden angle. The motion is chaotic:
     rounding errors grow tenfold every few impacts a disk.
 
-    Every step looks at all constraints, and compiling takes time for all of them: with 2, 5, 10, 20 disks, TIMES.
+    Every step looks at all constraints. With 2, 5, 10 and 20 disks (9, 30, 85 and 270 constraints) compiling takes about 0.1,
+    0.3, 1 and 5 s once, a step of `da.CVA` 0.2, 0.4, 1 and 5 us, and an impact 3, 12, 17 and 60 us.
     B. J. Alder and T. E. Wainwright, J. Chem. Phys. 31 (1959) 459-466.
 
     Example:
