@@ -38,6 +38,7 @@ examples:
   dalembert run pendulum --method 'RadauIIA(stages=3, projected=True)'
   dalembert run mass_on_surface --method 'SymplecticEuler(variant="natural")' --plot friction.png
   dalembert run mass_on_surface --method 'compose(SymplecticEuler, 4)' --set c_f=0.2
+  dalembert run stadium_billiard --set B=0.5 --steps 300 --plot stadium.png
   dalembert run mymodel.py:system --q0 1,0 --p0 0,0 --h 1/50 --steps 1000 --plot mine.png
   dalembert run mymodel.py:system --q0 3,4 --v0 1,0 --project --h 0.1 --steps 100
 
@@ -47,7 +48,7 @@ Ctrl-C with 130; what was computed until then is reported, saved and plotted all
 
 
 MECHANICS, NONHOLONOMIC, ODAE = "LobattoIIIAB", "GaussLobattoSPARK(stages=2)", "compose(SymplecticEuler, 2)"
-INDEX_TWO = "SRK(coefficients='gauss')"
+INDEX_TWO, IMPACTS = "SRK(coefficients='gauss')", "CVA"
 """The methods that are taken if none is named."""
 
 
@@ -119,6 +120,8 @@ def finish(run: Trajectory, troubles: list[str]) -> int:
 def _default_method(system: System) -> str:
     if isinstance(system, IndexTwoDAE):
         return INDEX_TWO
+    if system.n_unilateral:
+        return IMPACTS
     if system.n_nonholonomic:
         return NONHOLONOMIC
     return MECHANICS if isinstance(system, MechanicalSystem) else ODAE

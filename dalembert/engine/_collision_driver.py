@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dalembert.engine._collision_times import look, may_collide, place
-from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, compiled, make_step
+from dalembert.engine._compiled import compiled
+from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
 from dalembert.engine._events import energy_of, resolve
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import AGE, DELTA, MODE, N_STATE, N_X, SAVED, STATE, STEPS_DONE
@@ -30,7 +31,7 @@ ROOM = 4096
 """Rows that the log must have free before a step."""
 
 
-@compiled
+@compiled()
 def advance_with_impacts(
     kernels, layout, index, memory, counts, numbers, known, guess, work, store, last_step, save_every, t0, h, plan, contact,
     log, grid,

@@ -7,8 +7,8 @@ kernels and data are.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_newton import compiled_as, newton
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._plan import (
@@ -91,7 +91,7 @@ def flow(plan, memory, after, t, dt, target):
     return np.isfinite(total)
 
 
-@njit("float64(float64, float64, float64, float64)", cache=True, nogil=True, error_model="numpy")
+@compiled("float64(float64, float64, float64, float64)")
 def lowest(phi0, slope0, phi1, slope1):
     """Where in (0, 1) the Hermite cubic of phi has its minimum, if it falls at 0 and rises at 1; else -1."""
     if slope0 >= 0.0 or slope1 <= 0.0:
@@ -108,7 +108,7 @@ def lowest(phi0, slope0, phi1, slope1):
     return b
 
 
-@njit("float64(float64, float64, float64, float64, boolean)", cache=True, nogil=True, error_model="numpy")
+@compiled("float64(float64, float64, float64, float64, boolean)")
 def first_root(phi0, slope0, phi1, slope1, on_wall):
     """The first zero in (0, 1] of the Hermite cubic of phi, that at 0 left out if the leg starts on the wall; else -1.
 
@@ -271,6 +271,7 @@ def collision_time(plan, memory, after, t, left):
         if earlier < 0:
             return tau
         which = earlier
+    plan[plan[PASSED] + which] = 1
     return -1.0
 
 

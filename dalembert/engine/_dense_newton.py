@@ -9,16 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from dalembert.engine._compiled import compiled
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._plan import BLOCKS, FIRST_BLOCK, MATRIX, PIVOTS, PUSH_SLOT, RESIDUAL, SIZE, SIZES, STATE, A, F, N, X
+from dalembert.engine._plan import (
+    BLOCKS,
+    FIRST_BLOCK,
+    H_SLOT,
+    MATRIX,
+    PIVOTS,
+    PUSH_SLOT,
+    RESIDUAL,
+    SIZE,
+    SIZES,
+    STATE,
+    A,
+    F,
+    N,
+    X,
+)
 
 
 def compiled_as(result: str, *arguments: str) -> Callable:
     """Compile a function of (plan, memory, ...)."""
     signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
-    return njit(signature, cache=True, nogil=True, _nrt=False, error_model="numpy")
+    return compiled(signature)
 
 
 @compiled_as("boolean", "int64")
@@ -75,7 +90,8 @@ def newton(plan, memory, equations, dt):
 
     The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
     blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, to |p| and its change in
-    a step, or to 1.
+    a step, or to 1. Round-off of positions, divided by dt, blurs the multipliers of holonomic constraints: increments below
+    1e-7 h/dt that no longer shrink are accepted as well.
     """
     row, x, f = plan[equations], plan[X], plan[F]
     n = plan[row + SIZE]
@@ -86,7 +102,8 @@ def newton(plan, memory, equations, dt):
     for block in range(plan[row + BLOCKS]):
         kind = plan[row + FIRST_BLOCK + 2 * block + 1]
         memory[plan[SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
-    previous, fresh = np.inf, True
+    blurred = min(0.1, 1e-7 * memory[H_SLOT] / dt)
+    previous, least, stalled, fresh = np.inf, np.inf, 0, True
     for _ in range(60):
         call_kernel(plan[row + RESIDUAL], memory)
         if fresh:
@@ -105,8 +122,10 @@ def newton(plan, memory, equations, dt):
             memory[x + k] -= memory[f + k]
         if not np.isfinite(size + largest_of(plan, memory, f, n)):
             return False
-        if size <= 4e-16 or (size <= 1e-9 and size >= previous / 4):
+        stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
+        if size <= 4e-16 or (size <= 1e-9 and size >= previous / 4) or (size <= blurred and stalled == 3):
             return True
+        least = min(least, size)
         fresh = size > 1e-6 or size > 1e-2 * previous
         previous = size
     return False

@@ -7,9 +7,9 @@ this file once a machine and keeps it on disk.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
+from dalembert.engine._compiled import compiled
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import (
     AGE,
@@ -56,13 +56,11 @@ MAX_ITERATIONS = 40
 MAX_REFRESHES = 8
 NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT = 3, 4, 5
 
-# Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
-compiled = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-inlined = njit(cache=True, nogil=True, _nrt=False, error_model="numpy", inline="always")  # a call passes 7 words an array
+inlined = compiled(inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
 
 
-@compiled
+@compiled()
 def eliminate(memory, layout, index, work):
     """LU of the matrix entries in memory, in the fixed order, row by row; reciprocal pivots on the diagonal."""
     size, entries, filled = layout[N_X], layout[FACTORS], layout[FILLED]
@@ -87,7 +85,7 @@ def eliminate(memory, layout, index, work):
             memory[at(filled + k)] = work[at(index[at(column + k)])]
 
 
-@compiled
+@compiled()
 def substitute(memory, layout, index, work):
     """Solve with the factors of `eliminate`; the result, in pivot order of the columns, is left in `work`."""
     size, residual, filled = layout[N_X], layout[RESIDUAL], layout[FILLED]
@@ -270,7 +268,7 @@ def save(memory, layouts, counts, starts, store):
     counts[0, SAVED] += 1
 
 
-@compiled
+@compiled()
 def advance(
     kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, last_step, save_every, t0, h
 ):
@@ -307,7 +305,7 @@ def advance(
     return DONE
 
 
-@compiled
+@compiled()
 def map_kernel(address, memory, inputs, first_input, outputs, first_output):
     """Evaluate a kernel at every row of `inputs`."""
     for row in range(len(inputs)):

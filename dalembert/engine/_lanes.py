@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.compiler._lanes import CONTROL
+from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import (
     DONE,
     GUESS_READY,
@@ -19,7 +20,6 @@ from dalembert.engine._driver import (
     UNSOLVED,
     add_increment,
     at,
-    compiled,
     inlined,
     keep_factors,
 )
@@ -50,7 +50,7 @@ MASK, ALIVE, ATTENTION, WRONG = (CONTROL.index(name) for name in ("mask", "alive
 WATCH_STATE, WATCH_N_STATE, WATCH_FLAG, WATCH_EVENT, WATCH_EVENT_SIZE = range(5)
 
 
-@compiled
+@compiled()
 def watch_rows(watch, plan, watched, rows, before, t0, h, events):
     """Show the states after the steps `before` + 1, ... of one trajectory to a watch; how many events it noticed."""
     found, first = 0, plan[WATCH_STATE]
@@ -185,7 +185,7 @@ def make_step_lanes(kernels, layout, memory, bits, counts, numbers, known, guess
     return False
 
 
-@compiled
+@compiled()
 def advance_unit(
     kernels, layouts, memory, bits, counts, numbers, known, guess, starts, offsets, controls, store, targets, last_step,
     save_every, t0, h, alive, failed, lanes, watch, plan, watched, events, n_events,
@@ -223,7 +223,7 @@ def advance_unit(
     return DONE
 
 
-@compiled
+@compiled()
 def advance_units(
     kernels, layouts, memory, bits, counts, numbers, known, guess, starts, offsets, controls, store, targets, last_step,
     save_every, t0, h, alive, failed, lanes, watch, plan, watched, events, n_events, status, budget,

@@ -163,10 +163,9 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
 
 
 def _observations(system: MechanicalSystem, at: Point, slots: Slots, inputs: list) -> list[Kernel]:
-    """phi and phi_dot; the size of the terms of phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
+    """phi and phi_dot; how rounding blurs phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
     phi, rate = system.function("phi")(at.t, at.q, at.theta), system.function("phi_dot")(at.t, at.q, at.p, at.theta)
-    phi_q, phi_t = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_t"))
-    slack = ca.fabs(phi_q) @ ca.fabs(at.q) + ca.fabs(phi_t * at.t)
+    phi_q, slack = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_rounding"))
     mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)
     strength = ca.sum2(mobility * phi_q)
     H = system.function("H")(at.t, at.q, at.p, at.theta)

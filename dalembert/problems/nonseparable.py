@@ -39,14 +39,7 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
         True
 
     """
-    system = Lagrangian(
-        lambda q, v, m1, m2, l, g: (  # noqa: E741
-            (m1 + m2) * v[0] ** 2 / 2 + m2 * l * np.sin(q[1]) * v[0] * v[1] + m2 * l**2 * v[1] ** 2 / 2
-            - (m1 + m2) * g * q[0] + m2 * g * l * np.cos(q[1])
-        ),
-        dim=2,
-        params={"m1": m1, "m2": m2, "l": l, "g": g},
-    )  # fmt: skip
+    system = Lagrangian(cart_pendulum_lagrangian, dim=2, params={"m1": m1, "m2": m2, "l": l, "g": g})
     rate, total = 3.5 - 0.18 * beta, m1 + m2
 
     def exact(t: Any) -> dict[str, np.ndarray]:
@@ -82,6 +75,12 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
     )
 
 
+def cart_pendulum_lagrangian(q: Any, v: Any, m1: Any, m2: Any, l: Any, g: Any) -> Any:  # noqa: E741
+    """L of (35)."""
+    kinetic = (m1 + m2) * v[0] ** 2 / 2 + m2 * l * np.sin(q[1]) * v[0] * v[1] + m2 * l**2 * v[1] ** 2 / 2
+    return kinetic - (m1 + m2) * g * q[0] + m2 * g * l * np.cos(q[1])
+
+
 def double_pendulum_in_angles(
     m1: float = 1.0,
     m2: float = 1.0,
@@ -104,14 +103,8 @@ def double_pendulum_in_angles(
         True
 
     """
-    system = Lagrangian(
-        lambda q, v, m1, m2, l1, l2, g: (
-            (m1 + m2) * l1**2 * v[0] ** 2 / 2 + m2 * l2**2 * v[1] ** 2 / 2 + m2 * l1 * l2 * np.cos(q[0] - q[1]) * v[0] * v[1]
-            + (m1 + m2) * g * l1 * np.cos(q[0]) + m2 * g * l2 * np.cos(q[1])
-        ),
-        dim=2,
-        params={"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g},
-    )  # fmt: skip
+    constants = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
+    system = Lagrangian(double_pendulum_lagrangian, dim=2, params=constants)
 
     def links(q: np.ndarray) -> list[np.ndarray]:
         first = l1 * np.array([np.sin(q[0]), -np.cos(q[0])])
@@ -130,6 +123,12 @@ def double_pendulum_in_angles(
         drawing=links,
         labels=("a", "b"),
     )
+
+
+def double_pendulum_lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
+    """L of the double pendulum in the angles of its links."""
+    kinetic = (m1 + m2) * l1**2 * v[0] ** 2 / 2 + m2 * l2**2 * v[1] ** 2 / 2 + m2 * l1 * l2 * np.cos(q[0] - q[1]) * v[0] * v[1]
+    return kinetic + (m1 + m2) * g * l1 * np.cos(q[0]) + m2 * g * l2 * np.cos(q[1])
 
 
 def particle_in_magnetic_field(m: float = 1.0, e: float = 1.0, b: float = 1.0, c: float = 0.01) -> Problem:

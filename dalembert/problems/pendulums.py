@@ -129,12 +129,8 @@ def double_pendulum(m1: float = 1.0, m2: float = 1.0, l1: float = 1.0, l2: float
         True
 
     """
-    system = Hamiltonian(
-        lambda q, p, m1, m2, g: p[:2] @ p[:2] / (2 * m1) + p[2:] @ p[2:] / (2 * m2) + g * (m1 * q[1] + m2 * q[3]),
-        dim=4,
-        holonomic=lambda q, l1, l2: [np.hypot(q[0], q[1]) - l1, np.hypot(q[2] - q[0], q[3] - q[1]) - l2],
-        params={"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g},
-    )
+    constants = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
+    system = Hamiltonian(double_pendulum_hamiltonian, dim=4, holonomic=double_pendulum_lengths, params=constants)
     first = l1 * np.array([0.5, -np.sqrt(0.75)])
     return Problem(
         name="double_pendulum",
@@ -149,6 +145,16 @@ def double_pendulum(m1: float = 1.0, m2: float = 1.0, l1: float = 1.0, l2: float
         drawing=links_from_origin,
         labels=("x1", "z1", "x2", "z2"),
     )
+
+
+def double_pendulum_hamiltonian(q: Any, p: Any, m1: Any, m2: Any, g: Any) -> Any:
+    """H of (5.6)."""
+    return p[:2] @ p[:2] / (2 * m1) + p[2:] @ p[2:] / (2 * m2) + g * (m1 * q[1] + m2 * q[3])
+
+
+def double_pendulum_lengths(q: Any, l1: Any, l2: Any) -> list[Any]:
+    """The constraints (5.5)."""
+    return [np.hypot(q[0], q[1]) - l1, np.hypot(q[2] - q[0], q[3] - q[1]) - l2]
 
 
 def pendulum_of_varying_length(

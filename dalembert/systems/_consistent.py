@@ -328,8 +328,8 @@ def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) ->
     """Refuse a state behind a wall, or on one that has no direction there."""
     if not system.n_unilateral:
         return
-    phi, phi_q, phi_t = (system.evaluate(name, t, y, theta=theta) for name in ("phi", "phi_q", "phi_t"))
-    slack = CONSISTENCY_TOLERANCE * (np.abs(phi_q) @ np.abs(y) + np.abs(phi_t * t))
+    phi, phi_rounding = (system.evaluate(name, t, y, theta=theta) for name in ("phi", "phi_rounding"))
+    slack = CONSISTENCY_TOLERANCE * phi_rounding
     worst = int(np.argmin(phi + slack))
     if phi[worst] < -slack[worst]:
         raise InconsistentStart(

@@ -20,6 +20,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
 
 
@@ -106,6 +107,7 @@ class MechanicalSystem(System):
         self._define("phi_q", "t y", phi_q)
         self._define("phi_t", "t y", phi_t)
         self._define("phi_dot", "t y z", phi_t + phi_q @ v)
+        self._define("phi_rounding", "t y", rounding(phi, [self._t, self._q, self.parameters.theta]))
         self._define("restitution", "speed", self._restitution(restitution, self._symbols["speed"]))
         self.described |= {"phi": "unilateral", "phi_q": "the derivative of unilateral"}
 
@@ -136,7 +138,7 @@ class MechanicalSystem(System):
         free.__dict__.pop("fingerprint", None)
         free.n_unilateral = 0
         free.described = {name: label for name, label in self.described.items() if name not in ("phi", "phi_q")}
-        own = ("phi", "phi_q", "phi_t", "phi_dot", "restitution")
+        own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution")
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
 
@@ -157,7 +159,7 @@ class MechanicalSystem(System):
         held._derive(v=given["H_p"], f=given["force"] - given["H_q"], r=reaction, g=g, k=given["k"])
         held.n_unilateral = len(rest)
         held._symbols["speed"] = ca.SX.sym("speed", len(rest))
-        for name in ("phi", "phi_q", "phi_t", "phi_dot"):
+        for name in ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding"):
             arguments, expression = self._expressions[name]
             held._expressions[name] = (arguments, expression[rest, :])
         speeds = ca.SX.zeros(self.n_unilateral, 1)

@@ -13,6 +13,20 @@ def test_a_start_behind_the_wall_is_refused(method):
         da.simulate(ball(), method, q0=[-0.1], v0=[0.0], h=0.1, steps=3)
 
 
+def test_a_start_on_a_wall_is_not_refused_for_round_off_where_its_coordinates_vanish():
+    """Two touching pendulums at rest: with q = 0 the distance of their pivots, 0.9 - 0.8, is rounded all the same."""
+    pendulums = da.Lagrangian(
+        lambda q, v: v @ v / 2 + np.sum(np.cos(q)),
+        dim=2,
+        unilateral=lambda q: (0.9 + np.sin(q[1])) - (0.8 + np.sin(q[0])) - 0.1,
+    )
+    assert pendulums.evaluate("phi", 0.0, np.zeros(2)) < 0
+    run = da.simulate(pendulums, da.CVA(da.Gauss(stages=3)), q0=[0.0, 0.0], v0=[-0.3, 0.0], h=0.1, steps=100)
+    assert list(run.impacts.which) == [0, 0, 0]
+    with pytest.raises(da.InconsistentStart, match="behind a wall"):
+        da.simulate(pendulums, da.CVA(), q0=[1e-10, 0.0], v0=[-0.3, 0.0], h=0.1, steps=1)
+
+
 @pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("v", [1.0, -1.0])
 def test_a_start_on_the_wall_leaves_it_or_is_reflected_at_once(method, v):
@@ -29,6 +43,24 @@ def test_an_impact_at_or_next_to_the_end_of_a_step_is_resolved(method, offset):
     run = da.simulate(line, method, q0=[1.0 + offset], v0=[-1.0], h=0.125, steps=24)
     assert np.allclose(run.impacts.t, [1.0 + offset], rtol=0, atol=1e-15)
     assert np.allclose(run.q[:, 0], np.abs(run.t - (1.0 + offset)), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("base", [da.LobattoIIIAB(stages=4), da.GaussLobattoSPARK(stages=3)], ids=str)
+@pytest.mark.parametrize("offset", [0.0, *(sign * 10.0**-k for k in range(3, 16) for sign in (1, -1))])
+def test_an_impact_next_to_the_end_of_a_step_is_resolved_with_holonomic_constraints(base, offset):
+    """Partial steps may be far shorter than h, where round-off of positions blurs the multipliers."""
+    turning = da.Lagrangian(
+        lambda q, v: v @ v / 2, dim=2, holonomic=lambda q: [np.hypot(q[0], q[1]) - 1], unilateral=lambda q: q[0]
+    )
+
+    def start(angle):
+        return {"q0": [np.sin(angle), np.cos(angle)], "v0": [-np.cos(angle), np.sin(angle)], "h": 0.125}
+
+    turned = 1.0 - np.arctan2(*da.simulate(turning.smooth, base, steps=8, **start(1.0)).q[-1])
+    run = da.simulate(turning, da.CVA(base), steps=16, **start(turned + offset))
+    assert np.allclose(run.impacts.t, [1.0 + offset], rtol=0, atol=1e-9)  # the base turns 1 + O(h^6) in this time
+    assert abs(np.arctan2(*run.q[-1]) - (turned - offset)) < 1e-12
+    assert np.abs(run.residuals["g_dot"]).max() < 1e-14
 
 
 @pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)

@@ -130,9 +130,16 @@ HILDEN = {
 }  # fmt: skip
 """The same in test_hilden_problems.py."""
 
+WALLS = {
+    "cart_pendulum_above_floor", "double_pendulum_at_wall", "double_pendulum_at_wall_in_angles", "bouncing_ball",
+    "ball_on_vibrating_table", "newtons_cradle", "balls_on_ring", "circular_billiard", "elliptic_billiard", "stadium_billiard",
+    "hard_disks"
+}  # fmt: skip
+"""The same in test_impact_problems.py."""
+
 
 def test_the_table_covers_the_catalogue() -> None:
-    assert {row.name for row in TABLE} | {"Problem"} | NONHOLONOMIC | HILDEN == set(da.problems.__all__)
+    assert {row.name for row in TABLE} | {"Problem"} | NONHOLONOMIC | HILDEN | WALLS == set(da.problems.__all__)
 
 
 @over(TABLE)

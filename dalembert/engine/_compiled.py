@@ -1,0 +1,38 @@
+"""Numba for the drivers: what it compiled is kept on disk, and used again as long as no file of this package changes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+HERE = Path(__file__).parent
+FILES = sorted([*HERE.glob("*.py"), *HERE.parent.glob("compiler/_lanes.py"), *HERE.parent.glob("compiler/_stopping.py")])
+"""This package, and files of another one whose constants the drivers contain."""
+SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]
+
+
+def compiled(*signature: str, **options: Any) -> Callable:
+    """Compile a function, for explicit signatures or when it is called, and store the machine code.
+
+    Numba looks for changes only in the file of the function itself, whose machine code also contains functions and constants of
+    other files. So the name under which it is stored contains a digest of all of them.
+
+    Without Numba's run-time (`_nrt`), arrays are passed as plain pointers: counting references took half of a step's time.
+    """
+
+    def compile_function(function: Callable) -> Any:
+        function.__qualname__ += f"_{SOURCES}"
+        return njit(*signature, cache=True, nogil=True, _nrt=False, error_model="numpy", **options)(function)
+
+    return compile_function
+
+
+for stored in (HERE / "__pycache__").glob("*.nb[ic]"):
+    if SOURCES not in stored.name:
+        with contextlib.suppress(OSError):
+            stored.unlink()
