@@ -13,7 +13,7 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 import importlib
 from typing import Any
 
-from dalembert import forces, problems, schemes, systems, tableaux, verify
+from dalembert import draw, forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
@@ -109,6 +109,7 @@ __all__ = [
     "adjoint",
     "compose",
     "consistent",
+    "draw",
     "experiments",
     "forces",
     "load",

@@ -22,6 +22,8 @@ from dalembert.systems._newton import solve_rows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.draw import Animation, Drawing
+
 FORMAT = 2
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
@@ -88,6 +90,8 @@ class Trajectory:
     """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
     stage_psi: np.ndarray | None = field(default=None, repr=False)
     """The same for psi."""
+    drawing: Drawing | None = field(default=None, repr=False)
+    """How the mechanism is drawn, where a `Problem` says so."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -365,3 +369,9 @@ class Trajectory:
         from dalembert.plot import overview
 
         return overview(self, path)
+
+    def animate(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Animation:
+        """A film of the mechanism, written to `path` as .html, .gif or .mp4; the options are those of `da.draw.animate`."""
+        from dalembert.draw import animate
+
+        return animate(self, path, **options)
