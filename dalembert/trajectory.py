@@ -56,6 +56,45 @@ class Inside:
 
 
 @dataclass(frozen=True, eq=False)
+class Impacts:
+    """The impacts of a run, one row each: when, on which unilateral constraint, and what it did.
+
+    p_after = p_before + impulse grad phi(q), with impulse >= 0; holonomic constraints add their own impulse. Impacts at the
+    same time follow each other in the order in which they were resolved. Energies are values of H.
+    """
+
+    t: np.ndarray
+    which: np.ndarray
+    impulse: np.ndarray
+    q: np.ndarray
+    p_before: np.ndarray
+    p_after: np.ndarray
+    energy_before: np.ndarray
+    energy_after: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} impacts>"
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when."""
+
+    which: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} contacts>"
+
+
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """States along a run.
 
@@ -90,6 +129,10 @@ class Trajectory:
     """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
     stage_psi: np.ndarray | None = field(default=None, repr=False)
     """The same for psi."""
+    impacts: Impacts | None = field(default=None, repr=False)
+    """Impacts on unilateral constraints, for runs by a collision integrator."""
+    contacts: Contacts | None = field(default=None, repr=False)
+    """Where impacts accumulated and a wall was touched for a while."""
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)

@@ -109,10 +109,10 @@ def animate(
     """A film of a run, in which time passes as in physics; `path` writes it as .html, .gif or .mp4.
 
     The film begins where `window` does (the run, by default), shows `speed` units of time a second, and lasts `duration`
-    seconds, or until the window ends. By default a second is one unit of time, or less where the film would last less than 4 seconds, and
-    of a long run it shows the first 20 seconds: the whole of a long run is shown by a higher `speed`. Frames stand at uniform
-    times, `fps` a second, between stored states by linear interpolation. `draw` says how the mechanism is drawn; problems of
-    the catalogue bring their own.
+    seconds, or until the window ends. By default a second is one unit of time, or less where the film would last less than 4
+    seconds, and of a long run it shows the first 20 seconds: the whole of a long run is shown by a higher `speed`. Frames stand
+    at uniform times, `fps` a second, between stored states by linear interpolation. `draw` says how the mechanism is drawn;
+    problems of the catalogue bring their own.
 
     Example:
         >>> import dalembert as da

@@ -43,12 +43,14 @@ def extent(scene: Scene) -> np.ndarray:
 def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bool = True, alpha: float = 1.0) -> None:
     """Draw the mechanism at the i-th time, and the paths of its traced points until then.
 
-    `shade` draws everything that moves in one colour, for snapshots of several times in one picture.
+    `shade` draws what moves, and only that, in one colour: for another moment in the same picture.
     """
     near = [float(np.mean(project(part.at(i))[1])) for part in scene.parts]
     order = {index: 2 + rank / len(near) for rank, index in enumerate(np.argsort(near, kind="stable"))}
     for index, part in enumerate(scene.parts):
-        points, color, z = project(part.at(i))[0], shade or part.color, order[index]
+        points, color, z = project(part.at(i))[0], shade or part.color, order[index] if shade is None else 1.2
+        if shade is not None and len(part.points) == 1:
+            continue
         if part.kind == "trace":
             if paths:
                 path = project(part.points[: i + 1, 0])[0]

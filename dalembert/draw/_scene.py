@@ -94,7 +94,7 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])
-    pictures = [picture(drawing, float(t), *state, params) for t, *state in zip(times, y, z, strict=True)]
+    pictures = [picture(drawing, float(t), y_t, z_t, params) for t, y_t, z_t in zip(times, y, z, strict=True)]
     looks = [[(part.kind, part.points.shape) for part in parts] for parts in pictures]
     if any(look != looks[0] for look in looks):
         raise ModelError("a drawing must return the same parts, with as many points, in every state")

@@ -8,19 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dalembert.plot._panels import (
-    configurations,
-    coordinate_index,
-    curve_names,
-    energy_error,
-    history,
-    multipliers,
-    of_index_two,
-    phase_portrait,
-    position_name,
-    residuals,
-    scatter,
-)
+from dalembert.draw._scene import sample
+from dalembert.plot._constraints import multipliers, residuals
+from dalembert.plot._energy import energy_error
+from dalembert.plot._mechanism import configurations
+from dalembert.plot._panels import coordinate_index, curve_names, history, of_index_two, position_name, scatter
+from dalembert.plot._phase import phase_portrait
 from dalembert.plot._style import CYCLE, check_suffix, new_figure, save, styled
 
 if TYPE_CHECKING:
@@ -133,7 +126,7 @@ def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
 
 
 def _projection(run: Trajectory, problem: Problem | None) -> str | None:
-    spatial = problem is not None and problem.drawing is not None and problem.drawing(run.y[0])[0].shape[1] == 3
+    spatial = problem is not None and problem.drawing is not None and sample(run, problem.drawing, run.t[:1]).dim == 3
     return "3d" if spatial else None
 
 

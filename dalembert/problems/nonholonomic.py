@@ -181,7 +181,13 @@ def snakeboard(
         ends = [q[:2] - l * along, q[:2] + l * along]
         axes = [_segment(end, q[2] + side * q[4] + np.pi / 2, l / 3, l / 3) for end, side in zip(ends, (-1, 1), strict=True)]
         rotor = _segment(q[:2], q[2] + q[3], l / 2, l / 2)
-        return [rod(*ends), *(rod(*axis, color=BLUE) for axis in axes), line(*rotor), *map(mass, rotor), trace(q[:2])]
+        return [
+            rod(*ends),
+            *(rod(*axis, color=BLUE) for axis in axes),
+            line(*rotor),
+            *(mass(end, 0.08 * l) for end in rotor),
+            trace(q[:2]),
+        ]
 
     return Problem(
         name="snakeboard",

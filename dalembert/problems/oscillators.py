@@ -239,6 +239,11 @@ def _cones_and_belt(q: np.ndarray, R: float, slope: float, end: float) -> list[P
     s, apart = q[2], 1.6 * R
     cones = [(-apart, slope, q[0]), (apart, -slope, q[1])]
     rims = [track(*_arc(x, y, R + taper * y, 0.0, 2 * np.pi)) for x, taper, _ in cones for y in (-end, end)]
+    sides = [
+        track([x, -end, side * (R - taper * end)], [x, end, side * (R + taper * end)])
+        for x, taper, _ in cones
+        for side in (-1, 1)
+    ]
     pulleys = []
     for x, taper, turn in cones:
         across, up = np.array([np.cos(turn), 0.0, np.sin(turn)]), np.array([-np.sin(turn), 0.0, np.cos(turn)])
@@ -246,7 +251,7 @@ def _cones_and_belt(q: np.ndarray, R: float, slope: float, end: float) -> list[P
     touch = np.arccos(slope * s / apart)  # the angle at which the straight stretches of the belt leave both pulleys
     left = _arc(-apart, s, R + slope * s, touch, 2 * np.pi - touch)
     right = _arc(apart, s, R - slope * s, -touch, touch)
-    return [*rims, *pulleys, line(*left, *right, left[0], color=VERMILION), trace([-apart, s, 0.0])]
+    return [*rims, *sides, *pulleys, line(*left, *right, left[0], color=VERMILION), trace([-apart, s, 0.0])]
 
 
 def _arc(x: float, y: float, radius: float, first: float, last: float) -> np.ndarray:
