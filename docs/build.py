@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = (
     "index",
     "getting-started",
+    "pictures",
+    "catalogue",
     "methods",
     "constrained-hamiltonian",
     "variational",

@@ -69,7 +69,7 @@ class Scene:
             return np.maximum((high - low) / 2 + dots, 0.02 * np.max(high - low) + 1e-12)
         solid = [part.points for part in self.parts if part.kind != "trace"]
         sizes = [np.subtract(*_box(points[i] for points in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
-        return np.full(self.dim, 2.5 * max(sizes))
+        return np.full(self.dim, 1.8 * max(sizes))
 
 
 def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:

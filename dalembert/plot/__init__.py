@@ -9,7 +9,7 @@ from dalembert.plot._convergence import convergence, work_precision
 from dalembert.plot._energy import energy_error, impacts
 from dalembert.plot._mechanism import configurations, portrait
 from dalembert.plot._overview import overview
-from dalembert.plot._phase import phase_portrait, poincare
+from dalembert.plot._phase import phase_portrait, poincare, solution
 from dalembert.plot._style import save
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "portrait",
     "residuals",
     "save",
+    "solution",
     "work_precision",
 ]

@@ -150,8 +150,8 @@ def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.
         steps=2000,
         conserved={"energy": energy_is_conserved},
         drawing=lambda q: [
-            *(spring([0.0, 0.0], point) for point in zip(q[y], q[z], strict=True)),
-            *(part for point in zip(q[y], q[z], strict=True) for part in (mass(point), trace(point))),
+            *(part for point in zip(q[y], q[z], strict=True) for part in (spring([0.0, 0.0], point), mass(point))),
+            trace([q[1], q[1 + n]]),
         ],
         labels=("x", *(f"y{i}" for i in range(1, n + 1)), *(f"z{i}" for i in range(1, n + 1))),
     )
