@@ -20,14 +20,13 @@ from dalembert.problems import Problem
 from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
 FOLDER = Path(__file__).resolve().parent
-PICTURES = FOLDER / "images" / "catalogue"
 
 HEAD = """\
 # The catalogue
 
 Systems of the literature, ready to run: each is a function of `da.problems` with its constants as arguments. The pictures show
-where the mechanism starts (grey), the paths of its marked points, and where it is some time later. `dalembert run NAME --animate
-NAME.html` shows any of them in motion, and `--set` changes its constants.
+where the mechanism starts (grey), the paths of its marked points, and where it is some time later. `--animate film.html` in
+place of `--plot` shows it in motion, and `--set` changes its constants. This page is made from the docstrings.
 """
 
 
@@ -55,10 +54,10 @@ def _section(problem: Problem) -> str:
     summary, _, rest = _description(problem).partition("\n")
     facts = [("variables", _variables(problem)), ("constraints", _constraints(problem)), ("reference", problem.reference)]
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts)
-    return (
-        f"### {problem.name}\n\n{summary}\n\n![{problem.title}](images/catalogue/{problem.name}.png)\n\n{rest.strip(chr(10))}\n\n"
-        f"| | |\n|---|---|\n{rows}\n| run it | `dalembert run {problem.name} --plot {problem.name}.png` |\n"
-    )
+    picture = f"![{problem.title}](images/catalogue/{problem.name}.png)"
+    command = f"`dalembert run {problem.name} --plot run.png`"
+    text = "\n\n".join([f"### {problem.name}", summary, picture, *filter(None, [rest.strip("\n")])])
+    return f"{text}\n\n| | |\n|---|---|\n{rows}\n| run it | {command} |\n"
 
 
 def _description(problem: Problem) -> str:
@@ -95,7 +94,7 @@ def draw(folder: Path) -> Iterator[Path]:
 def main() -> int:
     """Write the page and its pictures."""
     (FOLDER / "catalogue.md").write_text(page(), encoding="utf-8")
-    for path in draw(PICTURES):
+    for path in draw(FOLDER / "images" / "catalogue"):
         print(path)
     return 0
 

@@ -42,7 +42,9 @@ def write_gif(scene: Scene, fps: float, path: Path, report: Callable[[int], None
     """An endless GIF. The format counts hundredths of a second: single frames are rounded so that the whole is not."""
     from PIL import Image
 
-    pictures = [Image.fromarray(pixels).convert("RGB").quantize(96) for pixels in frames(scene, report)]
+    images = [Image.fromarray(pixels).convert("RGB") for pixels in frames(scene, report)]
+    colors = images[-1].quantize(64)  # one palette, so that what stands still is stored once
+    pictures = [image.quantize(palette=colors, dither=Image.Dither.NONE) for image in images]
     ends = np.round(100 * np.arange(len(pictures) + 1) / fps)
     lengths = [10 * int(length) for length in np.maximum(np.diff(ends), 1)]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=lengths, loop=0, disposal=1)
