@@ -192,7 +192,7 @@ def draw_pictures(folder: Path) -> list[Path]:
     problem = da.problems.double_pendulum()
     run = da.simulate(problem, da.LobattoIIIAB(stages=3), h=0.12, steps=5000)
     figure = plot.overview(run, problem=problem, coordinates=["x1", "z2"])
-    run.animate(folder / "double_pendulum.gif", window=(0.0, 6.0), fps=20)
+    run.animate(folder / "double_pendulum.gif", window=(0.0, 5.0), fps=16)
     return [plot.save(figure, folder / "double_pendulum.png", dpi=110), folder / "double_pendulum.gif"]
 
 

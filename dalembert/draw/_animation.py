@@ -51,7 +51,7 @@ class Animation:
 
     def _data(self) -> dict[str, Any]:
         scene = self.scene
-        size = float(np.max(scene.half()))
+        size = float(np.max(scene.half))
         digits = max(0, 5 - int(np.floor(np.log10(size))))  # five digits of the picture's size: less than a pixel
         parts = [
             {
@@ -62,7 +62,7 @@ class Animation:
         ]  # fmt: skip
         return {
             "dim": scene.dim, "times": scene.t.round(9).tolist(), "speed": self.speed, "parts": parts,
-            "follows": scene.follows, "centres": scene.centres().round(digits).tolist(), "half": scene.half().tolist(),
+            "follows": scene.follows, "centres": scene.centres.round(digits).tolist(), "half": scene.half.tolist(),
             "view": [AZIMUTH, ELEVATION],
         }  # fmt: skip
 

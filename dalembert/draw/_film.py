@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dalembert.draw._paint import extent, frame_axes, paint
+from dalembert.draw._paint import frame_axes, paint
 from dalembert.draw._scene import Scene
 from dalembert.errors import DalembertError
 
@@ -20,7 +20,7 @@ def frames(scene: Scene, report: Callable[[int], None]) -> Iterator[np.ndarray]:
     """The pixels of each frame, (height, width, 4), with even numbers of rows and columns."""
     from dalembert.plot._style import new_figure, styled
 
-    width, height = extent(scene)
+    width, height = scene.extent
     aspect = float(np.clip(height / width, 0.5, 1.3))
     rows = 2 * round(WIDTH * aspect / 2)
     with styled():

@@ -17,27 +17,15 @@ TAIL = 1.0
 
 def frame_axes(ax: Axes, scene: Scene, i: int, aspect: float) -> None:
     """Bare axes of equal scales that show what there is to see at the i-th time; `aspect` is their height over their width."""
-    centre = scene.centres()[i if scene.follows else 0]
+    centre = scene.centres[i if scene.follows else 0]
     x, y = project(centre)[0]
-    width, height = 1.1 * extent(scene)
+    width, height = 1.1 * scene.extent
     height = max(height, width * aspect)
     width = height / aspect
     ax.set(xlim=(x - width, x + width), ylim=(y - height, y + height))
     ax.set_axis_off()
     if scene.follows:
         _ground(ax, scene, centre, max(width, height))
-
-
-def extent(scene: Scene) -> np.ndarray:
-    """Half the width and half the height of what there is to see."""
-    half = scene.half()
-    if scene.dim == 2:
-        return np.asarray(np.maximum(half, 0.25 * half.max()))
-    if scene.follows:
-        return np.full(2, half[0])
-    seen = np.concatenate([project(part.points - scene.centres()[0])[0].reshape(-1, 2) for part in scene.parts])
-    reach = np.max(np.abs(seen), axis=0) + max(part.radius for part in scene.parts)
-    return np.asarray(np.maximum(reach, 0.25 * reach.max()))
 
 
 def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bool = True, alpha: float = 1.0) -> None:

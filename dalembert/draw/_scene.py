@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,7 @@ class Scene:
         """2 in the plane, 3 in space."""
         return int(self.parts[0].points.shape[2])
 
-    @property
+    @cached_property
     def follows(self) -> bool:
         """Whether the picture moves with the mechanism: nothing stands still, and it travels far compared with its size."""
         solid = [part for part in self.parts if part.kind != "trace"]
@@ -54,6 +55,7 @@ class Scene:
         sizes = [np.subtract(*_box(part.at(i) for part in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
         return bool(max(sizes) > 0 and np.max(high - low) > 6 * max(sizes))
 
+    @cached_property
     def centres(self) -> np.ndarray:
         """What stands in the middle of the picture: (times, dim), or (1, dim) if the picture does not move."""
         solid = [part.points for part in self.parts if part.kind != "trace"]
@@ -61,6 +63,7 @@ class Scene:
             return np.mean(_box(part.points for part in self.parts), axis=0)[None]
         return np.array([np.mean(_box(points[i] for points in solid), axis=0) for i in range(len(self.t))])
 
+    @cached_property
     def half(self) -> np.ndarray:
         """How far the picture reaches to each side of its middle, in each coordinate."""
         if not self.follows:
@@ -70,6 +73,18 @@ class Scene:
         solid = [part.points for part in self.parts if part.kind != "trace"]
         sizes = [np.subtract(*_box(points[i] for points in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
         return np.full(self.dim, 1.8 * max(sizes))
+
+    @cached_property
+    def extent(self) -> np.ndarray:
+        """Half the width and half the height of what there is to see from where spatial mechanisms are seen."""
+        if self.dim == 3 and self.follows:
+            return np.full(2, self.half[0])
+        if self.dim == 3:
+            seen = np.concatenate([project(part.points - self.centres[0])[0].reshape(-1, 2) for part in self.parts])
+            reach = np.max(np.abs(seen), axis=0) + max(part.radius for part in self.parts)
+        else:
+            reach = self.half
+        return np.asarray(np.maximum(reach, 0.25 * reach.max()))
 
 
 def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:

@@ -29,7 +29,9 @@ def velocity(problem, q, v, point, t=0.0, step=1e-6):
 
 
 def test_a_drawing_receives_what_it_names_and_nothing_else():
-    parts = picture(lambda t, q, p, l: [rod(q, q + l * p), mass([t, t])], 3.0, ZERO + 1, ZERO + 2, {"l": 5.0, "g": 1.0})
+    parts = picture(
+        lambda t, q, p, length: [rod(q, q + length * p), mass([t, t])], 3.0, ZERO + 1, ZERO + 2, {"length": 5.0, "g": 1.0}
+    )
     np.testing.assert_array_equal(parts[0].points, [[1, 1], [11, 11]])
     np.testing.assert_array_equal(parts[1].points, [[3, 3]])
 
@@ -113,15 +115,15 @@ def test_a_view_keeps_lengths_and_depth_together():
 
 def test_the_picture_follows_what_travels_far_and_only_that():
     car, pendulum = (
-        da.simulate(problem, da.GaussLobattoSPARK(stages=2), t1=15.0).animate().scene
+        da.simulate(problem, da.GaussLobattoSPARK(stages=2), t1=40.0).animate(speed=2).scene
         for problem in (da.problems.car_with_trailer(), da.problems.pendulum())
     )
     assert car.follows and not pendulum.follows
-    assert len(pendulum.centres()) == 1 and len(car.centres()) == len(car.t)
+    assert len(pendulum.centres) == 1 and len(car.centres) == len(car.t)
     for scene in (car, pendulum):  # nothing of the mechanism is outside of the picture
         for part in scene.parts:
             if part.kind != "trace":
-                assert np.all(np.abs(part.points - scene.centres()[:, None]) <= scene.half() + 1e-12)
+                assert np.all(np.abs(part.points - scene.centres[:, None]) <= scene.half + 1e-12)
 
 
 # -- pictures obey the constraints ---------------------------------------------------------------------------------------
