@@ -113,7 +113,8 @@ def test_the_bodies_are_painted_where_their_positions_are(browser, opened):
         seek(browser, frame)
         x, y = browser.execute_script("return film.pixels()[2][0]")  # the second mass
         color = browser.execute_script(
-            "return [...document.getElementById('canvas').getContext('2d').getImageData(2 * arguments[0], 2 * arguments[1], 1, 1).data]",
+            "const [x, y] = arguments, pen = document.getElementById('canvas').getContext('2d');"
+            "return [...pen.getImageData(2 * x, 2 * y, 1, 1).data];",
             x,
             y,
         )
@@ -144,8 +145,8 @@ def test_time_passes_as_in_physics(browser, opened):
     opened("double_pendulum")
     before, after = browser.execute_async_script(
         "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(now => {"
-        "const t = film.time(); setTimeout(() => requestAnimationFrame(later => done([t, film.time() - (later - now) / 1000])), 1500);"
-        "}));"
+        "const t = film.time(), end = later => done([t, film.time() - (later - now) / 1000]);"
+        "setTimeout(() => requestAnimationFrame(end), 1500); }));"
     )
     assert after == pytest.approx(before, abs=0.1)
 
