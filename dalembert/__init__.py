@@ -13,7 +13,7 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 import importlib
 from typing import Any
 
-from dalembert import forces, problems, schemes, systems, tableaux, verify
+from dalembert import draw, forces, problems, schemes, systems, tableaux, verify
 from dalembert.compiler import step_function
 from dalembert.discrete import DiscreteMechanics, momentum_map
 from dalembert.ensemble import Ensemble, simulate_many
@@ -121,6 +121,7 @@ __all__ = [
     "adjoint",
     "compose",
     "consistent",
+    "draw",
     "experiments",
     "forces",
     "load",

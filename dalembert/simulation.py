@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dalembert.compiler import SingularMatrix
+from dalembert.draw import Drawing
 from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
@@ -70,6 +71,7 @@ def simulate(
     if isinstance(system, Problem):
         h = system.h if h is None else h
         steps = system.steps if steps is None and t1 is None else steps
+    drawing = system.drawing if isinstance(system, Problem) else None
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     system, start = initial_state(system, start=start, t0=t0, params=params, **initial)
     check_method(method, system, "simulate")
@@ -91,7 +93,8 @@ def simulate(
         options = (progress, newton_tolerance, stage_multipliers, on_failure)
         return stored.stream(save_to, system, method, start, h, steps, save_every, *options)
     _check_memory(steps // save_every * 8 * system.n_state)
-    return _run(system, method, start, h, steps, save_every, progress, newton_tolerance, stage_multipliers, on_failure)
+    settings = save_every, progress, newton_tolerance, stage_multipliers, on_failure, drawing
+    return _run(system, method, start, h, steps, *settings)
 
 
 @contextlib.contextmanager
@@ -127,6 +130,7 @@ def _run(
     newton_tolerance: float | None,
     stage_multipliers: bool,
     on_failure: str,
+    drawing: Drawing | None,
 ) -> Trajectory:
     from dalembert.engine._run import make_run  # loads Numba
 
@@ -143,13 +147,15 @@ def _run(
         status, message = "interrupted", f"interrupted after {run.steps_done} of {steps} steps, at t = {run.time:.6g}"
     finally:
         line.close()
-    trajectory = _trajectory(system, method, run, status, message)
+    trajectory = _trajectory(system, method, run, status, message, drawing)
     if status == "failed" and on_failure == "raise":
         raise StepFailed(message + " (what was computed before it is in the exception's .run)", trajectory)
     return trajectory
 
 
-def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, message: str) -> Trajectory:
+def _trajectory(
+    system: System, method: OneStepMethod, run: Any, status: str, message: str, drawing: Drawing | None
+) -> Trajectory:
     n, done = system.n_state, run.steps_done
     saved = done // run.save_every
     numbers = np.arange(saved + 1) * run.save_every
@@ -176,6 +182,7 @@ def _trajectory(system: System, method: OneStepMethod, run: Any, status: str, me
         stage_psi=stage[1],
         impacts=getattr(run, "impacts", None),
         contacts=getattr(run, "contacts", None),
+        drawing=drawing,
     )
 
 

@@ -114,6 +114,7 @@ class StoredTrajectory(Trajectory):
             "solver": solver,
             "stage_lam": None,
             "stage_psi": None,
+            "drawing": None,
             "_observed": {},
         }
         for name, size in header.stage:

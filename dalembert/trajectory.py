@@ -22,6 +22,8 @@ from dalembert.systems._newton import solve_rows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.draw import Animation, Drawing
+
 FORMAT = 2
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
@@ -131,6 +133,8 @@ class Trajectory:
     """Impacts on unilateral constraints, for runs by a collision integrator."""
     contacts: Contacts | None = field(default=None, repr=False)
     """Where impacts accumulated and a wall was touched for a while."""
+    drawing: Drawing | None = field(default=None, repr=False)
+    """How the mechanism is drawn, where a `Problem` says so."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -420,6 +424,12 @@ class Trajectory:
         from dalembert.plot import overview
 
         return overview(self, path)
+
+    def animate(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Animation:
+        """A film of the mechanism, written to `path` as .html, .gif or .mp4; the options are those of `da.draw.animate`."""
+        from dalembert.draw import animate
+
+        return animate(self, path, **options)
 
 
 def _load_events(file: Any, kind: type, name: str) -> Any:

@@ -1,7 +1,7 @@
 """Builds the documentation site: README.md and docs/*.md as static pages under out/docs, with every link checked.
 
 python docs/build.py                    build the site
-python docs/build.py --pictures         draw the pictures in docs/images again
+python docs/build.py --pictures         draw the pictures in docs/images again (docs/catalogue.py draws those of the catalogue)
 python docs/build.py --out DIR          build it elsewhere
 """
 
@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = (
     "index",
     "getting-started",
+    "pictures",
+    "catalogue",
     "methods",
     "constrained-hamiltonian",
     "variational",
@@ -193,7 +195,8 @@ def draw_pictures(folder: Path) -> list[Path]:
     problem = da.problems.double_pendulum()
     run = da.simulate(problem, da.LobattoIIIAB(stages=3), h=0.12, steps=5000)
     figure = plot.overview(run, problem=problem, coordinates=["x1", "z2"])
-    return [plot.save(figure, folder / "double_pendulum.png", dpi=110)]
+    run.animate(folder / "double_pendulum.gif", window=(0.0, 5.0), fps=16)
+    return [plot.save(figure, folder / "double_pendulum.png", dpi=110), folder / "double_pendulum.gif"]
 
 
 def main(arguments: list[str] | None = None) -> int:

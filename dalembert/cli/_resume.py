@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
     out.add_argument("--save", metavar="FILE.npz", help="also write the run as one file")
     out.add_argument("--plot", metavar="FILE", help="draw the run as .png, .pdf or .svg")
+    out.add_argument("--animate", metavar="FILE", help="film the mechanism as .html, .gif or .mp4")
     out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
 
 
@@ -54,7 +55,7 @@ def execute(options: argparse.Namespace) -> int:
     chosen = model(options.problem, assignments(options.set))
     if chosen.params:
         raise Unusable(f"the parameters of the run are in {path}: leave --set out")
-    prepare_files(options)
+    prepare_files(options, chosen)
     stepper = method(options.method or header.method, None)
     run = da.resume(
         path,

@@ -40,6 +40,7 @@ examples:
   dalembert run mass_on_surface --method 'compose(SymplecticEuler, 4)' --set c_f=0.2
   dalembert run stadium_billiard --set B=0.5 --steps 300 --plot stadium.png
   dalembert run mymodel.py:system --q0 1,0 --p0 0,0 --h 1/50 --steps 1000 --plot mine.png
+  dalembert run heavy_top --steps 400 --animate top.html
   dalembert run mymodel.py:system --q0 3,4 --v0 1,0 --project --h 0.1 --steps 100
 
 Numbers may be arithmetic: 1/50, pi/6, -sqrt(0.75), 2*sin(pi/40). A step that cannot be solved ends the run with exit code 1,
@@ -77,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--save-to", metavar="RUN.zarr", help="write the run while it goes on, for dalembert resume and da.load")
     out.add_argument("--save", metavar="FILE.npz", help="write the run, for da.load")
     out.add_argument("--plot", metavar="FILE", help="draw the run as .png, .pdf or .svg")
+    out.add_argument("--animate", metavar="FILE", help="film the mechanism as .html, .gif or .mp4")
     out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
 
 
@@ -84,7 +86,7 @@ def execute(options: argparse.Namespace) -> int:
     """Simulate, write the files, report."""
     chosen = model(options.problem, assignments(options.set))
     stepper = method(options.method or _default_method(chosen.system), count("--stages", options.stages))
-    prepare_files(options)
+    prepare_files(options, chosen)
     try:
         run = da.simulate(
             chosen.subject,
@@ -153,16 +155,21 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def prepare_files(options: argparse.Namespace) -> None:
+def prepare_files(options: argparse.Namespace, chosen: Model) -> None:
     """Refuse files that cannot be written before the run begins, and make their directories."""
+    from dalembert.draw._animation import check_film
     from dalembert.plot._style import check_suffix
 
+    if options.animate is not None:
+        check_film(options.animate)
+        if chosen.problem is None or chosen.problem.drawing is None:
+            raise Unusable(f"{options.problem} does not say how it is drawn: --animate needs a Problem with a drawing")
     if options.plot is not None:
         check_suffix(options.plot)
     if options.save is not None and Path(options.save).suffix not in ("", ".npz"):
         raise Unusable(f"a run is saved as .npz; got --save {options.save}")
     store = getattr(options, "save_to", None)
-    for name in filter(None, (options.save, options.plot, store)):
+    for name in filter(None, (options.save, options.plot, options.animate, store)):
         try:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -172,7 +179,7 @@ def prepare_files(options: argparse.Namespace) -> None:
 
 
 def write(run: Trajectory, chosen: Model, options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Save and plot; the files written, and what went wrong."""
+    """Save, plot and film; the files written, and what went wrong."""
     from dalembert.plot import overview
 
     files, troubles = [], []
@@ -185,6 +192,12 @@ def write(run: Trajectory, chosen: Model, options: argparse.Namespace) -> tuple[
         try:
             overview(run, options.plot, problem=chosen.problem)
             files.append(str(options.plot))
+        except DalembertError as error:
+            troubles.append(str(error))
+    if options.animate is not None:
+        try:
+            run.animate(options.animate)
+            files.append(str(options.animate))
         except DalembertError as error:
             troubles.append(str(error))
     return files, troubles

@@ -4,17 +4,26 @@ Every function returns a `matplotlib.figure.Figure`; `path=` writes it as .png, 
 your own. Runs of any length are thinned in a way that keeps their extremes. Matplotlib is loaded when something is drawn.
 """
 
+from dalembert.plot._constraints import multipliers, residuals
+from dalembert.plot._convergence import convergence, work_precision
+from dalembert.plot._energy import energy_error, impacts
+from dalembert.plot._mechanism import configurations, portrait
 from dalembert.plot._overview import overview
-from dalembert.plot._panels import configurations, convergence, energy_error, multipliers, phase_portrait, residuals
+from dalembert.plot._phase import phase_portrait, poincare, solution
 from dalembert.plot._style import save
 
 __all__ = [
     "configurations",
     "convergence",
     "energy_error",
+    "impacts",
     "multipliers",
     "overview",
     "phase_portrait",
+    "poincare",
+    "portrait",
     "residuals",
     "save",
+    "solution",
+    "work_precision",
 ]

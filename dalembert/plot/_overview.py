@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dalembert.plot._panels import (
-    configurations,
-    coordinate_index,
-    curve_names,
-    energy_error,
-    history,
-    multipliers,
-    of_index_two,
-    phase_portrait,
-    position_name,
-    residuals,
-    scatter,
-)
-from dalembert.plot._style import CYCLE, check_suffix, new_figure, save, styled
+from dalembert.draw._scene import sample
+from dalembert.plot._constraints import multipliers, residuals
+from dalembert.plot._energy import energy_error
+from dalembert.plot._mechanism import configurations
+from dalembert.plot._panels import coordinate_index, history, of_index_two, position_name, scatter
+from dalembert.plot._phase import phase_portrait, solution
+from dalembert.plot._style import check_suffix, new_figure, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,10 +78,8 @@ def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: Sequenc
     """What stands beside the motion: phase portraits; y and z against time where there are no momenta."""
     dim = run.y.shape[1]
     if of_index_two(run):
-        most = min(dim, len(CYCLE))
-        chosen = [coordinate_index(i, dim, problem) for i in (range(most) if coordinates is None else coordinates)]
-        solution = [("solution", partial(_solution, run, chosen, problem))] if chosen else []
-        return [*solution, ("algebraic variables", partial(multipliers, run))]
+        shown: list[Panel] = [("solution", partial(solution, run, coordinates, problem=problem))]
+        return [*(shown if coordinates is None or coordinates else []), ("algebraic variables", partial(multipliers, run))]
     if coordinates is None:
         last = min(dim, run.z.shape[1]) - 1
         coordinates = [0] if last == 0 else [0, last]
@@ -108,15 +98,6 @@ def _lower_panels(run: Trajectory) -> list[Panel]:
     return panels
 
 
-def _solution(run: Trajectory, chosen: Sequence[int], problem: Problem | None, ax: Axes) -> None:
-    """Components of y against time."""
-    for i, color in zip(chosen, itertools.cycle(CYCLE)):
-        history(ax, run.t, run.y[:, i], color=color, label=position_name(i, run, problem))
-    ax.set(xlabel="$t$", ylabel="$y$")
-    curve_names(ax)
-    ax.grid(True)
-
-
 def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
     """The mechanism, the path in the plane, or the only coordinate against time."""
     if problem is not None and problem.drawing is not None:
@@ -133,7 +114,7 @@ def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
 
 
 def _projection(run: Trajectory, problem: Problem | None) -> str | None:
-    spatial = problem is not None and problem.drawing is not None and problem.drawing(run.y[0])[0].shape[1] == 3
+    spatial = problem is not None and problem.drawing is not None and sample(run, problem.drawing, run.t[:1]).dim == 3
     return "3d" if spatial else None
 
 

@@ -49,6 +49,7 @@ STYLE: Any = {
     "legend.columnspacing": 1.2,
     "figure.dpi": 150,
     "pdf.fonttype": 42,
+    "svg.fonttype": "none",
     "svg.hashsalt": "dalembert",
 }
 

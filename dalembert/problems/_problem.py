@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.draw import Drawing, Part, mass, rod
 from dalembert.systems import System
 
 if TYPE_CHECKING:
@@ -20,9 +21,8 @@ class Problem:
 
     Mechanical systems start from `q0` with `v0` or `p0`, others from `y0` and `z0`; `lam0` chooses the branch of multipliers
     that enter nonlinearly. `exact` maps a time, or an array of times, to a dictionary of arrays such as "q", "p", "lam" with
-    time first. `conserved` maps names to functions of a trajectory that the exact solution keeps constant. `drawing` maps one
-    configuration q to a list of polylines (arrays of points in the plane or in space) that show the mechanism; the last point
-    of the last one is the point to follow. `exact` and `drawing` belong to the constants that the problem was made with.
+    time first, for the constants that the problem was made with. `conserved` maps names to functions of a trajectory that the
+    exact solution keeps constant. `drawing` is a function of the state that returns the parts of the mechanism (`da.draw`).
 
     Example:
         >>> import dalembert as da
@@ -47,7 +47,7 @@ class Problem:
     t0: float = 0.0
     exact: Callable[[Any], dict[str, np.ndarray]] | None = None
     conserved: Mapping[str, Callable[[Trajectory], np.ndarray]] = field(default_factory=dict)
-    drawing: Callable[[np.ndarray], list[np.ndarray]] | None = None
+    drawing: Drawing | None = None
     labels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -65,6 +65,7 @@ def angular_momentum_of_points(run: Trajectory) -> np.ndarray:
     return np.cross(q, p).sum(axis=1)
 
 
-def links_from_origin(q: np.ndarray) -> list[np.ndarray]:
-    """One polyline from the origin through all points of the plane that make up q."""
-    return [np.vstack([[0.0, 0.0], np.asarray(q).reshape(-1, 2)])]
+def links_from_origin(q: np.ndarray) -> list[Part]:
+    """Rods from the origin through all points of the plane that make up q, with masses at their ends."""
+    points = np.asarray(q).reshape(-1, 2)
+    return [rod([0.0, 0.0], *points), *(mass(point) for point in points)]

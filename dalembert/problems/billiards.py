@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import draw
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
@@ -188,9 +189,9 @@ def hard_disks(
         sides = [inside for p in points for x in p for inside in (x - r, box - r - x)]
         return [(x @ x - 4 * r**2) / (4 * r) for x in apart] + sides
 
-    def picture(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, box: float, r: float) -> list[draw.Part]:
         corners = box * np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-        return [corners, *(centre + _ellipse(r, r) for centre in q.reshape(-1, 2))]
+        return [draw.track(*corners), *(draw.mass(centre, r) for centre in q.reshape(-1, 2))]
 
     return Problem(
         name="hard_disks",
@@ -207,7 +208,7 @@ def hard_disks(
         h=0.05,
         steps=1000,
         conserved={"energy": energy_is_conserved},
-        drawing=picture,
+        drawing=drawing,
         labels=tuple(f"{axis}{k + 1}" for k in range(disks) for axis in "xy"),
     )
 
@@ -238,7 +239,7 @@ def _billiard(
         h=0.1,
         steps=1000,
         conserved={"energy": energy_is_conserved, **conserved},
-        drawing=lambda q: [outline, np.array([q, q])],
+        drawing=lambda q: [draw.track(*outline), draw.mass(q)],
         labels=("x", "y"),
     )
 

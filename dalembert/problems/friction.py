@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.draw import Part, line, mass, track
 from dalembert.forces import friction, no_reversal
 from dalembert.problems._problem import Problem, links_from_origin
 from dalembert.systems import ODAE
@@ -99,7 +100,6 @@ def mass_on_surface(
 
     slope = 3 * b * x**2
     span = np.linspace(-abs(x), abs(x), 41)
-    surface = np.column_stack([span, b * span**3])
     return Problem(
         name="mass_on_surface",
         title="mass on a surface with friction",
@@ -120,7 +120,7 @@ def mass_on_surface(
         lam0=np.array([m * (g + 6 * b * x * speed**2) / (1 + slope**2)]),
         h=0.01,
         steps=100,
-        drawing=lambda y: [surface, np.array([y, y])],
+        drawing=lambda y, b: [track(*np.column_stack([span, b * span**3])), mass(y)],
         labels=("y1", "y2"),
     )
 
@@ -237,11 +237,13 @@ def bead_on_rotating_wire(
         y, z = distance[..., None] * e, rate[..., None] * e + omega * distance[..., None] * n
         return {"y": y, "z": z, "lam": np.stack([2 * m * omega * rate, 0 * t], axis=-1)}
 
-    span = np.linspace(0.0, 4 * rho, 21)
+    span = np.linspace(-4 * rho, 4 * rho, 41)
 
-    def drawing(y: np.ndarray) -> list[np.ndarray]:
-        direction = y[:2] / np.linalg.norm(y[:2])
-        return [np.column_stack([np.outer(span, direction), b * span**2 / 2]), np.array([y, y])]
+    def drawing(t: float, y: np.ndarray, b: float, omega: float) -> list[Part]:
+        wire = np.outer(span, [np.cos(omega * t), np.sin(omega * t)])
+        height = b * span**2 / 2
+        axis = track([0.0, 0.0, 0.0], [0.0, 0.0, max(height[-1], 2 * rho)])
+        return [axis, line(*np.column_stack([wire, height])), mass(y)]
 
     W2 = 1 + b**2 * rho**2
     return Problem(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import draw
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.problems.nonseparable import (
     cart_pendulum,
     cart_pendulum_lagrangian,
@@ -46,6 +47,13 @@ def cart_pendulum_above_floor(
 
     """
     free = cart_pendulum(m1, m2, l, g, beta)
+
+    def drawing(q: np.ndarray, l: float) -> list[draw.Part]:  # noqa: E741
+        assert free.drawing is not None
+        floor = -0.192 * l  # the cart is drawn as a box, whose centre is at y
+        guide = draw.track([0.0, floor], [0.0, 3 * l])
+        return [draw.wall([-l, floor], [l, floor]), guide, *free.drawing(q, l)[1:]]
+
     return replace(
         free,
         name="cart_pendulum_above_floor",
@@ -54,6 +62,7 @@ def cart_pendulum_above_floor(
         system=Lagrangian(cart_pendulum_lagrangian, dim=2, unilateral=lambda q: q[0], params=dict(free.system.params)),
         steps=500,
         exact=None,
+        drawing=drawing,
     )
 
 
@@ -99,6 +108,7 @@ def double_pendulum_at_wall(
         system=system,
         q0=np.concatenate([first, first + l2 * np.array([sin(b), -cos(b)])]),
         h=0.02,
+        drawing=lambda q, wall, l1, l2: [_upright(wall, l1 + l2), *links_from_origin(q)],
     )
 
 
@@ -125,6 +135,11 @@ def double_pendulum_at_wall_in_angles(
 
     """
     free = double_pendulum_in_angles(m1, m2, l1, l2, g, angles)
+
+    def drawing(q: np.ndarray, wall: float, l1: float, l2: float) -> list[draw.Part]:
+        assert free.drawing is not None
+        return [_upright(wall, l1 + l2), *free.drawing(q, l1, l2)]
+
     return replace(
         free,
         name="double_pendulum_at_wall_in_angles",
@@ -137,6 +152,7 @@ def double_pendulum_at_wall_in_angles(
             params={**free.system.params, "wall": wall},
         ),
         h=0.02,
+        drawing=drawing,
     )
 
 
@@ -194,7 +210,7 @@ def bouncing_ball(m: float = 1.0, g: float = 9.81, e: float = 0.8, height: float
         steps=500,
         exact=exact,
         conserved={"energy": energy_is_conserved} if e == 1 else {},
-        drawing=lambda q: [np.array([[-0.5, 0.0], [0.5, 0.0]]), np.array([[0.0, q[0]], [0.0, q[0]]])],
+        drawing=lambda q: [draw.wall([-0.5, 0.0], [0.5, 0.0]), draw.mass([0.0, q[0]])],
         labels=("y",),
     )
 
@@ -223,6 +239,11 @@ def ball_on_vibrating_table(
         True
 
     """
+
+    def table(t: float, q: np.ndarray, amplitude: float, rate: float) -> list[draw.Part]:
+        level = amplitude * np.sin(rate * t)
+        return [draw.wall([-0.1, level], [0.1, level]), draw.mass([0.0, q[0]])]
+
     return Problem(
         name="ball_on_vibrating_table",
         title="ball on a vibrating table",
@@ -238,7 +259,7 @@ def ball_on_vibrating_table(
         v0=np.zeros(1),
         h=0.001,
         steps=3000,
-        drawing=lambda q: [np.array([[-0.5, 0.0], [0.5, 0.0]]), np.array([[0.0, q[0]], [0.0, q[0]]])],
+        drawing=table,
         labels=("y",),
     )
 
@@ -288,10 +309,12 @@ def newtons_cradle(
             p[..., group] += np.where(moves, momentum, 0.0)[..., None]
         return {"q": q, "p": p}
 
-    def picture(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, l: float, d: float) -> list[draw.Part]:  # noqa: E741
         pivots = np.array([[k * d, 0.0] for k in range(balls)])
         centres = pivots + l * np.column_stack([np.sin(q), -np.cos(q)])
-        return [np.array(rod) for rod in zip(pivots, centres, strict=True)]
+        rods = [draw.line(*ends) for ends in zip(pivots, centres, strict=True)]
+        beam = draw.wall([balls * d, 0.0], [-d, 0.0])
+        return [beam, *rods, *(draw.mass(centre, d / 2) for centre in centres), draw.trace(centres[0])]
 
     return Problem(
         name="newtons_cradle",
@@ -309,7 +332,7 @@ def newtons_cradle(
         steps=2000,
         exact=exact,
         conserved={"energy": energy_is_conserved},
-        drawing=picture,
+        drawing=drawing,
         labels=tuple(f"a{k + 1}" for k in range(balls)),
     )
 
@@ -353,11 +376,11 @@ def balls_on_ring(
         inside = np.take_along_axis(free - turns * length, chosen, axis=-1)
         return {"q": inside + position // balls * length + order * d, "p": m * v0[chosen]}
 
-    def picture(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, circumference: float, d: float) -> list[draw.Part]:
         radius, turn = circumference / (2 * np.pi), np.linspace(0, 2 * np.pi, 61)
-        ring = radius * np.column_stack([np.cos(turn), np.sin(turn)])
+        ring = draw.track(*(radius * np.column_stack([np.cos(turn), np.sin(turn)])))
         points = radius * np.column_stack([np.cos(q / radius), np.sin(q / radius)])
-        return [ring, *(np.array([point, point]) for point in points)]
+        return [ring, *(draw.mass(point, d / 2) for point in points)]
 
     return Problem(
         name="balls_on_ring",
@@ -375,9 +398,14 @@ def balls_on_ring(
         steps=1000,
         exact=exact,
         conserved={"energy": energy_is_conserved, "momentum": _total_momentum},
-        drawing=picture,
+        drawing=drawing,
         labels=tuple(f"s{k + 1}" for k in range(balls)),
     )
+
+
+def _upright(x: float, height: float) -> draw.Part:
+    """A wall on the right."""
+    return draw.wall([x, -height], [x, height / 2])
 
 
 def _total_momentum(run: Trajectory) -> np.ndarray:

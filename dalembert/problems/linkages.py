@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from dalembert.draw import rod, trace, wall
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
@@ -126,7 +127,11 @@ def four_bar(
         h=0.02,
         steps=5000,
         conserved={"energy": energy_is_conserved},
-        drawing=lambda q: [np.vstack([[0.0, 0.0], q[:2], q[2:], pivot]), np.vstack([q[:2], (q[:2] + q[2:]) / 2])],
+        drawing=lambda q, ground: [
+            wall([-0.4, 0.0], [ground + 0.4, 0.0]),
+            rod([0.0, 0.0], q[:2], q[2:], [ground, 0.0]),
+            trace((q[:2] + q[2:]) / 2),
+        ],
         labels=("x1", "z1", "x2", "z2"),
     )
 

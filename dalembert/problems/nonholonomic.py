@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.draw import Part, body, line, mass, rod, trace
+from dalembert.draw._parts import BLUE, GREY
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
@@ -68,7 +70,7 @@ def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, sp
         steps=100,
         exact=exact if omega else None,
         conserved={"energy": energy_is_conserved, "spin": _spin_of_points},
-        drawing=lambda q: [np.asarray(q).reshape(2, 2)],
+        drawing=lambda q: [rod(q[:2], q[2:]), mass(q[:2]), mass(q[2:]), trace((q[:2] + q[2:]) / 2)],
         labels=("x1", "y1", "x2", "y2"),
     )
 
@@ -119,7 +121,7 @@ def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1
         steps=1000,
         exact=exact if omega else None,
         conserved={"energy": energy_is_conserved, "spin": lambda run: run.p[:, 2]},
-        drawing=lambda q: [_segment(q[:2], q[2], 0.25, 0.25)],
+        drawing=lambda q: [rod(*_segment(q[:2], q[2], 0.25, 0.25)), trace(q[:2])],
         labels=("x", "y", "phi"),
     )
 
@@ -174,11 +176,18 @@ def snakeboard(
         swing = -(frequency**2) * np.sin(frequency * t)
         return [0, 0, 0, J_r * rotor * swing, 2 * J_w * steering * swing]
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
         along = _heading(np.asarray(q[2]))[0]
         ends = [q[:2] - l * along, q[:2] + l * along]
         axes = [_segment(end, q[2] + side * q[4] + np.pi / 2, l / 3, l / 3) for end, side in zip(ends, (-1, 1), strict=True)]
-        return [*axes, _segment(q[:2], q[2] + q[3], l / 2, l / 2), np.array([*ends, q[:2]])]
+        rotor = _segment(q[:2], q[2] + q[3], l / 2, l / 2)
+        return [
+            rod(*ends),
+            *(rod(*axis, color=BLUE) for axis in axes),
+            line(*rotor),
+            *(mass(end, 0.08 * l) for end in rotor),
+            trace(q[:2]),
+        ]
 
     return Problem(
         name="snakeboard",
@@ -249,8 +258,18 @@ def car_with_trailer(
             -np.sin(q[3]) * v[0] + np.cos(q[3]) * v[1] - d * v[3],
         ]
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
-        return [_segment(q[:2], q[3], d, 0.0), _segment(q[:2], q[2], 0.0, l)]
+    def drawing(t: float, q: np.ndarray, l: float, d: float, steering: float, frequency: float) -> list[Part]:  # noqa: E741
+        (ahead, left), (ahead_1, left_1), hook = _heading(q[2]), _heading(q[3]), q[:2]
+        front, width = q[2] + steering * np.sin(frequency * t), 0.25 * l
+        car = [hook + x * l * ahead + side * width * left for x, side in ((-0.2, -1), (1.3, -1), (1.3, 1), (-0.2, 1))]
+        box = [hook - x * d * ahead_1 + side * width * left_1 for x, side in ((0.7, -1), (1.3, -1), (1.3, 1), (0.7, 1))]
+        axles = [(hook, left, q[2]), (hook + l * ahead, left, front), (hook - d * ahead_1, left_1, q[3])]
+        wheels = [
+            rod(*_segment(at + side * width * across, direction, 0.12 * l, 0.12 * l))
+            for at, across, direction in axles
+            for side in (-1, 1)
+        ]
+        return [body(*car), body(*box), line(hook, hook - 0.7 * d * ahead_1), *wheels, trace(hook)]
 
     return Problem(
         name="car_with_trailer",
@@ -319,7 +338,7 @@ def appell_hamel(m: float = 1.0, g: float = 1.0, a: float = 0.5, speed: float = 
         steps=100,
         exact=exact,
         conserved={"energy": energy_is_conserved, "heading": lambda run: np.arctan2(run.v[:, 1], run.v[:, 0])},
-        drawing=lambda q: [np.array([[q[0], q[1], 0.0], q])],
+        drawing=lambda q: [line([q[0], q[1], 0.0], q), mass(q), trace(q), trace([q[0], q[1], 0.0], color=GREY)],
         labels=("x", "y", "z"),
     )
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.draw import Part, body, line, mass, rod, spring, track
+from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
         p_theta = m2 * l * np.sin(theta) * y_dot + m2 * l**2 * theta_dot
         return {"q": np.stack([y, theta], axis=-1), "p": np.stack([-total * g * t, p_theta], axis=-1)}
 
+    def drawing(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
+        cart, bob = np.array([0.0, q[0]]), np.array([l * np.sin(q[1]), q[0] - l * np.cos(q[1])])
+        corners = [cart + 0.12 * l * np.array([x, 1.6 * y]) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+        guide = track(*(cart + side * np.array([0.0, 2 * l]) for side in (-1, 1)))
+        return [guide, body(*corners), rod(cart, bob), mass(bob)]
+
     return Problem(
         name="cart_pendulum",
         title="vertical cart-pendulum",
@@ -70,7 +77,7 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
         steps=300,
         exact=exact,
         conserved={"energy": energy_is_conserved},
-        drawing=lambda q: [np.array([[0.0, q[0]], [l * np.sin(q[1]), q[0] - l * np.cos(q[1])]])],
+        drawing=drawing,
         labels=("y", "theta"),
     )
 
@@ -106,9 +113,9 @@ def double_pendulum_in_angles(
     constants = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
     system = Lagrangian(double_pendulum_lagrangian, dim=2, params=constants)
 
-    def links(q: np.ndarray) -> list[np.ndarray]:
+    def links(q: np.ndarray, l1: float, l2: float) -> list[Part]:
         first = l1 * np.array([np.sin(q[0]), -np.cos(q[0])])
-        return [np.array([[0.0, 0.0], first, first + l2 * np.array([np.sin(q[1]), -np.cos(q[1])])])]
+        return links_from_origin(np.concatenate([first, first + l2 * np.array([np.sin(q[1]), -np.cos(q[1])])]))
 
     return Problem(
         name="double_pendulum_in_angles",
@@ -164,7 +171,7 @@ def particle_in_magnetic_field(m: float = 1.0, e: float = 1.0, b: float = 1.0, c
         h=0.1,
         steps=5000,
         conserved={"energy": energy_is_conserved, "axial_momentum": _axial_momentum},
-        drawing=lambda q: [np.array([[0.0, 0.0, q[2]], q])],
+        drawing=lambda q: [track([0.0, 0.0, q[2] - 1], [0.0, 0.0, q[2] + 1]), line([0.0, 0.0, q[2]], q), mass(q)],
         labels=("x", "y", "z"),
     )
 
@@ -200,9 +207,9 @@ def rod_on_spring(
         height = -rho * np.cos(a) - l / 2 * np.cos(b)
         return m * (x_dot**2 + z_dot**2) / 2 + m * l**2 * b_dot**2 / 24 - m * g * height - k * (rho - r) ** 2 / 2
 
-    def picture(q: np.ndarray) -> list[np.ndarray]:
+    def picture(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
         end = q[0] * np.array([np.sin(q[1]), -np.cos(q[1])])
-        return [np.array([[0.0, 0.0], end]), np.array([end, end + l * np.array([np.sin(q[2]), -np.cos(q[2])])])]
+        return [spring([0.0, 0.0], end), rod(end, end + l * np.array([np.sin(q[2]), -np.cos(q[2])]))]
 
     return Problem(
         name="rod_on_spring",

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.draw import Part, disc, line, mass, spring, trace, track
+from dalembert.draw._parts import VERMILION
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
@@ -147,7 +149,10 @@ def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.
         h=0.1,
         steps=2000,
         conserved={"energy": energy_is_conserved},
-        drawing=lambda q: [np.column_stack([q[y], q[z]])],
+        drawing=lambda q: [
+            *(part for point in zip(q[y], q[z], strict=True) for part in (spring([0.0, 0.0], point), mass(point))),
+            trace([q[1], q[1 + n]]),
+        ],
         labels=("x", *(f"y{i}" for i in range(1, n + 1)), *(f"z{i}" for i in range(1, n + 1))),
     )
 
@@ -196,11 +201,6 @@ def continuously_variable_transmission(
         kinetic = J1 * v[0] ** 2 + J2 * v[1] ** 2 + m * v[2] ** 2
         return (kinetic - k1 * q[0] ** 2 - k2 * q[1] ** 2 - k * q[2] ** 2) / 2
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
-        shafts = [(np.array([-2 * R, q[2]]), R - slope * q[2], q[0]), (np.array([2 * R, q[2]]), R + slope * q[2], q[1])]
-        spokes = [np.array([at, at + r * np.array([np.cos(turn), np.sin(turn)])]) for at, r, turn in shafts]
-        return [*spokes, np.array([shafts[0][0], shafts[1][0]])]
-
     return Problem(
         name="continuously_variable_transmission",
         title="continuously variable transmission",
@@ -219,7 +219,7 @@ def continuously_variable_transmission(
             "energy": energy_is_conserved,
             "energy_of_belt": lambda run: (m * run.v[:, 2] ** 2 + k * run.q[:, 2] ** 2) / 2,
         },
-        drawing=drawing,
+        drawing=lambda q, R, slope: _cones_and_belt(q, R, slope, 1.25 * max(abs(shift), 0.1 * R)),
         labels=("a", "b", "s"),
     )
 
@@ -230,5 +230,31 @@ def _remaining(square: float) -> float:
     return float(np.sqrt(square))
 
 
-def _spring_from_origin(q: np.ndarray) -> list[np.ndarray]:
-    return [np.array([[0.0, 0.0, 0.0], q])]
+def _spring_from_origin(q: np.ndarray) -> list[Part]:
+    return [spring([0.0, 0.0, 0.0], q), mass(q)]
+
+
+def _cones_and_belt(q: np.ndarray, R: float, slope: float, end: float) -> list[Part]:
+    """Two cones on parallel shafts, cut at +-end, and the belt on them, where their radii are R + slope s and R - slope s."""
+    s, apart = q[2], 1.6 * R
+    cones = [(-apart, slope, q[0]), (apart, -slope, q[1])]
+    rims = [track(*_arc(x, y, R + taper * y, 0.0, 2 * np.pi)) for x, taper, _ in cones for y in (-end, end)]
+    sides = [
+        track([x, -end, side * (R - taper * end)], [x, end, side * (R + taper * end)])
+        for x, taper, _ in cones
+        for side in (-1, 1)
+    ]
+    pulleys = []
+    for x, taper, turn in cones:
+        across, up = np.array([np.cos(turn), 0.0, np.sin(turn)]), np.array([-np.sin(turn), 0.0, np.cos(turn)])
+        pulleys += disc([x, s, 0.0], R + taper * s, across, up)
+    touch = np.arccos(slope * s / apart)  # the angle at which the straight stretches of the belt leave both pulleys
+    left = _arc(-apart, s, R + slope * s, touch, 2 * np.pi - touch)
+    right = _arc(apart, s, R - slope * s, -touch, touch)
+    return [*rims, *sides, *pulleys, line(*left, *right, left[0], color=VERMILION), trace([-apart, s, 0.0])]
+
+
+def _arc(x: float, y: float, radius: float, first: float, last: float) -> np.ndarray:
+    """An arc of a circle about (x, y, 0) in a plane at right angles to the axis y."""
+    turn = np.linspace(first, last, 41)
+    return np.column_stack([x + radius * np.cos(turn), 0 * turn + y, radius * np.sin(turn)])

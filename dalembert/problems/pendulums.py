@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.draw import mass, spring
 from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
@@ -252,6 +253,6 @@ def stiff_spring_pendulum(
         h=0.2 * epsilon * np.sqrt(m),
         steps=5000,
         conserved={"energy": energy_is_conserved},
-        drawing=links_from_origin,
+        drawing=lambda q: [spring([0.0, 0.0], q), mass(q)],
         labels=("x", "z"),
     )

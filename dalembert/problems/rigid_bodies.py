@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.draw import Part, body, disc, line, rod, trace
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.systems import Hamiltonian
@@ -98,7 +99,7 @@ def rigid_body(I1: float = 0.6, I2: float = 0.8, I3: float = 1.0, omega: Sequenc
         h=0.05,
         steps=5000,
         conserved={"energy": energy_is_conserved, "angular_momentum": _spatial_angular_momentum},
-        drawing=lambda q: [np.vstack([np.zeros(3), axis]) for axis in np.asarray(q).reshape(3, 3).T],
+        drawing=lambda q, I1, I2, I3: _brick(np.asarray(q).reshape(3, 3), np.sqrt(_coefficients(I1, I2, I3))),
         labels=ENTRIES,
     )
 
@@ -177,14 +178,20 @@ def heavy_top(
         h=0.05,
         steps=5000,
         conserved=conserved,
-        drawing=lambda q: _disc_on_axis(np.asarray(q)[-9:].reshape(3, 3), l),
+        drawing=lambda q, l: _disc_on_axis(np.asarray(q)[-9:].reshape(3, 3), l),  # noqa: E741
         labels=("x", "y", "z", *ENTRIES) if translation else ENTRIES,
     )
 
 
-def _disc_on_axis(R: np.ndarray, length: float) -> list[np.ndarray]:
-    """The rim of a disc about the centre of mass, one of its radii, and the axis from the fixed point."""
-    turn = np.linspace(0.0, 2 * np.pi, 61)
-    centre = length * R[:, 2]
-    rim = centre + length / 2 * (np.outer(np.cos(turn), R[:, 0]) + np.outer(np.sin(turn), R[:, 1]))
-    return [rim, np.vstack([centre, rim[0]]), np.vstack([np.zeros(3), centre])]
+def _disc_on_axis(R: np.ndarray, length: float) -> list[Part]:
+    """A disc about the centre of mass, and the axis from the fixed point through it."""
+    centre, end = length * R[:, 2], 1.3 * length * R[:, 2]
+    return [rod(np.zeros(3), end), *disc(centre, length / 2, R[:, 0], R[:, 1]), trace(end)]
+
+
+def _brick(R: np.ndarray, half: np.ndarray) -> list[Part]:
+    """The homogeneous brick with these edges along the axes, which has these coefficients of inertia, and its first axis."""
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    faces = [(half * np.insert(corners, axis, side, axis=1)) @ R.T for axis in range(3) for side in (-1, 1)]
+    end = 1.5 * half[0] * R[:, 0]
+    return [*(body(*face) for face in faces), line(np.zeros(3), end), trace(end)]

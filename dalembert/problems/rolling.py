@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.draw import Part, ball, disc, trace, track
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
-
-TURN = np.linspace(0.0, 2 * np.pi, 41)
 
 
 def rolling_disk(
@@ -58,13 +57,13 @@ def rolling_disk(
         turning = A * (v_theta**2 + (np.cos(theta) * v_phi) ** 2) + C * (v_psi - np.sin(theta) * v_phi) ** 2
         return (sliding + turning) / 2 - m * g * R * np.cos(theta)
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, R: float) -> list[Part]:
         x, y, theta, phi, psi = q
         e = np.array([np.cos(phi), np.sin(phi), 0.0])
         up = np.array([-np.sin(theta) * np.sin(phi), np.sin(theta) * np.cos(phi), np.cos(theta)])
         centre = np.array([x, y, 0.0]) + R * up
-        rim = centre + R * (np.outer(np.cos(psi + TURN), up) + np.outer(np.sin(psi + TURN), e))
-        return [rim, np.array([rim[0], centre])]
+        across, ahead = np.cos(psi) * up + np.sin(psi) * e, np.cos(psi) * e - np.sin(psi) * up
+        return [*disc(centre, R, across, ahead), trace([x, y, 0.0])]
 
     return Problem(
         name="rolling_disk",
@@ -136,17 +135,20 @@ def ball_on_turntable(
         return np.asarray(_angular_velocity(run.q[:, 2:].T, run.v[:, 2:].T)[2])
 
     def centre_of_circle(run: Trajectory) -> np.ndarray:
-        rate = Omega * I / (I + m * r**2)
         return run.q[:, :2] + np.column_stack([-run.v[:, 1], run.v[:, 0]]) / rate
 
     def moving_energy(run: Trajectory) -> np.ndarray:
         (x, y), (v_x, v_y) = run.q[:, :2].T, run.v[:, :2].T
         return run.energy - Omega * (m * (x * v_y - y * v_x) + I * spin_of(run))
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
-        centre, R = np.array([q[0], q[1], r]), _rotation(q[2:])
-        rims = [centre + r * (np.outer(np.cos(TURN), R[:, i]) + np.outer(np.sin(TURN), R[:, j])) for i, j in ((0, 1), (1, 2))]
-        return [*rims, np.array([centre + r * R[:, 2], centre])]
+    rate = Omega * I / (I + m * r**2)
+    reach = np.hypot(x - v_y / rate, y + v_x / rate) + np.hypot(v_x, v_y) / rate + 2 * r if rate else np.hypot(x, y) + 4 * r
+
+    def drawing(t: float, q: np.ndarray, r: float, Omega: float) -> list[Part]:
+        turn = np.linspace(0.0, 2 * np.pi, 61)
+        edge = track(*(reach * np.column_stack([np.cos(turn), np.sin(turn), 0 * turn])))
+        end = reach * np.array([np.cos(Omega * t), np.sin(Omega * t), 0.0])
+        return [edge, track(-end, end), *ball([q[0], q[1], r], r, _rotation(q[2:])), trace([q[0], q[1], 0.0])]
 
     w = np.array([-(v_y - Omega * x) / r, (v_x + Omega * y) / r, spin])
     return Problem(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.draw import Part, ball, body, trace, track
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.problems.rolling import _angular_velocity, _rotation
@@ -79,12 +80,11 @@ def ball_in_bowl(
         moment = run.q[:, 0] * run.v[:, 1] - run.q[:, 1] * run.v[:, 0]
         return I * angular_velocity(run)[:, 2] - m * r / (R - r) * moment
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
-        frame = _rotation(q[3:])
-        rims = [
-            q[:3] + r * (np.outer(np.cos(TURN), frame[:, i]) + np.outer(np.sin(TURN), frame[:, j])) for i, j in ((0, 1), (1, 2))
-        ]
-        return [*rims, np.array([q[:3] + r * frame[:, 2], q[:3]])]
+    def drawing(q: np.ndarray, r: float, R: float) -> list[Part]:
+        rim = R * np.column_stack([np.cos(TURN), np.sin(TURN), 0 * TURN])
+        half = np.linspace(0.0, np.pi, 31)
+        ribs = [R * np.column_stack([c * np.cos(half), s * np.cos(half), -np.sin(half)]) for c, s in ((1, 0), (0, 1))]
+        return [*(track(*curve) for curve in (rim, *ribs)), *ball(q[:3], r, _rotation(q[3:])), trace(q[:3] * R / (R - r))]
 
     n, v = np.array([np.sin(angle), 0.0, -np.cos(angle)]), np.array([0.0, speed, 0.0])
     w = spin * n - np.cross(n, v) / r
@@ -158,7 +158,7 @@ def rattleback(
         s = [sum(R[i][j] * body[j] for j in range(3)) for i in range(3)]
         return [v[0] + w[1] * s[2] - w[2] * s[1], v[1] + w[2] * s[0] - w[0] * s[2]]
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, a: float, b: float, c: float, d: float) -> list[Part]:
         R, axes = _rotation(q[3:]), np.array([a, b, c])
         middle = q[:3] + d * R[:, 2]
         ring, down = np.column_stack([np.cos(TURN), np.sin(TURN), 0 * TURN]), np.linspace(0.0, np.pi, 21)
@@ -166,7 +166,8 @@ def rattleback(
             np.column_stack([np.cos(down), 0 * down, -np.sin(down)]),
             np.column_stack([0 * down, np.cos(down), -np.sin(down)]),
         ]
-        return [middle + (line * axes) @ R.T for line in (*keels, ring)]
+        top, *below = (middle + (curve * axes) @ R.T for curve in (ring, *keels))
+        return [body(*top[:-1]), *(body(*keel) for keel in below), trace(top[0])]
 
     Q = _product([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0], [np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
     R, u = _rotation(Q), np.array(_vertical(Q))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.draw import Part, mass, rod, trace, track
+from dalembert.draw._parts import BLUE, GREY, VERMILION
 from dalembert.problems._problem import Problem, angular_momentum_of_points, energy_is_conserved
 from dalembert.systems import Hamiltonian
 
@@ -19,14 +21,15 @@ def _axial_momentum(run: Trajectory) -> np.ndarray:
     return angular_momentum_of_points(run)[:, 2]
 
 
-def _sphere_and_radii(q: np.ndarray) -> list[np.ndarray]:
-    """The equator, a meridian, and a polyline through the points and, between them, the centre."""
-    points = np.asarray(q).reshape(-1, 3)
+def _points_on_sphere(q: np.ndarray, R: float) -> list[Part]:
+    """The sphere with its equator and a meridian, and the points with their paths."""
     turn = np.linspace(0.0, 2 * np.pi, 61)
-    cos, sin, zero = np.cos(turn), np.sin(turn), np.zeros_like(turn)
-    radius = np.linalg.norm(points[0])
-    circles = [radius * np.column_stack(circle) for circle in ((cos, sin, zero), (cos, zero, sin))]
-    return [*circles, np.vstack([*points[:-1], np.zeros(3), points[-1]])]
+    cos, sin, zero = R * np.cos(turn), R * np.sin(turn), np.zeros_like(turn)
+    circles = [track(*np.column_stack(circle)) for circle in ((cos, sin, zero), (cos, zero, sin))]
+    colors = (BLUE, VERMILION)
+    points = zip(np.asarray(q).reshape(-1, 3), colors, strict=False)
+    moving = [part for point, color in points for part in (mass(point, color=color), trace(point, color=color))]
+    return [mass(np.zeros(3), R, color=GREY), *circles, *moving]
 
 
 def charged_particle_on_sphere(m: float = 1.0, omega: float = 1.0, R: float = 1.0, eE: float = 1.0) -> Problem:
@@ -64,7 +67,7 @@ def charged_particle_on_sphere(m: float = 1.0, omega: float = 1.0, R: float = 1.
         h=0.12,
         steps=5000,
         conserved={"energy": energy_is_conserved, "axial_angular_momentum": _axial_momentum},
-        drawing=_sphere_and_radii,
+        drawing=_points_on_sphere,
         labels=("x", "y", "z"),
     )
 
@@ -108,7 +111,7 @@ def spherical_pendulum(
         h=0.1 * np.sqrt(l / g),
         steps=5000,
         conserved={"energy": energy_is_conserved, "vertical_angular_momentum": _axial_momentum},
-        drawing=lambda q: [np.vstack([np.zeros(3), q])],
+        drawing=lambda q: [rod(np.zeros(3), q), mass(q)],
         labels=("x", "y", "z"),
     )
 
@@ -170,6 +173,6 @@ def two_bodies_on_sphere(
         h=0.02,
         steps=5000,
         conserved={"energy": energy_is_conserved, "angular_momentum": angular_momentum_of_points},
-        drawing=_sphere_and_radii,
+        drawing=_points_on_sphere,
         labels=("x1", "y1", "z1", "x2", "y2", "z2"),
     )

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.draw import Part, body, disc, mass, rod, trace
 from dalembert.errors import InputError
 from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
-TURN = np.linspace(0.0, 2 * np.pi, 41)
 HILDEN = "Hilden (2009), Master's thesis, NTNU"
 
 LIGHT_SLEIGH = {"m": 0.001, "a": 0.04, "I": 0.01, "g": 9.8, "theta": 0.2}
@@ -67,10 +67,10 @@ def vertical_disk(
             "psi": -m * turning * np.stack([-v_y, v_x], axis=-1),
         }
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, R: float) -> list[Part]:
         centre, e, up = np.array([q[0], q[1], R]), np.array([np.cos(q[2]), np.sin(q[2]), 0.0]), np.array([0.0, 0.0, 1.0])
-        rim = centre + R * (np.outer(np.cos(q[3] + TURN), up) + np.outer(np.sin(q[3] + TURN), e))
-        return [rim, np.array([rim[0], centre])]
+        across, ahead = np.cos(q[3]) * up + np.sin(q[3]) * e, np.cos(q[3]) * e - np.sin(q[3]) * up
+        return [*disc(centre, R, across, ahead), trace([q[0], q[1], 0.0])]
 
     return Problem(
         name="vertical_disk",
@@ -127,10 +127,11 @@ def chaplygin_sleigh(
         kinetic = (m * (v[0] ** 2 + v[1] ** 2) + (I + m * a**2) * v[2] ** 2) / 2 + m * a * v[2] * across
         return kinetic - m * g * (q[1] + a * np.sin(q[2]))
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, a: float) -> list[Part]:
         along, across = np.array([np.cos(q[2]), np.sin(q[2])]), np.array([-np.sin(q[2]), np.cos(q[2])])
-        body = [q[:2] + 1.5 * a * along, q[:2] - 0.5 * a * (along + across), q[:2] - 0.5 * a * (along - across)]
-        return [np.array([*body, body[0]]), np.array([q[:2] - 0.3 * a * along, q[:2] + 0.3 * a * along])]
+        corners = [q[:2] + 1.5 * a * along, q[:2] - 0.5 * a * (along + across), q[:2] - 0.5 * a * (along - across)]
+        blade = rod(q[:2] - 0.3 * a * along, q[:2] + 0.3 * a * along)
+        return [body(*corners), blade, mass(q[:2] + a * along), trace(q[:2])]
 
     return Problem(
         name="chaplygin_sleigh",
@@ -198,12 +199,16 @@ def skateboard(
         front, back, lever = q[2] + d, q[2] - d, a * np.cos(d) * v[2]
         return [-np.sin(front) * v[0] + np.cos(front) * v[1] + lever, -np.sin(back) * v[0] + np.cos(back) * v[1] - lever]
 
-    def drawing(q: np.ndarray) -> list[np.ndarray]:
+    def drawing(q: np.ndarray, l: float, a: float) -> list[Part]:  # noqa: E741
         x, y, theta, gamma = q
         along, across = np.array([np.cos(theta), np.sin(theta), 0.0]), np.array([-np.sin(theta), np.cos(theta), 0.0])
         middle = np.array([x, y, 0.0])
-        head = middle + l * (np.sin(gamma) * across + np.array([0.0, 0.0, np.cos(gamma)]))
-        return [np.array([middle - a * along, middle + a * along]), np.array([middle, head])]
+        up = np.array([0.0, 0.0, 1.0])
+        head = middle + l * (np.sin(gamma) * across + np.cos(gamma) * up)
+        side = 0.3 * a * (np.cos(gamma) * across - np.sin(gamma) * up)
+        ends = [middle - 1.3 * a * along, middle + 1.3 * a * along]
+        board = body(ends[0] - side, ends[1] - side, ends[1] + side, ends[0] + side)
+        return [board, rod(middle, head), mass(head), trace(middle)]
 
     if abs(pivot) >= np.pi / 2:
         raise InputError(f"the pivot axes of the trucks must be less inclined than pi/2; got pivot = {pivot:g}")

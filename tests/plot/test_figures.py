@@ -180,7 +180,8 @@ def test_a_coordinate_that_does_not_exist_is_refused(pendulum_run, coordinate, m
 def test_the_mechanism_is_drawn_to_scale(pendulum_run):
     problem, run = pendulum_run
     ax = plot.configurations(run, problem, count=4, window=(0.0, 12.0)).axes[0]
-    path, *rods = ax.lines
+    path, *others = ax.lines
+    rods = [line for line in others if len(line.get_xdata()) == 3]
     assert len(rods) == 4 and ax.get_aspect() == 1.0
     for rod, row in zip(rods, [0, 33, 67, 100], strict=True):
         points = np.column_stack(rod.get_data())
@@ -193,7 +194,7 @@ def test_spatial_mechanisms_are_drawn_in_space():
     system = da.Hamiltonian(lambda q, p: p @ p / 2 + q[2], dim=3, holonomic=lambda q: [np.sqrt(q @ q) - 1])
     problem = da.problems.Problem(
         "spherical", "spherical pendulum", "-", system, np.array([1.0, 0, 0]), 0.05, 100, p0=np.array([0, 0.8, 0]),
-        drawing=lambda q: [np.array([[0, 0, 0], q])], labels=("x", "y", "z"),
+        drawing=lambda q: [da.draw.rod([0, 0, 0], q)], labels=("x", "y", "z"),
     )  # fmt: skip
     figure = plot.overview(da.simulate(problem, da.LobattoIIIAB(stages=3)), problem=problem)
     assert figure.axes[0].name == "3d"

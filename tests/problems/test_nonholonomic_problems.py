@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_links import links
 from numpy import cos, sin, tan
 from scipy.integrate import solve_ivp
 
 import dalembert as da
+from dalembert.draw._scene import sample
 from dalembert.systems import state_at
 
 METHOD = da.GaussLobattoSPARK(stages=3)
@@ -148,15 +150,11 @@ def test_conserved_quantities_converge_with_order_six(row: Row) -> None:
 def test_drawing_shows_the_mechanism(row: Row) -> None:
     problem = row()
     run = da.simulate(problem, da.GaussLobattoSPARK(stages=2), steps=50, progress=False)
-    pictures = [problem.drawing(q) for q in run.q]
-    shapes = [line.shape for line in pictures[0]]
-    assert all(shape[1] == (3 if row.spatial else 2) and shape[0] >= 2 for shape in shapes)
-    links = [np.concatenate([np.diff(line, axis=0) for line in picture]) for picture in pictures]
-    lengths = np.linalg.norm(links, axis=2)
-    if row.name != "appell_hamel":  # whose thread is paid out
-        assert np.max(np.abs(lengths - lengths[0])) < 1e-12
-    followed = np.array([picture[-1][-1] for picture in pictures])
-    assert np.max(np.abs(followed - followed[0])) > 1e-2
+    scene = sample(run, problem.drawing, run.t)
+    assert scene.dim == (3 if row.spatial else 2)
+    change = [np.ptp(link, axis=0).max() for link in links(scene)]
+    assert max(change) > 1e-2 if row.name == "appell_hamel" else max(change) < 1e-12  # its thread is paid out
+    assert all(np.ptp(part.points[:, 0], axis=0).max() > 1e-2 for part in scene.parts if part.kind == "trace")
 
 
 # -- references ----------------------------------------------------------------------------------------------------------

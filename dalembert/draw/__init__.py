@@ -1,0 +1,30 @@
+"""Pictures of mechanisms, still and moving.
+
+A drawing is a function that returns the parts of a mechanism in one state, a list of `rod`, `mass`, `body` and so on. It names
+what it needs of t, q, p (y, z) and the parameters, like the functions of a model:
+
+    run.animate("pendulum.html", draw=lambda q: [rod([0, 0], q), mass(q)])
+
+Points are in the plane or in space. Problems of the catalogue bring their drawings.
+"""
+
+from dalembert.draw._animation import Animation, animate
+from dalembert.draw._parts import Drawing, Part, ball, body, disc, line, mass, picture, rod, spring, trace, track, wall
+
+__all__ = [
+    "Animation",
+    "Drawing",
+    "Part",
+    "animate",
+    "ball",
+    "body",
+    "disc",
+    "line",
+    "mass",
+    "picture",
+    "rod",
+    "spring",
+    "trace",
+    "track",
+    "wall",
+]

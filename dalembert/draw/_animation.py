@@ -1,0 +1,161 @@
+"""`animate`: a run as a film, in the time of physics."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.draw._parts import Drawing
+from dalembert.draw._scene import AZIMUTH, ELEVATION, Scene, sample
+from dalembert.errors import DalembertError, InputError
+from dalembert.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from dalembert.trajectory import Trajectory
+
+SUFFIXES = (".html", ".gif", ".mp4")
+LONGEST, SHORTEST = 20.0, 4.0
+"""Seconds that a film lasts unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Animation:
+    """A film of a run: its frames at uniform times, how many of them a second, and how much time passes in one.
+
+    Notebooks show it as a player. `save` writes it as one .html file that needs nothing else, as .gif, or as .mp4.
+    """
+
+    scene: Scene = field(repr=False)
+    fps: float
+    speed: float
+    """Units of the run's time in one second of the film."""
+    caption: str = ""
+
+    @property
+    def duration(self) -> float:
+        """Seconds that the film lasts."""
+        return len(self.scene.t) / self.fps
+
+    def html(self) -> str:
+        """A page with a player; it makes no requests."""
+        page = resources.files("dalembert.draw").joinpath("player.html").read_text(encoding="utf-8")
+        data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+        return page.replace("__CAPTION__", html.escape(self.caption)).replace("__DATA__", data)
+
+    def _data(self) -> dict[str, Any]:
+        scene = self.scene
+        size = float(np.max(scene.half))
+        digits = max(0, 5 - int(np.floor(np.log10(size))))  # five digits of the picture's size: less than a pixel
+        parts = [
+            {
+                "kind": part.kind, "color": part.color, "radius": part.radius, "count": part.points.shape[1],
+                "still": len(part.points) == 1, "points": part.points.round(digits).ravel().tolist(),
+            }
+            for part in scene.parts
+        ]  # fmt: skip
+        return {
+            "dim": scene.dim, "times": scene.t.round(9).tolist(), "speed": self.speed, "parts": parts,
+            "follows": scene.follows, "centres": scene.centres.round(digits).tolist(), "half": scene.half.tolist(),
+            "view": [AZIMUTH, ELEVATION],
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.html())
+        return f'<iframe srcdoc="{page}" style="width:100%;height:560px;border:0" title="{html.escape(self.caption)}"></iframe>'
+
+    def save(self, path: str | os.PathLike[str], *, progress: bool | None = None) -> Path:
+        """Write the film as .html, .gif or .mp4 (which needs ffmpeg); the file appears whole or not at all."""
+        check_film(path)
+        target = Path(path)
+        suffix = target.suffix.lower()
+        beside = target.with_name(f".{target.stem}.{os.getpid()}.part{suffix}")
+        frames = ProgressLine(len(self.scene.t), progress, "frames")
+        try:
+            if suffix == ".html":
+                beside.write_text(self.html(), encoding="utf-8")
+            else:
+                from dalembert.draw._film import write_gif, write_mp4
+
+                (write_gif if suffix == ".gif" else write_mp4)(self.scene, self.fps, beside, frames.update)
+            os.replace(beside, target)
+        except OSError as error:
+            raise DalembertError(
+                f"the film could not be written to {target} ({error.strerror or error}): choose another path"
+            ) from error
+        finally:
+            frames.close()
+            beside.unlink(missing_ok=True)
+        return target
+
+
+def animate(
+    run: Trajectory,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    draw: Drawing | None = None,
+    window: tuple[float, float] | None = None,
+    speed: float | None = None,
+    duration: float | None = None,
+    fps: float = 25.0,
+    progress: bool | None = None,
+) -> Animation:
+    """A film of a run, in which time passes as in physics; `path` writes it as .html, .gif or .mp4.
+
+    The film begins where `window` does (the run, by default), shows `speed` units of time a second, and lasts `duration`
+    seconds, or until the window ends. By default a second is one unit of time, or less where the film would last less than 4
+    seconds, and of a long run it shows the first 20 seconds: the whole of a long run is shown by a higher `speed`. Frames stand
+    at uniform times, `fps` a second, between stored states by linear interpolation. `draw` says how the mechanism is drawn;
+    problems of the catalogue bring their own.
+
+    Example:
+        >>> import dalembert as da
+        >>> from dalembert.draw import mass, rod
+        >>> pendulum = da.Hamiltonian(lambda q, p: p @ p / 2 + q[1], dim=2, holonomic=lambda q: [q @ q - 1])
+        >>> run = da.simulate(pendulum, da.Rattle(), q0=[1, 0], p0=[0, 0], h=0.05, steps=200)
+        >>> film = run.animate(draw=lambda q: [rod([0, 0], q), mass(q)], fps=20)
+        >>> film.duration, film.speed, len(film.scene.t)
+        (10.05, 1.0, 201)
+
+    """
+    if path is not None:
+        check_film(path)
+    drawing = run.drawing if draw is None else draw
+    if drawing is None:
+        raise InputError(
+            "this run does not say how it is drawn: give draw=, a function of the state such as "
+            "lambda q: [rod([0, 0], q), mass(q)] with parts of dalembert.draw, or the drawing of its Problem"
+        )
+    first, last = (float(run.t[0]), float(run.t[-1])) if window is None else (float(window[0]), float(window[1]))
+    if not run.t[0] <= first < last <= run.t[-1]:
+        raise InputError(f"a film shows a stretch of time within {run.t[0]:g} to {run.t[-1]:g}; got {first:g} to {last:g}")
+    for name, value in (("speed", speed), ("duration", duration), ("fps", fps)):
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} is a positive number; got {value!r}")
+    if speed is None:
+        speed = min(1.0, (last - first) / SHORTEST)
+    seconds = min((last - first) / speed, LONGEST if duration is None else duration)
+    times = first + speed / fps * np.arange(int(seconds * fps * (1 + 1e-12)) + 1)
+    method = run.method.removeprefix("da.")
+    scene = sample(run, drawing, np.minimum(times, last))
+    film = Animation(scene, float(fps), float(speed), f"{method}, h = {run.h:g}")
+    if path is not None:
+        film.save(path, progress=progress)
+    return film
+
+
+def check_film(path: str | os.PathLike[str]) -> None:
+    """Refuse, before anything is computed, a film that could not be written."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"a film is written as {', '.join(SUFFIXES)}, by the end of its name; got {os.fspath(path)!r}")
+    if suffix == ".mp4":
+        from dalembert.draw._film import ffmpeg
+
+        ffmpeg()

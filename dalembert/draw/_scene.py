@@ -1,0 +1,146 @@
+"""A mechanism at many times: the numbers behind every still and moving picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.draw._parts import Drawing, Kind, picture
+from dalembert.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from dalembert.trajectory import Trajectory
+
+AZIMUTH, ELEVATION = np.radians(-60.0), np.radians(22.0)
+"""Where spatial mechanisms are seen from."""
+
+
+@dataclass(frozen=True, eq=False)
+class MovingPart:
+    """A part at all times of a scene: `points` are (times, points, dim), or (1, points, dim) if it stands still."""
+
+    kind: Kind
+    color: str
+    radius: float
+    points: np.ndarray
+
+    def at(self, i: int) -> np.ndarray:
+        """Its points at the i-th time."""
+        return self.points[i if len(self.points) > 1 else 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Times, and the parts of a mechanism at these times."""
+
+    t: np.ndarray
+    parts: tuple[MovingPart, ...]
+
+    @property
+    def dim(self) -> int:
+        """2 in the plane, 3 in space."""
+        return int(self.parts[0].points.shape[2])
+
+    @cached_property
+    def follows(self) -> bool:
+        """Whether the picture moves with the mechanism: nothing stands still, and it travels far compared with its size."""
+        solid = [part for part in self.parts if part.kind != "trace"]
+        if any(len(part.points) == 1 for part in solid) and len(self.t) > 1:
+            return False
+        low, high = _box(part.points for part in solid)
+        sizes = [np.subtract(*_box(part.at(i) for part in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
+        return bool(max(sizes) > 0 and np.max(high - low) > 6 * max(sizes))
+
+    @cached_property
+    def centres(self) -> np.ndarray:
+        """What stands in the middle of the picture: (times, dim), or (1, dim) if the picture does not move."""
+        solid = [part.points for part in self.parts if part.kind != "trace"]
+        if not self.follows:
+            return np.mean(_box(part.points for part in self.parts), axis=0)[None]
+        return np.array([np.mean(_box(points[i] for points in solid), axis=0) for i in range(len(self.t))])
+
+    @cached_property
+    def half(self) -> np.ndarray:
+        """How far the picture reaches to each side of its middle, in each coordinate."""
+        if not self.follows:
+            low, high = _box(part.points for part in self.parts)
+            dots = max(part.radius for part in self.parts)
+            return np.maximum((high - low) / 2 + dots, 0.02 * np.max(high - low) + 1e-12)
+        solid = [part.points for part in self.parts if part.kind != "trace"]
+        sizes = [np.subtract(*_box(points[i] for points in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
+        return np.full(self.dim, 1.8 * max(sizes))
+
+    @cached_property
+    def extent(self) -> np.ndarray:
+        """Half the width and half the height of what there is to see from where spatial mechanisms are seen."""
+        if self.dim == 3 and self.follows:
+            return np.full(2, self.half[0])
+        if self.dim == 3:
+            seen = np.concatenate([project(part.points - self.centres[0])[0].reshape(-1, 2) for part in self.parts])
+            reach = np.max(np.abs(seen), axis=0) + max(part.radius for part in self.parts)
+        else:
+            reach = self.half
+        return np.asarray(np.maximum(reach, 0.25 * reach.max()))
+
+
+def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
+    """A scene of a run at any times within it, its states interpolated linearly between the stored ones.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> problem = da.problems.pendulum()
+        >>> run = da.simulate(problem, da.Rattle(), steps=20)
+        >>> scene = sample(run, problem.drawing, run.t[::5])
+        >>> bool(np.array_equal(scene.parts[-1].points[:, 0], run.q[::5]))
+        True
+
+    """
+    times = np.asarray(times, dtype=float)
+    after = np.clip(np.searchsorted(run.t, times), 1, max(len(run.t) - 1, 1))
+    if len(run.t) == 1:
+        states = np.repeat(run.states[:1], len(times), axis=0)
+    else:
+        share = ((times - run.t[after - 1]) / (run.t[after] - run.t[after - 1]))[:, None]
+        states = np.where(share == 1, run.states[after], (1 - share) * run.states[after - 1] + share * run.states[after])
+    first = run.y.shape[1] if run.blocks[0][1] else 0
+    params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
+    y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])
+    pictures = [picture(drawing, float(t), y_t, z_t, params) for t, y_t, z_t in zip(times, y, z, strict=True)]
+    looks = [[(part.kind, part.points.shape) for part in parts] for parts in pictures]
+    if any(look != looks[0] for look in looks):
+        raise ModelError("a drawing must return the same parts, with as many points, in every state")
+    moving = []
+    for parts in zip(*pictures, strict=True):
+        points = np.array([part.points for part in parts])
+        if not np.all(np.isfinite(points)):
+            raise InputError("the drawing has points that are not finite: draw a part of the run where it has states")
+        still = np.array_equal(points, np.broadcast_to(points[0], points.shape))
+        moving.append(MovingPart(parts[0].kind, parts[0].color, parts[0].radius, points[:1] if still else points))
+    return Scene(times, tuple(moving))
+
+
+def project(points: np.ndarray, azimuth: float = AZIMUTH, elevation: float = ELEVATION) -> tuple[np.ndarray, np.ndarray]:
+    """Points of space as seen from far away in a direction, (..., 2), and how near they are to the eye, (...).
+
+    Example:
+        >>> seen, near = project(np.array([[0.0, 0.0, 2.0]]), azimuth=0.3, elevation=0.0)
+        >>> bool(np.allclose(seen, [[0, 2]])), bool(np.allclose(near, 0))
+        (True, True)
+
+    """
+    if points.shape[-1] == 2:
+        return points, np.zeros(points.shape[:-1])
+    x, y, z = np.moveaxis(points, -1, 0)
+    towards = np.cos(azimuth) * x + np.sin(azimuth) * y
+    across = -np.sin(azimuth) * x + np.cos(azimuth) * y
+    seen = np.stack([across, np.cos(elevation) * z - np.sin(elevation) * towards], axis=-1)
+    return seen, np.cos(elevation) * towards + np.sin(elevation) * z
+
+
+def _box(arrays: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    points = np.concatenate([array.reshape(-1, array.shape[-1]) for array in arrays])
+    return points.min(axis=0), points.max(axis=0)

@@ -1,0 +1,152 @@
+"""The mechanism: snapshots on axes with numbers, and a portrait without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.draw import Drawing
+from dalembert.draw._paint import frame_axes, paint
+from dalembert.draw._scene import MovingPart, Scene, sample
+from dalembert.errors import InputError
+from dalembert.plot._panels import PathLike
+from dalembert.plot._style import panel
+from dalembert.plot._thin import spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dalembert.problems import Problem
+    from dalembert.trajectory import Trajectory
+
+
+def configurations(
+    run: Trajectory,
+    problem: Problem,
+    *,
+    count: int = 6,
+    window: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    path: PathLike | None = None,
+) -> Figure:
+    """The mechanism at `count` equidistant times of `window`, light to dark, with the paths of its traced points.
+
+    Without `window`, the snapshots begin at the start and end when the mechanism has moved one and a half times its own size.
+
+    Example:
+        >>> import dalembert as da
+        >>> from dalembert import plot
+        >>> problem = da.problems.double_pendulum()
+        >>> run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=100)
+        >>> plot.configurations(run, problem, count=5).axes[0].get_aspect()
+        1.0
+
+    """
+    if problem.drawing is None:
+        raise InputError(f"the problem {problem.name} does not say how it is drawn: give its Problem a drawing=")
+    if count < 1:
+        raise InputError(f"count is a positive number of snapshots; got {count!r}")
+    first, last = (0, _first_swing(run, problem.drawing)) if window is None else np.searchsorted(run.t, window)
+    last = min(int(last), len(run.t) - 1)
+    rows = np.unique(np.linspace(first, last, count).round().astype(int))
+    snapshots = sample(run, problem.drawing, run.t[rows])
+    whole = sample(run, problem.drawing, run.t[spread(last - first + 1, 2000) + first])
+    spatial = snapshots.dim == 3
+    with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
+        import matplotlib
+
+        shades = matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows)))
+        for part in whole.parts:
+            if part.kind == "trace":
+                axes.plot(*part.points[:, 0].T, color=part.color, linewidth=0.8, zorder=1)
+        for part in snapshots.parts:
+            if part.kind in ("track", "wall") and len(part.points) == 1:
+                axes.plot(*part.points[0].T, color=part.color, linewidth=0.8, zorder=1)
+            elif part.kind != "trace":
+                for i, shade in enumerate(shades):
+                    _outline(axes, part, i, shade)
+        axes.set_title(f"$t = {run.t[rows[0]]:.3g}$ to ${run.t[rows[-1]]:.3g}$", loc="right", color="#505050", fontsize=8)
+        axes.set_aspect("equal", adjustable="datalim" if not spatial else None)
+        axes.margins(0.08)
+        axes.locator_params(nbins=4 if spatial else 5)
+        axes.grid(True)
+        if spatial:
+            axes.tick_params(labelsize=6, pad=-1)
+    return figure
+
+
+def _outline(axes: Axes, part: MovingPart, i: int, shade: Any) -> None:
+    """One part of one snapshot, in a colour that tells the time."""
+    points, look = part.at(i), {"color": shade, "zorder": 2 + i}
+    if part.kind == "body":
+        axes.plot(*np.vstack([points, points[:1]]).T, linewidth=1.0, **look)
+    elif part.kind != "mass":
+        axes.plot(*points.T, linewidth=1.6 if part.kind == "rod" else 0.8, **look)
+    elif part.radius == 0:
+        axes.plot(*points.T, marker="o", markersize=3.5, linestyle="none", **look)
+    elif points.shape[1] == 2:  # the rims of balls in space are drawn as lines on them
+        turn = np.linspace(0.0, 2 * np.pi, 61)
+        axes.plot(*(points + part.radius * np.column_stack([np.cos(turn), np.sin(turn)])).T, linewidth=1.0, **look)
+
+
+def _first_swing(run: Trajectory, drawing: Drawing) -> int:
+    """The index at which the mechanism has moved one and a half times its own size."""
+    scene = sample(run, drawing, run.t[:5000])
+    moving = [part.points for part in scene.parts if len(part.points) == len(scene.t)]
+    if not moving:
+        return len(run.t) - 1
+    points = np.concatenate(moving, axis=1)
+    size = float(np.max(np.ptp(np.concatenate([part.at(0) for part in scene.parts]), axis=0)))
+    travelled = np.cumsum(np.max(np.linalg.norm(np.diff(points, axis=0), axis=2), axis=1))
+    return min(int(np.searchsorted(travelled, 1.5 * size)) + 1, len(scene.t) - 1)
+
+
+def portrait(
+    run: Trajectory,
+    *,
+    draw: Drawing | None = None,
+    window: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    path: PathLike | None = None,
+) -> Figure:
+    """A picture of the mechanism at the end of `window`, the paths of its traced points, and in grey where they began.
+
+    It has no axes with numbers: `configurations` has. `draw` says how to draw a system that is not of the catalogue. Without
+    `window`, the picture covers at most 20 units of time, or less if the mechanism would become small in it.
+
+    Example:
+        >>> import dalembert as da
+        >>> run = da.simulate(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3), steps=100)
+        >>> da.plot.portrait(run, window=(0, 3)).axes[0].axison
+        False
+
+    """
+    drawing = run.drawing if draw is None else draw
+    if drawing is None:
+        raise InputError("this run does not say how it is drawn: give draw=, a function that returns parts of dalembert.draw")
+    first, last = (run.t[0], min(run.t[-1], run.t[0] + 20.0)) if window is None else window
+    scene = sample(run, drawing, np.linspace(first, last, MOMENTS))
+    if window is None:
+        scene = sample(run, drawing, np.linspace(first, _before_it_is_small(scene), MOMENTS))
+    with panel(ax, path, (3.2, 2.8)) as (figure, axes):
+        frame_axes(axes, scene, len(scene.t) - 1, 2.8 / 3.2)
+        axes.set_aspect("equal")
+        paint(axes, scene, 0, shade="#c2c7ce", paths=False)
+        paint(axes, scene, len(scene.t) - 1)
+    return figure
+
+
+MOMENTS = 400
+
+
+def _before_it_is_small(scene: Scene) -> float:
+    """The time until which a mechanism stays within five times its own size; the last one where something stands still."""
+    if not scene.follows:
+        return float(scene.t[-1])
+    points = np.concatenate([part.points for part in scene.parts if part.kind != "trace"], axis=1)
+    size = np.max(np.ptp(points, axis=1))
+    low, high = (extreme.accumulate(points, axis=0) for extreme in (np.minimum, np.maximum))
+    extent = np.max(high.max(axis=1) - low.min(axis=1), axis=1)
+    return float(scene.t[max(1, int(np.searchsorted(extent, 5 * size)) - 1)])
