@@ -87,8 +87,28 @@ class Scene:
         return np.asarray(np.maximum(reach, 0.25 * reach.max()))
 
 
+def with_impacts(run: Trajectory, times: np.ndarray) -> np.ndarray:
+    """The times, and between them those of the run's impacts, where paths have corners."""
+    if run.impacts is None:
+        return times
+    return np.union1d(times, run.impacts.t[(run.impacts.t > times[0]) & (run.impacts.t < times[-1])])
+
+
+def _known_states(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """The stored states and those at impacts, by time; of those at one time, the last."""
+    t, states = run.t, np.asarray(run.states)
+    if run.impacts is not None and len(run.impacts):
+        t = np.concatenate([t, run.impacts.t])
+        states = np.vstack([states, np.hstack([run.impacts.q, run.impacts.p_after])])
+        order = np.argsort(t, kind="stable")
+        t, states = t[order], states[order]
+        keep = np.append(np.diff(t) > 0, True)
+        t, states = t[keep], states[keep]
+    return t, states
+
+
 def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
-    """A scene of a run at any times within it, its states interpolated linearly between the stored ones.
+    """A scene of a run at any times within it, its states interpolated linearly between the stored ones and impacts.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -100,12 +120,13 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
 
     """
     times = np.asarray(times, dtype=float)
-    after = np.clip(np.searchsorted(run.t, times), 1, max(len(run.t) - 1, 1))
-    if len(run.t) == 1:
-        states = np.repeat(run.states[:1], len(times), axis=0)
+    known_t, known = _known_states(run)
+    after = np.clip(np.searchsorted(known_t, times), 1, max(len(known_t) - 1, 1))
+    if len(known_t) == 1:
+        states = np.repeat(known[:1], len(times), axis=0)
     else:
-        share = ((times - run.t[after - 1]) / (run.t[after] - run.t[after - 1]))[:, None]
-        states = np.where(share == 1, run.states[after], (1 - share) * run.states[after - 1] + share * run.states[after])
+        share = ((times - known_t[after - 1]) / (known_t[after] - known_t[after - 1]))[:, None]
+        states = np.where(share == 1, known[after], (1 - share) * known[after - 1] + share * known[after])
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])

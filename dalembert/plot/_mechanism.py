@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.draw._paint import frame_axes, paint
-from dalembert.draw._scene import MovingPart, Scene, sample
+from dalembert.draw._scene import MovingPart, Scene, sample, with_impacts
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
 from dalembert.plot._style import panel
@@ -52,7 +52,7 @@ def configurations(
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
     snapshots = sample(run, problem.drawing, run.t[rows])
-    whole = sample(run, problem.drawing, run.t[spread(last - first + 1, 2000) + first])
+    whole = sample(run, problem.drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]))
     spatial = snapshots.dim == 3
     with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
         import matplotlib
@@ -127,9 +127,9 @@ def portrait(
     if drawing is None:
         raise InputError("this run does not say how it is drawn: give draw=, a function that returns parts of dalembert.draw")
     first, last = (run.t[0], min(run.t[-1], run.t[0] + 20.0)) if window is None else window
-    scene = sample(run, drawing, np.linspace(first, last, MOMENTS))
+    scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)))
     if window is None:
-        scene = sample(run, drawing, np.linspace(first, _before_it_is_small(scene), MOMENTS))
+        scene = sample(run, drawing, with_impacts(run, np.linspace(first, _before_it_is_small(scene), MOMENTS)))
     with panel(ax, path, (3.2, 2.8)) as (figure, axes):
         frame_axes(axes, scene, len(scene.t) - 1, 2.8 / 3.2)
         axes.set_aspect("equal")

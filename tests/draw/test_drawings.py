@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.draw import body, disc, mass, picture, rod, spring, trace, track, wall
-from dalembert.draw._scene import project, sample
+from dalembert.draw._scene import project, sample, with_impacts
 
 ZERO = np.zeros(2)
 
@@ -219,3 +219,16 @@ def test_a_run_that_does_not_say_how_it_is_drawn_names_the_fix(tmp_path):
         da.load(stored).animate()
     assert da.load(stored).animate(draw=problem.drawing).scene.dim == 2
     assert dataclasses.replace(run, drawing=lambda q: [mass(q)]).animate().duration > 4
+
+
+def test_paths_have_their_corners_where_impacts_are():
+    problem = da.problems.circular_billiard()
+    run = da.simulate(problem, da.CVA(), h=0.3, steps=40)
+    times = with_impacts(run, run.t)
+    assert len(times) == len(run.t) + len(run.impacts)
+    trace = sample(run, problem.drawing, times).parts[-1]
+    distance = np.linalg.norm(trace.points[:, 0], axis=1)
+    assert np.sum(np.abs(distance - 1.0) < 1e-12) == len(run.impacts)  # each impact is on the wall
+    assert np.all(
+        np.linalg.norm(sample(run, problem.drawing, np.linspace(0, 12, 997)).parts[-1].points[:, 0], axis=1) < 1 + 1e-12
+    )
