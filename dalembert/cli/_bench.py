@@ -11,6 +11,7 @@ import dalembert as da
 from dalembert.cli._read import Model, Unusable, count, method, model, number
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
+from dalembert.trajectory import Trajectory
 
 SUMMARY = "measure what a step costs on this machine"
 
@@ -18,8 +19,8 @@ DESCRIPTION = """\
 Measure on this machine what methods cost: microseconds a step, Newton iterations a step, and the seconds that a first and a
 second call of da.simulate take before their first step (the first compiles the model, the second does not).
 
-Every PROBLEM is run by every --method, with the problem's own step size; without a problem, a few of each kind are. Each time
-is the least of several runs of about half a second that store their last state only.
+Every PROBLEM is run by every --method, with the problem's own step size and length; without any, a few pairs are. The cost of a
+step is that of the fastest of the runs that fit into half a second, at least three, which store their last state only.
 """
 
 EPILOG = """\
@@ -40,8 +41,7 @@ SELECTION = (
     ("skate", "GaussLobattoSPARK(stages=2)"),
     ("mass_on_surface", "compose(SymplecticEuler, 2)"),
 )
-LONG_ENOUGH, REPETITIONS = 0.5, 3
-HEADER = ("problem", "method", "h", "us/step", "iterations/step", "first call", "second call")
+LONG_ENOUGH, RUNS = 0.5, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,29 +49,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("problems", nargs="*", metavar="PROBLEM", help="names of the catalogue, or mymodel.py:name")
     parser.add_argument("--method", metavar="NAME", action="append", default=[], help="may be repeated")
     parser.add_argument("--h", metavar="H", help="step size; the problem's own by default")
-    parser.add_argument("--steps", metavar="N", help="number of steps; as many as take half a second by default")
+    parser.add_argument("--steps", metavar="N", help="number of steps; the problem's own by default")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Measure, print a table."""
     h, steps = number("--h", options.h), count("--steps", options.steps)
-    pairs = [(model(problem, {}), method(name, None)) for problem, name in _pairs(options)]
-    for chosen, _ in pairs:
+    pairs = [(model(problem, {}), name, method(name, None)) for problem, name in _pairs(options)]
+    for chosen, _, _ in pairs:
         if chosen.problem is None:
             raise Unusable(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
-    da.simulate(da.problems.pendulum(), da.Rattle(), steps=10)  # loads Numba and the drivers, which belong to no model
+    _load_drivers()
     rows = []
     if not options.json:
-        print("  ".join((HEADER[0].ljust(20), HEADER[1].ljust(30), *(name.rjust(max(8, len(name))) for name in HEADER[2:]))))
-    for chosen, stepper in pairs:
-        row = measure(chosen, stepper, h, steps)
+        print(f"{'problem':<18}{'method':<31}{'h':>7}{'us/step':>10}{'iterations':>12}{'first call':>12}{'second':>11}")
+    for chosen, name, stepper in pairs:
+        row = {"problem": chosen.name, "method": name} | measure(chosen, stepper, h, steps)
         rows.append(row)
         if not options.json:
             print(line(row), flush=True)
     if options.json:
         print(json.dumps(rows, indent=2))
     return 0 if any("error" not in row for row in rows) else 1
+
+
+def _load_drivers() -> None:
+    """Load Numba and the drivers, which belong to no model, with a model that nobody measures."""
+    free = da.Hamiltonian(lambda p: p @ p / 2, dim=1)
+    da.simulate(free, da.LobattoIIIAB(stages=2), q0=[0.0], p0=[1.0], h=0.1, steps=2, progress=False)
 
 
 def _pairs(options: argparse.Namespace) -> list[tuple[str, str]]:
@@ -88,26 +94,27 @@ def _pairs(options: argparse.Namespace) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def measure(chosen: Model, stepper: OneStepMethod, h: float | None = None, steps: int | None = None) -> dict[str, Any]:
+def measure(chosen: Model, stepper: OneStepMethod, h: float | None, steps: int | None) -> dict[str, Any]:
     """The costs of one method on one problem; an `error` if it cannot be run."""
-    row: dict[str, Any] = {"problem": chosen.name, "method": str(stepper).replace("da.", "")}
     problem = chosen.problem
     assert problem is not None
+    steps = problem.steps if steps is None else steps
     try:
-        calls = []
+        calls: list[float] = []
+        runs: list[Trajectory] = []
+        spent = 0.0
         for _ in range(2):
             began = time.perf_counter()
-            run = da.simulate(problem, stepper, h=h, steps=1, progress=False)
+            da.simulate(problem, stepper, h=h, steps=1, progress=False)
             calls.append(time.perf_counter() - began)
-        if steps is None:
-            run = da.simulate(problem, stepper, h=h, steps=500, save_every=500, progress=False)
-            steps = max(500, round(500 * LONG_ENOUGH / max(run.stats["wall_seconds"], 1e-6)))
-        runs = [da.simulate(problem, stepper, h=h, steps=steps, save_every=steps, progress=False) for _ in range(REPETITIONS)]
+        while len(runs) < RUNS or spent < LONG_ENOUGH:
+            runs.append(da.simulate(problem, stepper, h=h, steps=steps, save_every=steps, progress=False))
+            spent += max(runs[-1].stats["wall_seconds"], 1e-3)
     except DalembertError as error:
-        return row | {"error": str(error)}
+        return {"error": str(error)}
     best = min(runs, key=lambda run: run.stats["wall_seconds"])
     us = 1e6 * best.stats["wall_seconds"] / steps
-    return row | {
+    return {
         "h": best.h,
         "steps": steps,
         "us_per_step": us,
@@ -120,14 +127,8 @@ def measure(chosen: Model, stepper: OneStepMethod, h: float | None = None, steps
 
 def line(row: dict[str, Any]) -> str:
     """A row of the table."""
-    head = f"{row['problem']:<20}  {row['method']:<30}"
+    head = f"{row['problem']:<18}{row['method']:<31}"
     if "error" in row:
-        return f"{head}  {row['error']}"
-    numbers = (
-        f"{row['h']:.3g}".rjust(8),
-        f"{row['us_per_step']:.2f}".rjust(8),
-        f"{row['newton_iterations_per_step']:.2f}".rjust(15),
-        f"{row['first_call_seconds']:.3f} s".rjust(10),
-        f"{row['second_call_seconds']:.3f} s".rjust(11),
-    )
-    return "  ".join((head, *numbers))
+        return f"{head} {row['error']}"
+    cost = f"{row['us_per_step']:10.2f}{row['newton_iterations_per_step']:12.2f}"
+    return f"{head}{row['h']:7.3g}{cost}{row['first_call_seconds']:10.3f} s{row['second_call_seconds']:9.3f} s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dalembert.cli._read import catalogue, methods
 
@@ -33,6 +33,7 @@ _dalembert() {{
     else
         case "$before" in
 {values}
+        {others}) ;;
         *) case "${{COMP_WORDS[1]}} $word" in
 {options}
 {arguments}
@@ -95,6 +96,16 @@ def values() -> dict[str, Sequence[str]]:
     return found
 
 
+def _taking_anything(parsers: Iterable[argparse.ArgumentParser]) -> list[str]:
+    """The options after which comes a number or a file: nothing to offer but files."""
+    return sorted({
+        action.option_strings[-1]
+        for parser in parsers
+        for action in parser._actions
+        if action.option_strings and action.nargs != 0 and action.option_strings[-1] not in values()
+    })  # fmt: skip
+
+
 def options_of(parser: argparse.ArgumentParser) -> list[str]:
     """The long options of a command."""
     return [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
@@ -107,6 +118,7 @@ def bash() -> str:
     return BASH.format(
         commands=" ".join([*known, "--help", "--version"]),
         values="\n".join(f'{indent}{option}) words="{" ".join(words)}" ;;' for option, words in values().items()),
+        others="|".join(_taking_anything(known.values())),
         options="\n".join(f'{indent}"{name} -"*) words="{" ".join(options_of(parser))}" ;;' for name, parser in known.items()),
         arguments="\n".join(f'{indent}"{name} "*) words="{" ".join(arguments(name))}" ;;' for name in known if arguments(name)),
     )
@@ -117,8 +129,7 @@ def fish() -> str:
     lines = ["# Completion of dalembert in fish.", "complete -c dalembert -n __fish_use_subcommand -f"]
     choices = values()
     for name, parser in commands().items():
-        module_summary = _summary(name)
-        lines.append(f"complete -c dalembert -n __fish_use_subcommand -f -a {name} -d '{module_summary}'")
+        lines.append(f"complete -c dalembert -n __fish_use_subcommand -f -a {name} -d '{_summary(name)}'")
         here = f"-n '__fish_seen_subcommand_from {name}'"
         if arguments(name):
             lines.append(f"complete -c dalembert {here} -a '{' '.join(arguments(name))}'")

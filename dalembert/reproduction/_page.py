@@ -8,93 +8,19 @@ import html
 import math
 import os
 import re
+import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from dalembert.experiments import Check, Experiment, Result
 from dalembert.reproduction._machine import machine, versions
+from dalembert.reproduction._template import PAGE, STYLE
 
 MARKS = {"holds": "✓", "does not hold": "✗", "failed": "!", "not run": "&ndash;"}
 CLASSES = {"holds": "holds", "does not hold": "doubt", "failed": "failed", "not run": "missing"}
 SHOWN_NUMBERS = 8
 """A longer list of numbers is folded, unless one of them is out of bounds."""
-
-STYLE = """
-:root { color-scheme: light; --ink: #1d2430; --soft: #57606d; --line: #dfe3e8; --tint: #f5f7f9; --accent: #005f96;
-  --holds: #00664b; --doubt: #a63d00; --failed: #6a1b6e; }
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; }
-body { margin: 0; color: var(--ink); background: #fff; font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; }
-main { max-width: 56rem; margin: 0 auto; padding: 2.5rem 1.5rem 5rem; overflow-wrap: break-word; }
-h1, h2, h3 { line-height: 1.25; }
-h1 { margin: 0 0 0.4rem; font-size: 1.9rem; }
-h2 { margin: 3.5rem 0 0; padding-top: 1.2rem; border-top: 2px solid var(--ink); font-size: 1.35rem; }
-h3 { margin: 0; font-size: 1.1rem; }
-a { color: var(--accent); }
-code, pre { font: 0.88em/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
-pre { padding: 0.8rem 1rem; overflow-x: auto; background: var(--tint); border-radius: 6px; overflow-wrap: normal; }
-.soft { color: var(--soft); }
-.counts { display: flex; flex-wrap: wrap; gap: 0.8rem; margin: 1.6rem 0; padding: 0; list-style: none; }
-.counts li { flex: 1 1 8rem; padding: 0.7rem 1rem; border: 1px solid var(--line); border-left: 5px solid currentColor;
-  border-radius: 6px; }
-.counts b { display: block; font-size: 1.8rem; line-height: 1.2; }
-.holds { color: var(--holds); } .doubt { color: var(--doubt); } .failed { color: var(--failed); }
-.missing, .none { color: var(--soft); }
-.mark { display: inline-block; width: 1.2em; font-weight: 700; text-align: center; }
-.facts { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.15rem 1rem; margin: 1rem 0;
-  font-size: 0.92em; }
-.facts dt { color: var(--soft); }
-.facts dd { margin: 0; }
-.index h3 { margin: 1.4rem 0 0.3rem; font-size: 1rem; }
-.index ul { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 0.1rem 1.2rem;
-  margin: 0; padding: 0; list-style: none; font-size: 0.93em; }
-.index li { display: flex; min-width: 0; }
-.index a { min-width: 0; color: var(--ink); text-decoration: none; }
-.index a:hover { color: var(--accent); text-decoration: underline; }
-article { margin: 2rem 0 0; padding: 1.3rem 0 0; border-top: 1px solid var(--line); scroll-margin-top: 0.5rem; }
-h2 + article { border-top: 0; }
-.verdict { margin: 0.15rem 0 0.8rem; }
-.verdict b { font-weight: 650; }
-.claim { margin: 0.8rem 0; padding-left: 0.9rem; border-left: 3px solid var(--line); }
-figure { margin: 1rem 0; }
-figure img { display: block; width: 100%; max-width: 52rem; height: auto; }
-figcaption { margin-top: 0.3rem; font-size: 0.88em; }
-.table { overflow-x: auto; }
-table { width: 100%; border-collapse: collapse; font-size: 0.9em; }
-th, td { padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-th { color: var(--soft); font-weight: 500; }
-td:first-child { min-width: 11rem; }
-td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
-details { margin: 0.8rem 0; }
-summary { cursor: pointer; }
-.remark { margin: 1rem 0; padding: 0.7rem 1rem; background: var(--tint); border-radius: 6px; }
-.remark b { display: block; font-size: 0.88em; }
-.error { padding: 0.7rem 1rem; border: 1px solid var(--failed); border-radius: 6px; }
-@media (max-width: 30rem) {
-  main { padding: 1.3rem 1rem 3rem; }
-  .facts { display: block; } .facts dd { margin-bottom: 0.4rem; }
-  td:first-child { min-width: 9rem; }
-}
-@media print { details > * { display: block; } article { break-inside: avoid; } }
-"""
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""
 
 
 def render(
@@ -106,7 +32,7 @@ def render(
     for thing in things:
         by_document.setdefault(_about(thing).document, []).append(thing)
     body = [
-        "<h1>The literature's experiments, done again</h1>",
+        '<h1 id="top">The literature\'s experiments, done again</h1>',
         '<p class="soft">For each experiment: what the document claims, what this software computes, the numbers that decide, '
         "and whether the claim holds here.</p>",
         _counts(results, missing),
@@ -152,7 +78,7 @@ def _facts(results: Sequence[Result], stored: int, full: bool, command: str) -> 
 
 
 def _index(by_document: dict[str, list[Result | Experiment]]) -> str:
-    parts = []
+    parts, newline = [], "\n"
     for k, (document, things) in enumerate(by_document.items(), start=1):
         held = sum(isinstance(thing, Result) and thing.holds for thing in things)
         lines = []
@@ -165,8 +91,8 @@ def _index(by_document: dict[str, list[Result | Experiment]]) -> str:
             )  # fmt: skip
             lines.append(f"<li>{mark}<span>{label}{words}</span></li>")
         title = f'<a href="#document-{k}">{html.escape(document)}</a> <span class="soft">{held} of {len(things)} hold</span>'
-        parts.append(f"<h3>{title}</h3>\n<ul>\n{chr(10).join(lines)}\n</ul>")
-    return f'<nav class="index" aria-label="Contents">\n{chr(10).join(parts)}\n</nav>'
+        parts.append(f"<h3>{title}</h3>\n<ul>\n{newline.join(lines)}\n</ul>")
+    return f'<nav class="index" aria-label="Contents">\n{newline.join(parts)}\n</nav>'
 
 
 # -- a document, an experiment -------------------------------------------------------------------------------------------
@@ -174,7 +100,8 @@ def _index(by_document: dict[str, list[Result | Experiment]]) -> str:
 
 def _section(number: int, document: str, things: Iterable[Result | Experiment], directory: Path) -> str:
     articles = [_article(thing, directory) if isinstance(thing, Result) else _not_run(thing) for thing in things]
-    return f'<h2 id="document-{number}">{html.escape(document)}</h2>\n{chr(10).join(articles)}'
+    heading = f'<h2 id="document-{number}">{html.escape(document)} <a class="up" href="#top">to the top</a></h2>'
+    return "\n".join([heading, *articles])
 
 
 def _article(result: Result, directory: Path) -> str:
@@ -215,16 +142,16 @@ def _figure(result: Result, directory: Path) -> str:
     pictures = [file for file in result.files if file.suffix == ".png" and file.is_file()]
     if not pictures:
         return ""
-    content = base64.b64encode(pictures[0].read_bytes()).decode("ascii")
+    content = pictures[0].read_bytes()
+    width, height = struct.unpack(">II", content[16:24])  # of the IHDR chunk, which comes first in every PNG
     links = []
     for file in result.files:
         target = quote(Path(os.path.relpath(file, directory)).as_posix())
         links.append(f'<a href="{target}">{html.escape(file.name)}</a>')
     alt = html.escape(f"{_capital(result.experiment.item)}, computed here: {result.experiment.claim}")
-    return (
-        f'<figure><img alt="{alt}" src="data:image/png;base64,{content}">'
-        f'<figcaption class="soft">{", ".join(links)}</figcaption></figure>'
-    )
+    size = f'width="{width // 2}" height="{height // 2}"'  # drawn with 200 dots an inch: 100 to an inch are sharp and legible
+    image = f'<img alt="{alt}" {size} src="data:image/png;base64,{base64.b64encode(content).decode("ascii")}">'
+    return f'<figure>{image}<figcaption class="soft">{", ".join(links)}</figcaption></figure>'
 
 
 def _numbers(result: Result) -> str:
@@ -235,18 +162,19 @@ def _numbers(result: Result) -> str:
     opened = " open" if passed < len(result.checks) or len(result.checks) <= SHOWN_NUMBERS else ""
     return (
         f"<details{opened}><summary>{passed} of {len(result.checks)} numbers within their bounds</summary>\n"
-        '<div class="table" tabindex="0"><table><thead><tr><th>number</th><th>value</th><th>bound</th><th></th></tr></thead>\n'
+        '<div class="table" tabindex="0"><table><thead><tr><th></th><th>number</th><th>value</th><th>bound</th></tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table></div></details>"
     )
 
 
 def _row(check: Check) -> str:
-    verdict, word = ("holds", "ok") if check.passes else ("does not hold", "out of bounds")
+    verdict, word = ("holds", "within") if check.passes else ("does not hold", "out of bounds")
     relation = {"<=": "≤", ">=": "≥"}[check.relation]
+    name = _prose(check.name) if check.passes else f'{_prose(check.name)} <b class="doubt">({word})</b>'
     return (
-        f'<tr><td>{_prose(check.name)}</td><td class="number">{_value(check.value)}</td>'
-        f'<td class="number">{relation} {_value(check.bound)}</td>'
-        f'<td class="number {CLASSES[verdict]}">{MARKS[verdict]} {word}</td></tr>'
+        f'<tr><td class="{CLASSES[verdict]}"><span class="mark" role="img" aria-label="{word}">{MARKS[verdict]}</span></td>'
+        f'<td class="name">{name}</td><td class="number">{_value(check.value)}</td>'
+        f'<td class="number">{relation} {_value(check.bound)}</td></tr>'
     )
 
 
