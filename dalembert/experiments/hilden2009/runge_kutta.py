@@ -41,7 +41,7 @@ def draw_families(data: Data) -> Figure:
 
     with styled():
         figure = new_figure(8.6, 2.9)
-        for ax, (family, title) in zip(figure.subplots(1, len(FAMILIES), sharey=True), FAMILIES.items(), strict=True):
+        for ax, (family, title) in zip(figure.subplots(1, len(FAMILIES), sharex=True, sharey=True), FAMILIES.items(), strict=True):
             for stages, color, marker in zip((1, 2, 3), CYCLE, MARKERS, strict=False):
                 name = f"{family}{stages}"
                 if name in STUDY.curves:
@@ -50,6 +50,7 @@ def draw_families(data: Data) -> Figure:
                     ax.plot(h, error[0] * (h / h[0]) ** order, color=color, linewidth=0.7, linestyle=(0, (4, 3)))
             ax.set(xscale="log", yscale="log", xlabel="$h$")
             ax.set_title(title, loc="left")
+            ax.margins(x=0.1)
             ax.minorticks_off()
             ax.grid(True)
             ax.legend(loc="best", fontsize=7)
