@@ -6,7 +6,7 @@ STYLE = """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; color: var(--ink); background: #fff; font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; }
-main { max-width: 56rem; margin: 0 auto; padding: 2.5rem 1.5rem 5rem; overflow-wrap: break-word; }
+main { max-width: 56rem; margin: 0 auto; padding: 2.5rem 1.5rem 5rem; overflow-wrap: anywhere; }
 h1, h2, h3 { line-height: 1.25; }
 h1 { margin: 0 0 0.4rem; font-size: 1.9rem; }
 h2 { margin: 3.5rem 0 0; padding-top: 1.2rem; border-top: 2px solid var(--ink); font-size: 1.35rem; }
@@ -42,7 +42,7 @@ figure { margin: 1rem 0; }
 figure img { display: block; max-width: 100%; height: auto; }
 figcaption { margin-top: 0.3rem; font-size: 0.88em; }
 .table { overflow-x: auto; }
-table { width: 100%; border-collapse: collapse; font-size: 0.9em; }
+table { overflow-wrap: break-word; width: 100%; border-collapse: collapse; font-size: 0.9em; }
 th, td { padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { color: var(--soft); font-weight: 500; }
 td.name { min-width: 11rem; }
