@@ -28,6 +28,7 @@ ORDER = (
     "multipliers-and-friction",
     "nonholonomic",
     "index-two",
+    "reproducing",
     "how-it-works",
     "adding-a-method",
     "performance",

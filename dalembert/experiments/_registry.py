@@ -32,6 +32,11 @@ def register(experiment: Experiment) -> Experiment:
     return experiment
 
 
+def forget(name: str) -> None:
+    """Take an experiment off the list, if it is there."""
+    _registered.pop(name, None)
+
+
 def names() -> list[str]:
     """The names of all experiments, in the order in which they were registered.
 

@@ -144,14 +144,13 @@ def _figure(result: Result, directory: Path) -> str:
         return ""
     content = pictures[0].read_bytes()
     width, height = struct.unpack(">II", content[16:24])  # of the IHDR chunk, which comes first in every PNG
-    links = []
-    for file in result.files:
-        target = quote(Path(os.path.relpath(file, directory)).as_posix())
-        links.append(f'<a href="{target}">{html.escape(file.name)}</a>')
+    targets = {file: quote(Path(os.path.relpath(file, directory)).as_posix()) for file in result.files}
+    links = [f'<a href="{target}">{html.escape(file.name)}</a>' for file, target in targets.items()]
     alt = html.escape(f"{_capital(result.experiment.item)}, computed here: {result.experiment.claim}")
     size = f'width="{width // 2}" height="{height // 2}"'  # drawn with 200 dots an inch: 100 to an inch are sharp and legible
     image = f'<img alt="{alt}" {size} src="data:image/png;base64,{base64.b64encode(content).decode("ascii")}">'
-    return f'<figure>{image}<figcaption class="soft">{", ".join(links)}</figcaption></figure>'
+    linked = f'<a href="{targets[pictures[0]]}">{image}</a>'  # for a closer look
+    return f'<figure>{linked}<figcaption class="soft">{", ".join(links)}</figcaption></figure>'
 
 
 def _numbers(result: Result) -> str:

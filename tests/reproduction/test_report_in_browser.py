@@ -26,10 +26,9 @@ pytestmark = [
 def report(tmp_path_factory):
     """The page of toy experiments with every verdict, and of two real ones."""
     out = tmp_path_factory.mktemp("a report")
-    before = dict(_registry._registered)
-    assert main(["reproduce", str(HERE / "toy_experiments.py"), *REAL, "--out", str(out), "--format", "svg"]) == 1
-    _registry._registered.clear()
-    _registry._registered.update(before)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_registry, "_registered", dict(_registry._registered))
+        assert main(["reproduce", str(HERE / "toy_experiments.py"), *REAL, "--out", str(out), "--format", "svg"]) == 1
     return out / "report.html"
 
 

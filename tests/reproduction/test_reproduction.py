@@ -14,7 +14,7 @@ import pytest
 import dalembert as da
 from dalembert import experiments
 from dalembert.cli import _reproduce, main
-from dalembert.experiments import Result
+from dalembert.experiments import Result, _registry
 from dalembert.reproduction import load_experiments, reproduce
 from dalembert.reproduction._crew import Plan
 from dalembert.reproduction._reproduce import Clock
@@ -27,17 +27,13 @@ NAMES = ("good", "many", "false", "nan", "failing", "dying", "last")
 @pytest.fixture
 def toys(tmp_path, monkeypatch):
     """A copy of the toy experiments that may be changed, and what was started of it so far."""
-    from dalembert.experiments import _registry
-
-    before = dict(_registry._registered)
+    monkeypatch.setattr(_registry, "_registered", dict(_registry._registered))
     file = Path(shutil.copy(HERE / "toy_experiments.py", tmp_path))
     shutil.copy(HERE / "waiting_experiments.py", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOY_LOG", str(tmp_path / "log"))
     yield file
     sys.modules.pop("toy_experiments", None)
-    _registry._registered.clear()
-    _registry._registered.update(before)
 
 
 def started(toys):

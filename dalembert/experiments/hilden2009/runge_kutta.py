@@ -41,7 +41,9 @@ def draw_families(data: Data) -> Figure:
 
     with styled():
         figure = new_figure(8.6, 2.9)
-        for ax, (family, title) in zip(figure.subplots(1, len(FAMILIES), sharex=True, sharey=True), FAMILIES.items(), strict=True):
+        for ax, (family, title) in zip(
+            figure.subplots(1, len(FAMILIES), sharex=True, sharey=True), FAMILIES.items(), strict=True
+        ):
             for stages, color, marker in zip((1, 2, 3), CYCLE, MARKERS, strict=False):
                 name = f"{family}{stages}"
                 if name in STUDY.curves:
