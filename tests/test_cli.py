@@ -452,16 +452,6 @@ def test_a_reader_who_leaves_is_no_error(here):
     running.stderr.close()
 
 
-# -- reproduce (see tests/reproduction) ----------------------------------------------------------------------------------
-
-
-def test_reproduce_writes_a_report_figures_and_verdicts(command, here):
-    code, out, _ = command("reproduce jay1996.figure5.6 --out report --format svg --verbose")
-    assert code == 0 and "verdict: holds" in out and "1 of 1 claims hold" in out
-    assert {path.name for path in (here / "report" / "figures").iterdir()} == {"jay1996.figure5.6.png", "jay1996.figure5.6.svg"}
-    assert "jay1996.figure5.6" in (here / "report" / "report.html").read_text()
-
-
 # -- bench ---------------------------------------------------------------------------------------------------------------
 
 

@@ -94,8 +94,11 @@ def reproduce(
             results[experiment.name] = kept
     todo, stored = [experiment for experiment in chosen if experiment.name not in results], len(results)
     if todo:
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             _compute(todo, stored, store, kinds, jobs or usable_processors(), files, watcher or Watcher(), results)
+        except KeyboardInterrupt:  # a result may have been kept that we were not told of any more
+            late = {experiment.name: store.load(experiment, kinds) for experiment in todo if experiment.name not in results}
+            results |= {name: result for name, result in late.items() if result is not None}
     report = Report(
         tuple(results[e.name] for e in chosen if e.name in results),
         tuple(e for e in chosen if e.name not in results),
