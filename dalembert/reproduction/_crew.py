@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,10 @@ class Finished:
 
 def work(
     tasks: Sequence[Experiment], store: Store, formats: Sequence[str], jobs: int, files: Sequence[str]
-) -> Iterator[Started | Finished | None]:
+) -> Generator[Started | Finished | None]:
     """Run the experiments in `jobs` processes; yields what happens, and None from time to time.
 
-    A closed iterator ends its processes.
+    A closed generator ends its processes.
     """
     events: queue.Queue[Started | Finished] = queue.Queue()
     plan = Plan(tasks)

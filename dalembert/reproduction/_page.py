@@ -235,5 +235,6 @@ def seconds(value: float) -> str:
         return "less than 0.1 s"
     if value < 59.95:
         return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    if value < 3599.5:
+        return "{} min {} s".format(*divmod(round(value), 60))
+    return "{} h {} min".format(*divmod(round(value / 60), 60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +86,7 @@ def reproduce(
         raise InputError(f"experiments need at least one process; got jobs={jobs}")
     store, kinds = Store(Path(out), full), tuple(dict.fromkeys(("png", *formats)))
     store.prepare()
+    last_time = {experiment.name: store.seconds(experiment) for experiment in chosen}
     results: dict[str, Result] = {}
     for experiment in chosen:
         if again:
@@ -95,7 +96,10 @@ def reproduce(
     todo, stored = [experiment for experiment in chosen if experiment.name not in results], len(results)
     if todo:
         try:
-            _compute(todo, stored, store, kinds, jobs or usable_processors(), files, watcher or Watcher(), results)
+            jobs = jobs or usable_processors()
+            (watcher or Watcher()).begins(len(todo), stored, jobs)
+            clock = Clock({experiment.name: last_time[experiment.name] for experiment in todo}, jobs)
+            _compute(work(todo, store, kinds, jobs, files), clock, watcher or Watcher(), results)
         except KeyboardInterrupt:  # a result may have been kept that we were not told of any more
             late = {experiment.name: store.load(experiment, kinds) for experiment in todo if experiment.name not in results}
             results |= {name: result for name, result in late.items() if result is not None}
@@ -112,41 +116,34 @@ def reproduce(
     return report
 
 
-def _compute(
-    todo: Sequence[Experiment],
-    stored: int,
-    store: Store,
-    kinds: Sequence[str],
-    jobs: int,
-    files: Sequence[str],
-    watcher: Watcher,
-    results: dict[str, Result],
-) -> None:
+def _compute(events: Generator[Started | Finished | None], clock: Clock, watcher: Watcher, results: dict[str, Result]) -> None:
     """Fill `results` while it can."""
-    watcher.begins(len(todo), stored, jobs)
-    clock = Clock(todo, store, jobs)
-    with contextlib.closing(work(todo, store, kinds, jobs, files)) as events:  # type: ignore[type-var]
+    with contextlib.closing(events):
         for event in events:
             if isinstance(event, Started):
                 clock.start(event.experiment.name)
             elif isinstance(event, Finished):
-                result = event.result
-                results[result.experiment.name] = result
-                clock.finish(result)
-                watcher.finished(result, clock.done, len(todo), clock.left())
+                results[event.result.experiment.name] = event.result
+                clock.finish(event.result)
+                watcher.finished(event.result, clock.done, clock.total, clock.left() or 0.0)
             else:
-                watcher.waits(clock.running(), clock.done, len(todo), clock.left() if clock.done else None)
+                watcher.waits(clock.running(), clock.done, clock.total, clock.left())
 
 
 class Clock:
     """Estimates the time left: what each experiment took the last time, or else the mean of those that are done."""
 
-    def __init__(self, todo: Sequence[Experiment], store: Store, jobs: int) -> None:
-        self._known = {experiment.name: store.seconds(experiment) for experiment in todo}
-        self._pending = {experiment.name for experiment in todo}
+    def __init__(self, last_time: Mapping[str, float | None], jobs: int) -> None:
+        self._known = dict(last_time)
+        self._pending = set(last_time)
         self._began: dict[str, float] = {}
         self._took: list[float] = []
         self._jobs = jobs
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self._known)
 
     @property
     def done(self) -> int:
@@ -168,9 +165,12 @@ class Clock:
         now = time.perf_counter()
         return {name: now - began for name, began in self._began.items()}
 
-    def left(self) -> float:
-        """Seconds until the end."""
-        mean = sum(self._took) / len(self._took) if self._took else 0.0
+    def left(self) -> float | None:
+        """Seconds until the end; None if nothing is known yet."""
+        known = self._took or [seconds for seconds in self._known.values() if seconds is not None]
+        if not known:
+            return None
+        mean = sum(known) / len(known)
         expected = {name: mean if seconds is None else seconds for name, seconds in self._known.items()}
         rest = {name: max(expected[name] - taken, 0.0) for name, taken in self.running().items()}
         rest |= {name: expected[name] for name in self._pending}
