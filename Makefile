@@ -15,13 +15,13 @@ $(READY): pyproject.toml
 	@touch $@
 
 run: setup
-	$(BIN)/dalembert run double_pendulum --method LobattoIIIAB --stages 3 --steps 5000000 --save-every 250 --plot out/double_pendulum.png --save out/double_pendulum.npz
+	$(BIN)/dalembert reproduce --out out/report
 
 test: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-all: setup
-	$(BIN)/python -m pytest -n auto -m ""
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

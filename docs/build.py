@@ -33,6 +33,7 @@ ORDER = (
     "impacts",
     "ensembles",
     "long-runs",
+    "reproducing",
     "how-it-works",
     "adding-a-method",
     "performance",

@@ -4,6 +4,7 @@ import json
 import os
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,7 +73,7 @@ def process(line, **options):
 # -- help ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("line", ["--help", "list --help", "run --help", "resume --help", "reproduce --help", "info --help"])
+@pytest.mark.parametrize("line", ["--help", *(f"{name} --help" for name in main.__globals__["COMMANDS"])])
 def test_every_help_has_examples(command, line):
     code, out, err = command(line)
     assert code == 0 and not err and "examples:\n  dalembert " in out
@@ -451,33 +452,78 @@ def test_a_reader_who_leaves_is_no_error(here):
     running.stderr.close()
 
 
-# -- reproduce -----------------------------------------------------------------------------------------------------------
+# -- bench ---------------------------------------------------------------------------------------------------------------
 
 
-def test_reproduce_writes_figures_and_verdicts(command, here):
-    code, out, _ = command("reproduce jay1996.figure5.6 --out figures --format svg")
-    assert code == 0 and "verdict: holds" in out and "1 of 1 claims hold" in out
-    assert (here / "figures" / "jay1996.figure5.6.svg").exists()
-
-
-def test_a_failed_experiment_does_not_stop_the_others(command, here, monkeypatch):
-    from dalembert.experiments import _registry
-
-    good = experiments.find("jay1996.figure5.6")
-
-    def fail(full):
-        raise RuntimeError("out of luck")
-
-    false = experiments.Experiment(
-        "false", "-", "-", "One is at most zero.", good.compute, good.draw, lambda data: (experiments.Check("x", 1, "<=", 0),)
+def test_bench_measures_what_a_run_does(command):
+    code, out, err = command("bench double_pendulum skate --method Rattle --method GaussLobattoSPARK --steps 2000 --json")
+    rows = json.loads(out)
+    assert (
+        code == 0
+        and not err
+        and [(row["problem"], row["method"]) for row in rows]
+        == [(problem, method) for problem in ("double_pendulum", "skate") for method in ("Rattle", "GaussLobattoSPARK")]
     )
-    failing = experiments.Experiment("failing", "-", "-", "Nothing.", fail, good.draw, good.holds)
-    monkeypatch.setattr(_registry, "_registered", {"failing": failing, "false": false, good.name: good})
-    code, out, err = command("reproduce --json --out figures")
-    results = json.loads(out)
-    assert code == 1 and not err
-    assert [(r["name"], r["verdict"]) for r in results] == [
-        ("failing", "failed"), ("false", "does not hold"), (good.name, "holds")
-    ]  # fmt: skip
-    assert results[0]["error"] == "RuntimeError: out of luck"
-    assert sorted(os.listdir("figures")) == ["false.png", "jay1996.figure5.6.png"]
+    assert "cannot serve nonholonomic constraints" in rows[2]["error"]
+    first = rows[0]
+    run = da.simulate(da.problems.double_pendulum(), da.Rattle(), steps=2000)
+    assert first["h"] == run.h and first["steps"] == 2000
+    assert first["newton_iterations_per_step"] == pytest.approx(run.stats["newton_iterations"] / 2000)
+    assert first["us_per_step"] * first["steps_per_second"] == pytest.approx(1e6)
+    assert 0 < first["second_call_seconds"] < first["first_call_seconds"]  # the second compiles nothing
+
+
+def test_bench_prints_a_table_and_refuses_what_cannot_be_measured(command):
+    code, out, _ = command("bench pendulum --steps 500")
+    assert code == 0 and "us/step" in out and "LobattoIIIAB" in out and len(out.splitlines()) == 2
+    code, out, _ = command("bench skate --method Rattle")
+    assert code == 1 and "cannot serve" in out
+    code, _, err = command("bench mymodel.py:system")
+    assert code == 2 and "without initial values" in err
+
+
+# -- completion ----------------------------------------------------------------------------------------------------------
+
+COMPLETIONS = {
+    "dalembert re": {"reproduce"},
+    "dalembert run double_pend": {"double_pendulum", "double_pendulum_in_angles"},
+    "dalembert run pendulum --method Lobatto": {"LobattoGalerkin", "LobattoIIIAB", "LobattoIIIC", "LobattoSPARK"},
+    "dalembert reproduce small": {"small_jay2011", *(n for n in experiments.names() if n.startswith("small_jay2011."))},
+    "dalembert reproduce --f": {"--full", "--format"},
+    "dalembert reproduce --format p": {"png", "pdf"},
+    "dalembert bench heavy_t": {"heavy_top"},
+    "dalembert completion ": {"bash", "zsh", "fish"},
+    "dalembert list p": {"problems"},
+}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes(command, here):
+    (here / "script").write_text(command("completion bash")[1])
+    lines = ["source ./script", 'try() { COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dalembert; echo "${COMPREPLY[@]}"; }']
+    for line in [*COMPLETIONS, "dalembert run pendulum --plot "]:
+        words = " ".join(f"'{word}'" for word in line.split(" "))
+        lines.append(f"COMP_WORDS=({words}); try")
+    done = subprocess.run(["bash", "--norc", "-u", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    *found, file = done.stdout.split("\n")[:-1]
+    assert [set(words.split()) for words in found] == list(COMPLETIONS.values())
+    assert file == "" and not done.stderr  # bash offers files
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_completes(command, here):
+    (here / "script").write_text(command("completion fish")[1])
+    for line, expected in COMPLETIONS.items():
+        asked = ["fish", "--no-config", "-c", f"source ./script; complete -C '{line}'"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        found = {text.partition("\t")[0] for text in done.stdout.splitlines()}
+        assert expected <= found and not done.stderr, line
+        assert all(word.startswith(line.split(" ")[-1]) for word in found - expected)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_takes_the_script(command, here):
+    (here / "script").write_text(command("completion zsh")[1])
+    done = subprocess.run(["zsh", "-f", "-c", "source ./script; print $_comps[dalembert]"], capture_output=True, text=True,
+                          check=True, env=os.environ | {"HOME": str(here)})  # fmt: skip
+    assert "_dalembert" in done.stdout and not done.stderr

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
-import platform
 from typing import Any
 
 import dalembert
@@ -22,8 +20,6 @@ examples:
   dalembert info
   dalembert info --json                 for a bug report or a log
 """
-
-PACKAGES = ("numpy", "casadi", "numba", "llvmlite", "scipy", "mpmath", "matplotlib", "xarray")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,13 +40,9 @@ def execute(options: argparse.Namespace) -> int:
 
 def collect() -> dict[str, Any]:
     """The facts, by name."""
-    facts: dict[str, Any] = {"dalembert": dalembert.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            facts[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            facts[package] = "not installed"
-    facts["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+    from dalembert.reproduction import machine, versions
+
+    facts: dict[str, Any] = {**versions(), "machine": machine()}
     facts["installed in"] = os.path.dirname(dalembert.__file__)
     facts["cached drivers"] = _driver_cache()
     return facts

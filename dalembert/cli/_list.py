@@ -75,7 +75,13 @@ def entries(kind: str) -> list[dict[str, Any]]:
 
     found = [experiments.find(name) for name in experiments.names()]
     return [
-        {"name": e.name, "call": f"{e.name}  ({e.item} of {e.document})", "summary": e.claim, "document": e.document}
+        {
+            "name": e.name,
+            "call": f"{e.name}  ({e.item} of {e.document})",
+            "summary": e.claim,
+            "document": e.document,
+            "item": e.item,
+        }
         for e in found
     ]
 

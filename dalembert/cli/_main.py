@@ -9,12 +9,20 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import dalembert
-from dalembert.cli import _info, _list, _reproduce, _resume, _run
+from dalembert.cli import _bench, _completion, _info, _list, _reproduce, _resume, _run
 from dalembert.cli._read import Unusable, suggestion
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem
 
 RawText = argparse.RawDescriptionHelpFormatter
-COMMANDS = {"list": _list, "run": _run, "resume": _resume, "reproduce": _reproduce, "info": _info}
+COMMANDS = {
+    "list": _list,
+    "run": _run,
+    "resume": _resume,
+    "reproduce": _reproduce,
+    "bench": _bench,
+    "info": _info,
+    "completion": _completion,
+}
 
 INITIAL_VALUES = ("--q0", "--p0", "--v0", "--y0", "--z0", "--lam0")
 DESCRIPTION = "Structure-preserving simulation of constrained mechanical systems."
@@ -23,8 +31,15 @@ EPILOG = """\
 examples:
   dalembert run double_pendulum --plot double_pendulum.png
   dalembert run double_pendulum --set m2=3 --h 0.05 --steps 10000 --plot heavier.png
-  dalembert reproduce jay1996.figure5.6 --out figures
+  dalembert reproduce                   the literature's experiments, and a report about them
+  dalembert bench double_pendulum       what a step costs on this machine
   dalembert run --help                  every command explains itself
+
+exit codes:
+  0    done; of reproduce: every claim holds
+  1    a step, an experiment, a claim or a file failed
+  2    the command cannot be carried out as it stands: standard error says why
+  130  interrupted by Ctrl-C; what was computed until then is kept
 """
 
 

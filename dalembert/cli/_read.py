@@ -282,7 +282,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
         raise Unusable(f"{file} has no {name!r}{suggestion(name, public)}")
     thing, params = getattr(module, name), dict(settings)
     if callable(thing) and not isinstance(thing, type):
-        thing, params = _guard(Path(file), lambda: _call(name, getattr(module, name), settings)), {}
+        thing, params = guard(Path(file), lambda: _call(name, getattr(module, name), settings)), {}
     if not isinstance(thing, (Problem, System)):
         raise Unusable(
             f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian, da.Lagrangian, "
@@ -303,11 +303,11 @@ def _load(path: Path) -> ModuleType:
     if directory not in sys.path:
         sys.path.insert(0, directory)  # so that the model can import its neighbours
     loader = spec.loader
-    _guard(path, lambda: loader.exec_module(module))
+    guard(path, lambda: loader.exec_module(module))
     return module
 
 
-def _guard(path: Path, action: Callable[[], Any]) -> Any:
+def guard(path: Path, action: Callable[[], Any]) -> Any:
     """Run a user's code; what it raises becomes one sentence with the line of the user's file."""
     try:
         return action()

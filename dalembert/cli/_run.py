@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Simulate, write the files, report."""
     chosen = model(options.problem, assignments(options.set))
-    stepper = method(options.method or _default_method(chosen.system), count("--stages", options.stages))
+    stepper = method(options.method or default_method(chosen.system), count("--stages", options.stages))
     prepare_files(options, chosen)
     try:
         run = da.simulate(
@@ -119,7 +119,8 @@ def finish(run: Trajectory, troubles: list[str]) -> int:
     return {"done": 1 if troubles else 0, "failed": 1, "interrupted": 130}[run.status]
 
 
-def _default_method(system: System) -> str:
+def default_method(system: System) -> str:
+    """The method that is taken if none is named."""
     if isinstance(system, IndexTwoDAE):
         return INDEX_TWO
     if system.n_unilateral:

@@ -6,15 +6,20 @@
     print(result)
 
 An `Experiment` names its document and figure, states the claim in one sentence, and brings three functions: `compute`,
-`draw` and `holds`, the last of which turns the data into numbers with bounds. `register` adds one.
+`draw` and `holds`, the last of which turns the data into numbers with bounds. `register` adds one. Each package here is a
+document, and registers the experiments that it names in its `EXPERIMENTS`: a new package is all that a new document needs.
+`dalembert.reproduction` runs many of them and writes the report.
 """
 
-from dalembert.experiments import hilden2009, jay1996, jay_simeon, pekarek2014, small_jay2011
+import importlib
+import pkgutil
+
 from dalembert.experiments._experiment import Check, Experiment, Result
-from dalembert.experiments._registry import find, names, register, run
+from dalembert.experiments._registry import documents, find, names, register, run
 
-for _document in (jay1996, jay_simeon, small_jay2011, pekarek2014, hilden2009):
-    for _experiment in _document.EXPERIMENTS:
-        register(_experiment)
+for _module in pkgutil.iter_modules(__path__):
+    if _module.ispkg:
+        for _experiment in importlib.import_module(f"{__name__}.{_module.name}").EXPERIMENTS:
+            register(_experiment)
 
-__all__ = ["Check", "Experiment", "Result", "find", "names", "register", "run"]
+__all__ = ["Check", "Experiment", "Result", "documents", "find", "names", "register", "run"]

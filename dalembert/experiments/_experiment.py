@@ -84,6 +84,7 @@ class Result:
     figure: Figure | None = field(default=None, repr=False)
     files: tuple[Path, ...] = ()
     error: str = ""
+    trace: str = field(default="", repr=False)
 
     @property
     def holds(self) -> bool:
@@ -101,7 +102,7 @@ class Result:
         return {check.name: check.value for check in self.checks}
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the data and the figure, for a report or for JSON."""
+        """Everything but the data and the figure, for JSON, which has no word for a value that is not finite: None."""
         about = self.experiment
         return {
             "name": about.name,
@@ -114,11 +115,12 @@ class Result:
             "full": self.full,
             "seconds": self.seconds,
             "checks": [
-                {"name": c.name, "value": c.value, "relation": c.relation, "bound": c.bound, "passes": c.passes}
+                {"name": c.name, "value": _finite(c.value), "relation": c.relation, "bound": c.bound, "passes": c.passes}
                 for c in self.checks
             ],
             "files": [str(path) for path in self.files],
             "error": self.error,
+            "trace": self.trace,
         }
 
     def __str__(self) -> str:
@@ -131,3 +133,7 @@ class Result:
             lines.append(textwrap.fill(about.remark, 110, initial_indent="  remark:  ", subsequent_indent=11 * " "))
         lines += [f"  wrote:   {path}" for path in self.files]
         return "\n".join(lines)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -31,16 +32,36 @@ def register(experiment: Experiment) -> Experiment:
     return experiment
 
 
+def forget(name: str) -> None:
+    """Take an experiment off the list, if it is there."""
+    _registered.pop(name, None)
+
+
 def names() -> list[str]:
     """The names of all experiments, in the order in which they were registered.
 
     Example:
         >>> from dalembert import experiments
-        >>> experiments.names()[:2]
+        >>> [name for name in experiments.names() if name.startswith("jay1996.")][:2]
         ['jay1996.figure5.1', 'jay1996.figure5.2']
 
     """
     return list(_registered)
+
+
+def documents() -> dict[str, list[str]]:
+    """The names of the experiments by the short name of their document, the part before the first dot.
+
+    Example:
+        >>> from dalembert import experiments
+        >>> experiments.documents()["small_jay2011"][:2]
+        ['small_jay2011.pendulum', 'small_jay2011.skate']
+
+    """
+    found: dict[str, list[str]] = {}
+    for name in _registered:
+        found.setdefault(name.partition(".")[0], []).append(name)
+    return found
 
 
 def find(name: str) -> Experiment:
@@ -93,7 +114,7 @@ def run(
         if on_failure == "raise":
             raise
         reason = str(error) if isinstance(error, DalembertError) else f"{type(error).__name__}: {error}"
-        result = Result(experiment, full, time.perf_counter() - began, error=reason)
+        result = Result(experiment, full, time.perf_counter() - began, error=reason, trace=traceback.format_exc())
     return result
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import dalembert as da
 from dalembert.cli import main
+from dalembert.experiments import _registry
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -44,6 +45,7 @@ def table(page, heading):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_registry, "_registered", dict(_registry._registered))  # a page may add experiments
     names = {"__name__": "__documentation__"}
     for language, option, code in blocks(page):
         if language == "python" and option.startswith("file="):

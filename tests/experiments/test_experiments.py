@@ -90,10 +90,3 @@ def test_an_output_directory_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(da.InputError, match="cannot be made"):
         experiments.run(toy(), out=tmp_path / "file" / "below")
-
-
-@pytest.mark.parametrize("name", experiments.names())
-def test_every_experiment_cites_its_paper_and_claims_one_sentence(name):
-    experiment = experiments.find(name)
-    assert experiment.name == name and experiment.document and experiment.item
-    assert experiment.claim.endswith(".") and experiment.claim[0].isupper()

@@ -1,79 +1,15 @@
-"""Every experiment on Jay and Simeon holds, its references are right, and its predicate fails on data that should fail it."""
+"""Data that the experiments on Jay and Simeon must fail on, and the references that they rest on."""
 
-import functools
 import math
 
 import numpy as np
 import pytest
+from experiment_data import broken, computed, copied, exchanged, of_order, scaled
 
 import dalembert as da
-from dalembert import experiments
-from dalembert.experiments import _registry
 from dalembert.experiments.jay_simeon import _shared, compositions
 
-NAMES = [name for name in experiments.names() if name.startswith("jay_simeon.")]
-
-
-@functools.cache
-def computed(name):
-    return experiments.find(name).compute(False)
-
-
-def failed(name, data):
-    return [check.name for check in experiments.find(name).holds(data) if not check.passes]
-
-
-# -- each holds and is drawn ---------------------------------------------------------------------------------------------
-
-
-def test_the_figures_of_the_paper_are_all_here():
-    assert NAMES[:4] == [f"jay_simeon.figure4.{k}" for k in range(1, 5)]
-    assert {name.split(".", 1)[1] for name in NAMES[4:]} == {"limit4.1", "limit4.2", "adjoint", "composition"}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_claim_holds_and_is_drawn(name, tmp_path):
-    data, experiment = computed(name), experiments.find(name)
-    checks = experiment.holds(data)
-    assert len(checks) >= 4 and all(check.passes for check in checks), "\n".join(map(str, checks))
-    file = _registry._write(experiment, experiment.draw(data), tmp_path, ("png",))[0]
-    assert 10_000 < file.stat().st_size < 600_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_the_claim_holds_at_full_length(name):
-    result = experiments.run(name, full=True)
-    assert result.holds, str(result)
-
-
 # -- what must fail fails ------------------------------------------------------------------------------------------------
-
-
-def exchanged(a, b):
-    return lambda data: {a: data[b], b: data[a]}
-
-
-def copied(target, source):
-    return lambda data: {target: data[source]}
-
-
-def of_order(name, order, h="h"):
-    """Errors with the same last value and another slope."""
-    return lambda data: {name: data[name][-1] * (data[h] / data[h][-1]) ** order}
-
-
-def scaled(name, factor):
-    return lambda data: {name: factor * data[name]}
-
-
-def broken(name, index):
-    def change(data):
-        changed = np.array(data[name], dtype=float)
-        changed[index] = np.nan
-        return {name: changed}
-
-    return change
 
 
 def figure(component, problem):
@@ -130,16 +66,6 @@ WRONG = {
         "not a number": broken("order6_z", 3),
     },
 }
-
-
-def test_every_experiment_is_tried_on_wrong_data():
-    assert set(WRONG) == set(NAMES)
-
-
-@pytest.mark.parametrize(("name", "words"), [(name, words) for name, cases in WRONG.items() for words in cases])
-def test_wrong_data_fail(name, words):
-    data = computed(name)
-    assert failed(name, dict(data) | WRONG[name][words](data))
 
 
 # -- the references ------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Hilden (2009): numerical methods for nonholonomic mechanics, a Master's thesis that ends with an open question.
 
-`index_reduction` and `orders` are figures 2.1 to 2.4 and 3.4. The experiments of chapter 4 follow: the upright rolling disk
-(`disk`), Chaplygin's sleigh (`sleigh`), the contact oscillator (`oscillator`, `perturbed_oscillator`).
-`open_question` answers why the thesis saw the energy of the 2-stage SPARK method drift, `further_work` does what it left for
-later: McLachlan and Perlmutter's particles, and mixed constraints.
+`index_reduction`, `runge_kutta` and `orders` are figures 2.1 to 2.4 and 3.4 and table 2.1. The experiments of chapter 4
+follow: the upright rolling disk (`disk`), Chaplygin's sleigh (`sleigh`), the contact oscillator (`oscillator`,
+`perturbed_oscillator`). `open_question` answers why the thesis saw the energy of the 2-stage SPARK method drift,
+`further_work` does what it left for later: McLachlan and Perlmutter's particles, and mixed constraints.
 """
 
 from dalembert.experiments.hilden2009 import (
@@ -14,11 +14,13 @@ from dalembert.experiments.hilden2009 import (
     orders,
     oscillator,
     perturbed_oscillator,
+    runge_kutta,
     sleigh,
 )
 
 EXPERIMENTS = (
     *index_reduction.EXPERIMENTS,
+    *runge_kutta.EXPERIMENTS,
     *orders.EXPERIMENTS,
     *disk.EXPERIMENTS,
     *sleigh.EXPERIMENTS,
@@ -37,5 +39,6 @@ __all__ = [
     "orders",
     "oscillator",
     "perturbed_oscillator",
+    "runge_kutta",
     "sleigh",
 ]

@@ -1,0 +1,48 @@
+"""The program of a process that runs experiments: a request a line on standard input, a record a line on standard output.
+
+It ends when its standard input does, so that it never outlives the program that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from dalembert import experiments
+from dalembert.reproduction._files import load_experiments
+from dalembert.reproduction._store import Store, to_record
+
+
+def main(files: list[str]) -> None:
+    """Serve requests until there are no more."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what an experiment prints must not come between the replies
+    requests: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    for file in files:
+        load_experiments(file)
+    while True:
+        print(json.dumps(serve(**json.loads(requests.get()))), file=replies, flush=True)
+
+
+def serve(name: str, full: bool, out: str, formats: list[str]) -> dict[str, Any]:
+    """Run one experiment and keep its result."""
+    store = Store(Path(out), full)
+    result = experiments.run(name, full, store.figures, formats=formats, on_failure="return")
+    store.keep(result)
+    return to_record(result)
+
+
+def _listen(requests: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        requests.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
