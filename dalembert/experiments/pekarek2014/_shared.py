@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
-from dalembert.modified import modified_hamiltonian
+from dalembert.methods import Gauss
 from dalembert.problems import cart_pendulum
 from dalembert.simulation import simulate
 from dalembert.systems import Lagrangian
@@ -50,3 +50,27 @@ LABELS = {
 def xi(beta: float) -> dict[str, Any]:
     """The start Xi(beta) of section 5.2: at rest at the height beta, the pendulum turning through its lowest point."""
     return {"q0": [beta, 0.0], "v0": [0.0, 3.5 - 0.18 * beta]}
+
+
+T1 = 5.0
+FINE = 0.002
+"""The step of references, which divides those of the methods."""
+
+
+def simulate_to_the_end(method: CollisionIntegrator, h: float, beta: float) -> Trajectory:
+    """A run from Xi(beta) to the last multiple of h before t = 5, which is not one of 0.032."""
+    return simulate(SYSTEM, method, h=h, steps=int(T1 / h + 1e-9), progress=False, **xi(beta))
+
+
+def reference(beta: float, refined: int = 1) -> np.ndarray:
+    """Configurations at the multiples of `FINE`: Gauss's method of order 8 with exact impacts, steps of `FINE`/refined."""
+    steps = round(T1 / FINE)
+    exact = CVA(Gauss(stages=4))
+    return simulate(
+        SYSTEM, exact, h=FINE / refined, steps=refined * steps, save_every=refined, progress=False, **xi(beta)
+    ).q  # fmt: skip
+
+
+def l2_error(run: Trajectory, exact: np.ndarray) -> float:
+    """The norm of q - q_exact in L^2[0, 5], by the sum over the steps of the run."""
+    return float(np.sqrt(run.h * np.sum((run.q - exact[:: round(run.h / FINE)][: len(run.q)]) ** 2)))
