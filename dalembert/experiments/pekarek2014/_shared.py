@@ -64,13 +64,15 @@ def simulate_to_the_end(method: CollisionIntegrator, h: float, beta: float) -> T
 
 def reference(beta: float, refined: int = 1) -> np.ndarray:
     """Configurations at the multiples of `FINE`: Gauss's method of order 8 with exact impacts, steps of `FINE`/refined."""
-    steps = round(T1 / FINE)
-    exact = CVA(Gauss(stages=4))
-    return simulate(
-        SYSTEM, exact, h=FINE / refined, steps=refined * steps, save_every=refined, progress=False, **xi(beta)
-    ).q  # fmt: skip
+    options = {"h": FINE / refined, "steps": refined * round(T1 / FINE), "save_every": refined, "progress": False}
+    return simulate(SYSTEM, CVA(Gauss(stages=4)), **options, **xi(beta)).q
 
 
 def l2_error(run: Trajectory, exact: np.ndarray) -> float:
-    """The norm of q - q_exact in L^2[0, 5], by the sum over the steps of the run."""
-    return float(np.sqrt(run.h * np.sum((run.q - exact[:: round(run.h / FINE)][: len(run.q)]) ** 2)))
+    """The distance of a run from a reference."""
+    return l2_norm(run.q - exact[:: round(run.h / FINE)][: len(run.q)], run.h)
+
+
+def l2_norm(difference: np.ndarray, h: float) -> float:
+    """The norm in L^2[0, 5] of a function of t that is given at the multiples of h, by a sum over steps."""
+    return float(np.sqrt(h * np.sum(difference**2)))
