@@ -11,7 +11,7 @@ from dalembert.methods import Gauss
 from dalembert.problems import cart_pendulum
 from dalembert.simulation import simulate
 from dalembert.systems import Lagrangian
-from dalembert.trajectory import Trajectory
+from dalembert.trajectory import Impacts, Trajectory
 
 DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
 SYSTEM = Lagrangian(
@@ -64,8 +64,19 @@ def simulate_to_the_end(method: CollisionIntegrator, h: float, beta: float) -> T
 
 def reference(beta: float, refined: int = 1) -> np.ndarray:
     """Configurations at the multiples of `FINE`: Gauss's method of order 8 with exact impacts, steps of `FINE`/refined."""
-    options = {"h": FINE / refined, "steps": refined * round(T1 / FINE), "save_every": refined, "progress": False}
+    options: dict[str, Any] = {
+        "h": FINE / refined,
+        "steps": refined * round(T1 / FINE),
+        "save_every": refined,
+        "progress": False,
+    }
     return simulate(SYSTEM, CVA(Gauss(stages=4)), **options, **xi(beta)).q
+
+
+def impacts(run: Trajectory) -> Impacts:
+    """The impacts of a run by a collision integrator."""
+    assert run.impacts is not None
+    return run.impacts
 
 
 def l2_error(run: Trajectory, exact: np.ndarray) -> float:

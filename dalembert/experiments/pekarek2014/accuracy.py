@@ -14,6 +14,7 @@ from dalembert.experiments.pekarek2014._shared import (
     LABELS,
     PAPER,
     SIZES,
+    impacts,
     l2_error,
     reference,
     simulate_to_the_end,
@@ -44,7 +45,9 @@ def compute_figure4(full: bool) -> Data:
         for h in SIZES:
             errors = [l2_error(simulate_to_the_end(method, h, beta), q) for beta, q in zip(BETAS, exact, strict=True)]
             data[f"{name}_{h}"] = np.array(errors)
-        errors = [l2_error(simulate_to_the_end(method, SMALLER, beta), q) for beta, q in zip(BETAS[few], exact[few], strict=True)]
+        errors = [
+            l2_error(simulate_to_the_end(method, SMALLER, beta), q) for beta, q in zip(BETAS[few], exact[few], strict=True)
+        ]
         data[f"{name}_{SMALLER}"] = np.array(errors)
     return data
 
@@ -56,7 +59,9 @@ def figure4_holds(data: Data) -> tuple[Check, ...]:
     for h in SIZES:
         errors = {name: data[f"{name}_{h}"] for name in METHODS}
         others = np.min([errors[name] for name in ("CVA", "VCI", "MCVAC")], axis=0)
-        checks.append(Check(f"h = {h}: starts at which MCVAA has the least error", float(np.sum(errors["MCVAA"] < others)), ">=", 51))
+        checks.append(
+            Check(f"h = {h}: starts at which MCVAA has the least error", float(np.sum(errors["MCVAA"] < others)), ">=", 51)
+        )
         for name in ("VCI", "MCVAC"):
             apart = abs(float(np.log10(np.median(errors[name] / errors["CVA"]))))
             checks.append(Check(f"h = {h}: |log10 of the error of {name} over that of CVA|, median", apart, "<=", 0.1))
@@ -64,11 +69,15 @@ def figure4_holds(data: Data) -> tuple[Check, ...]:
         checks.append(Check(f"h = {h}: |log10 of the error of CVA on SVA over that of MCVAA|, median", apart, "<=", 0.05))
         rough = {name: total_variation(errors[name]) for name in METHODS}
         smooth = max(rough["CVA"], rough["MCVAA"], rough["MCVAC"])
-        checks.append(Check(f"h = {h}: total variation of VCI's log error over the largest other", rough["VCI"] / smooth, ">=", 1.3))
+        checks.append(
+            Check(f"h = {h}: total variation of VCI's log error over the largest other", rough["VCI"] / smooth, ">=", 1.3)
+        )
     for name in PAPER:
         coarse = np.log(data[f"{name}_{SIZES[0]}"] / data[f"{name}_{SIZES[1]}"]) / np.log(SIZES[0] / SIZES[1])
         fine = np.log(data[f"{name}_{SIZES[1]}"][at] / data[f"{name}_{SMALLER}"]) / np.log(SIZES[1] / SMALLER)
-        checks.append(Check(f"{name}: |order - 2| between the paper's steps, median", abs(float(np.median(coarse)) - 2), "<=", 0.2))
+        checks.append(
+            Check(f"{name}: |order - 2| between the paper's steps, median", abs(float(np.median(coarse)) - 2), "<=", 0.2)
+        )
         checks.append(Check(f"{name}: |order - 2| from 0.01 to {SMALLER}, median", abs(float(np.median(fine)) - 2), "<=", 0.05))
         if name != "VCI":
             checks.append(Check(f"{name}: the same, largest", float(np.max(np.abs(fine - 2))), "<=", 0.1))
@@ -111,7 +120,7 @@ def compute_jaggedness(full: bool) -> Data:
         for h in SIZES:
             runs = [simulate_to_the_end(PAPER[name], h, beta) for beta in betas]
             data[f"{name}_{h}"] = np.array([l2_error(run, q) for run, q in zip(runs, exact, strict=True)])
-            data[f"{name}_{h}_fraction"] = np.array([run.impacts.t[:3] / h % 1 for run in runs])
+            data[f"{name}_{h}_fraction"] = np.array([impacts(run).t[:3] / h % 1 for run in runs])
     return data
 
 
@@ -135,9 +144,13 @@ def jaggedness_holds(data: Data) -> tuple[Check, ...]:
         determined = 1 - np.var(ratio - fit) / np.var(ratio)
         checks.append(Check(f"h = {h}: part of VCI's variance that uneven partial steps explain", float(determined), ">=", 0.9))
         rough.append(total_variation(data[f"VCI_{h}"]))
-        checks.append(Check(f"h = {h}: total variation, VCI over CVA", rough[-1] / total_variation(data[f"CVA_{h}"]), ">=", 1.3))
+        checks.append(
+            Check(f"h = {h}: total variation, VCI over CVA", rough[-1] / total_variation(data[f"CVA_{h}"]), ">=", 1.3)
+        )
         swings.append(float(np.std(ratio)))
-    checks.append(Check("|log2 of the swings' sizes at h = 0.032 over those at 0.01|", abs(np.log2(swings[0] / swings[1])), "<=", 0.5))
+    checks.append(
+        Check("|log2 of the swings' sizes at h = 0.032 over those at 0.01|", abs(np.log2(swings[0] / swings[1])), "<=", 0.5)
+    )
     checks.append(Check("total variation at h = 0.032 over that at h = 0.01", rough[0] / rough[1], "<=", 0.8))
     return tuple(checks)
 
@@ -152,7 +165,9 @@ def draw_jaggedness(data: Data) -> Figure:
         for ax, h in zip(axes, SIZES, strict=True):
             ratio, fit = explained(data, h)
             ax.plot(data["beta"], 10**ratio, "o", color=BLUE, markersize=2.6, label="error of VCI over that of CVA")
-            ax.plot(data["beta"], 10**fit, color=VERMILION, linewidth=0.9, label="explained by fractions of steps before impacts")
+            ax.plot(
+                data["beta"], 10**fit, color=VERMILION, linewidth=0.9, label="explained by fractions of steps before impacts"
+            )
             ax.set(xlabel=r"$\beta$", title=f"$h = {h}$")
             ax.grid(True)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -164,12 +179,15 @@ EXPERIMENTS = (
         name="pekarek2014.figure4",
         document=DOCUMENT,
         item="figure 4",
-        claim="MCVAA has the least L^2 error of the four methods at each of 51 starts, with h = 0.032 and h = 0.01; CVA, VCI and "
-        "MCVAC are close together, all four are of second order, and the errors of VCI are jagged over beta.",
+        claim="MCVAA has the least L^2 error of the four methods at each of 51 starts, with h = 0.032 and h = 0.01; CVA, "
+        "VCI and MCVAC are close together, all four are of second order, and the errors of VCI are jagged over beta.",
         compute=compute_figure4,
         draw=draw_figure4,
         holds=figure4_holds,
-        remark="",
+        remark="MCVAA owes its accuracy to SVA: CVA on SVA is as accurate. Reference: CVA on the Gauss method of order 8, "
+        "which is converged to 1e-13. The paper's benchmark, CVA with h = 10E-4, has itself 1 % of CVA's and 2 % of MCVAA's "
+        "error at h = 0.01. The norm of the paper is not stated; here it is that of q in L^2, up to the last multiple of h "
+        "before t = 5.",
     ),
     Experiment(
         name="pekarek2014.jaggedness",
@@ -179,6 +197,8 @@ EXPERIMENTS = (
         compute=compute_jaggedness,
         draw=draw_jaggedness,
         holds=jaggedness_holds,
-        remark="",
+        remark="The error of VCI over that of CVA is a sawtooth in beta: uneven partial steps before and after the impacts "
+        "explain 97 % of its variance. The paper sees it especially at larger h; but the swings have nearly the same "
+        "relative size at both, and a period that is proportional to h, so that the total variation grows as h falls.",
     ),
 )

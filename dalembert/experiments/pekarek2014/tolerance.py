@@ -59,7 +59,7 @@ def draw_tolerance(data: Data) -> Figure:
         figure = new_figure(5.6, 3.6)
         ax = figure.subplots()
         for k, color in zip(TIMES, CYCLE, strict=False):
-            label = f"change by collision times to $O(h^{k})$"
+            label = "change by collision times to " + (f"$O(h^{k})$" if k > 1 else "$O(h)$")
             ax.plot(data["h"], data[f"times_{k}"], "o-", color=color, markersize=3.5, label=label)
         ax.plot(data["h"], data["error"], "o--", color=BLACK, markersize=3.5, label="error with exact times")
         ax.set(xscale="log", yscale="log", xlabel="$h$", ylabel="$L^2$ norm on $[0, 5]$")
@@ -75,12 +75,12 @@ EXPERIMENTS = (
         name="pekarek2014.collision_tolerance",
         document=DOCUMENT,
         item="section 4.1",
-        claim="With a method of order 4, here CVA on the Gauss method of two stages, collision times must be known to O(h^4) at "
-        "least for its order to be preserved.",
+        claim="With a method of order 4, here CVA on the Gauss method of two stages, collision times must be known to "
+        "O(h^4) at least for its order to be preserved.",
         compute=compute_tolerance,
         draw=draw_tolerance,
         holds=tolerance_holds,
-        remark="Times to O(h^k) move the motion by O(h^k) on this nonlinear system, too, as was proven for an oscillator: the order "
-        "of a run is the least of those of the method and of its collision times.",
+        remark="Times to O(h^k) move the motion by O(h^k) on this nonlinear system, too, as was proven for an oscillator: "
+        "the order of a run is the least of those of the method and of its collision times.",
     ),
 )
