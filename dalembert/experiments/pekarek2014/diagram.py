@@ -144,7 +144,7 @@ EXPERIMENTS = (
         compute=compute_diagram,
         draw=draw_diagram,
         holds=diagram_holds,
-        remark="SVA is run as the 2-stage Lobatto IIIA-IIIB pair, which is SE2 after SE1 with half steps, and its "
-        "generating function is taken from its discrete Lagrangian. The two methods differ by O(h^2) after a fixed time.",
+        remark="SVA is run as the 2-stage Lobatto IIIA-IIIB pair, which is SE2 after SE1 with half steps, and its generating "
+        "function is taken from its discrete Lagrangian. The two methods differ by O(h^2) after a fixed time.",
     ),
 )

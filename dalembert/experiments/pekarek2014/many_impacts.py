@@ -100,13 +100,13 @@ def draw_many_impacts(data: Data) -> Figure:
     from dalembert.plot._style import BLUE, CYCLE, VERMILION, new_figure, styled
 
     with styled():
-        figure = new_figure(8.0, 5.6)
+        figure = new_figure(7.2, 4.8)
         axes = figure.subplots(2, 2)
         for (above, below), h in zip(axes.T, SIZES, strict=True):
             count = data[f"impacts_{h}"]
             for name, color in zip(STABLE, (BLUE, VERMILION), strict=True):
                 energies = data[f"{name}_{h}"]
-                above.plot(count, (energies - energies[:, :1]).T, color=color, linewidth=0.6, alpha=0.7)
+                above.plot(count[::4], (energies - energies[:, :1]).T[::4], color=color, linewidth=0.6)
             for name, color in zip(ALL, CYCLE, strict=False):
                 below.plot(count[1:], spread(data, name, h)[1:], color=color, label=LABELS[name])
             below.axhline(SPREAD[h], color="#707070", linewidth=0.8, linestyle=(0, (4, 3)))
@@ -116,7 +116,7 @@ def draw_many_impacts(data: Data) -> Figure:
                 ax.grid(True)
         axes[0, 0].set_ylabel(r"$\tilde H - \tilde H_0$ of 12 runs [J]")
         axes[1, 0].set_ylabel("root mean square of 12 runs [J]")
-        figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 

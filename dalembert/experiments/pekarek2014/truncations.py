@@ -94,8 +94,8 @@ EXPERIMENTS = (
         draw=draw_truncations,
         holds=truncations_hold,
         remark="The paper says that only methods derived in the Hamiltonian setting gain an order from symmetry. SVC does "
-        "as well: expanded in pure powers of h around H its odd terms vanish, and the even truncation of O(h^4) needs no "
-        "more derivatives than the expansion of O(h^3) around eta, which at h = 0.03 varies by a third of what H does, the "
-        "even one by a two-hundredth.",
+        "as well: expanded in pure powers of h around H its odd terms vanish, and the even truncation of O(h^4) needs no more "
+        "derivatives than the expansion of O(h^3) around eta, which at h = 0.03 varies by a third of what H does, "
+        "the even one by a two-hundredth.",
     ),
 )
