@@ -119,7 +119,7 @@ WRONG = {
         "a spread of twenty millijoule": lambda data: {"MCVA_even_0.01": 200 * data["MCVA_even_0.01"]},
         "CVA that stays": lambda data: {"CVA_0.032": data["MCVAA_0.032"]},
         "eleven starts": lambda data: {"MCVAA_0.032": data["MCVAA_0.032"][1:]},
-        "a run that failed": lambda data: {"MCVAA_0.01": np.where(np.arange(101) > 90, np.nan, data["MCVAA_0.01"])},
+        "runs that failed": lambda data: {"MCVAA_0.01": np.where(np.arange(101) > 90, np.nan, data["MCVAA_0.01"])},
     },
 }
 
