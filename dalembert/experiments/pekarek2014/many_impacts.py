@@ -22,8 +22,8 @@ ROWS = 100
 PART, LARGER_PART = 50_000, 100_000
 """Steps of a part of a run."""
 STABLE = {"MCVAA": "MCVAA", "MCVA_even": "MCVA, SVC even"}
-SPREAD = {("MCVAA", 0.032): 0.5, ("MCVAA", 0.01): 0.01, ("MCVA_even", 0.01): 0.01}
-"""How far the energies have spread at the end, at most [J]; at h = 0.032 that of MCVA, even, comes out on either side of 0.5."""
+SPREAD = {0.032: 0.5, 0.01: 0.01}
+"""How far the energies of these may have spread at the end [J]."""
 
 
 def energy_over_impacts(
@@ -41,7 +41,7 @@ def energy_over_impacts(
         energies[new], times[new] = kept(run.q[at], run.p[at], h), t + run.t[at]
         row, count, t = row + len(new), int(seen[-1]), t + run.t[-1]
         if run.status != "done":
-            break  # where the energy has grown until h is too large
+            break
         start = {"q0": run.q[-1], "p0": run.p[-1]}
     return energies, times
 
@@ -93,12 +93,12 @@ def many_impacts_hold(data: Data) -> tuple[Check, ...]:
                 Check(
                     f"h = {h}: |mean slope| of {title} in standard errors", float(abs(np.mean(each)) / standard_error), "<=", 2
                 ),
+                Check(f"h = {h}: spread of {title} at the end [J]", ends[name], "<=", SPREAD[h]),
             ]
-            if (name, h) in SPREAD:
-                checks.append(Check(f"h = {h}: spread of {title} at the end [J]", ends[name], "<=", SPREAD[name, h]))
         for name in ALL:
             if name not in STABLE:
-                checks.append(Check(f"h = {h}: spread of {name} over that of MCVAA", ends[name] / ends["MCVAA"], ">=", 5))
+                most = max(ends[stable] for stable in STABLE)
+                checks.append(Check(f"h = {h}: spread of {name} over the larger of these", ends[name] / most, ">=", 5))
     return tuple(checks)
 
 
@@ -116,7 +116,7 @@ def draw_many_impacts(data: Data) -> Figure:
                 above.plot(count[::4], (energies - energies[:, :1]).T[::4], color=color, linewidth=0.6)
             for name, color in zip(ALL, CYCLE, strict=False):
                 below.plot(count[1:], spread(data, name, h)[1:], color=color, label=LABELS[name])
-            below.axhline(SPREAD["MCVAA", h], color="#707070", linewidth=0.8, linestyle=(0, (4, 3)))
+            below.axhline(SPREAD[h], color="#707070", linewidth=0.8, linestyle=(0, (4, 3)))
             above.set(title=f"$h = {h}$", xlabel="impacts")
             below.set(xscale="log", yscale="log", xlabel="impacts")
             for ax in (above, below):
@@ -140,10 +140,10 @@ EXPERIMENTS = (
         holds=many_impacts_hold,
         remark="Energies are measured by H~ of the base, even and of O(h^4), which smooth motion keeps: H itself oscillates "
         "by O(h^2) and would hide the walk. Ensembles are judged because the least-squares slope of one random walk looks "
-        "significant when it is not. After 10^5 impacts at h = 0.032 the spread of MCVA, even, was 0.69 J from these 12 "
-        "starts, above the 0.5 J that MCVAA keeps; the same starts with other round-off gave 0.31 J, others 0.40 J: it is a "
-        "walk of 0.4 J or so. MCVAC as specified, with an expansion of O(h^3) around eta, does no better than CVA, and at h "
-        "= 0.01 loses energy steadily. With h = 0.032 most runs of VCI and some of MCVAC gain energy until h is too large "
-        "for the motion, and fail.",
+        "significant when it is not. At full length one number does not hold: at h = 0.032 the spread of MCVA, even, was "
+        "0.69 J, above 0.5 J; repeated with other round-off and from other starts it was 0.31 and 0.40 J, and 0.51 J over "
+        "all 32 runs that came to their end. MCVAC as specified, with an expansion of O(h^3) around eta, does no better "
+        "than CVA, and at h = 0.01 loses energy in every run. At h = 0.032 ten of twelve runs of VCI and three of MCVAC "
+        "stop early.",
     ),
 )
