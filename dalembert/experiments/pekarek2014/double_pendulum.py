@@ -108,8 +108,8 @@ EXPERIMENTS = (
         holds=energies_hold,
         remark="The paper does not state its parameters. Here the lower mass is 4, the upper one 1, the links are 1 and 0.8 "
         "long, g = 9.81, the lower mass hits a wall at x = -0.4, h = 0.04, and energies are relative to the state of rest. "
-        "These were searched for: of some 8,700 parameters tried, a few dozen at most have a jump above 5 %, and this one "
-        "has the largest jump over the variation without a wall among those that MCVA completes, so that it shows what can "
-        "happen, not what is usual. The jump falls with h.",
+        "These were searched for: of some 8,700 parameters tried, few have a jump above 5 %, and this one has the largest "
+        "jump over the variation without a wall among those that MCVA completes, so that it shows what can happen, not what "
+        "is usual. The jump falls with h.",
     ),
 )
