@@ -1,13 +1,44 @@
-"""Pekarek & Murphey (2014): discrete Lagrangian mechanics for nonseparable systems, without impacts.
+"""Pekarek & Murphey (2014): discrete Lagrangian mechanics for nonseparable nonsmooth systems.
 
 D. Pekarek and T. D. Murphey, Discrete Lagrangian mechanics for nonseparable nonsmooth systems, Int. J. Numer. Meth. Engng
-(2014). `diagram` checks figure 2, `truncations` measures how well modified Hamiltonians are conserved, `energies` draws the
-energy functions of figure 3 on the smooth motion before the first impact.
+(2014). `diagram` checks figure 2 and `truncations` measures how well modified Hamiltonians are conserved, both without impacts;
+`double_pendulum`, `energies` and `accuracy` are figures 1, 3 and 4, `properties` tables I and II, `tolerance` is section 4.1,
+and `many_impacts` goes on where the paper ends.
 """
 
-from dalembert.experiments.pekarek2014 import diagram, energies, truncations
+from dalembert.experiments.pekarek2014 import (
+    _shared,
+    accuracy,
+    diagram,
+    double_pendulum,
+    energies,
+    many_impacts,
+    properties,
+    tolerance,
+    truncations,
+)
 
-EXPERIMENTS = (*diagram.EXPERIMENTS, *truncations.EXPERIMENTS, *energies.EXPERIMENTS)
-DOCUMENT = diagram.DOCUMENT
+EXPERIMENTS = (
+    *double_pendulum.EXPERIMENTS,
+    *diagram.EXPERIMENTS,
+    *truncations.EXPERIMENTS,
+    *tolerance.EXPERIMENTS,
+    *energies.EXPERIMENTS,
+    *accuracy.EXPERIMENTS,
+    *properties.EXPERIMENTS,
+    *many_impacts.EXPERIMENTS,
+)
+DOCUMENT = _shared.DOCUMENT
 
-__all__ = ["DOCUMENT", "EXPERIMENTS", "diagram", "energies", "truncations"]
+__all__ = [
+    "DOCUMENT",
+    "EXPERIMENTS",
+    "accuracy",
+    "diagram",
+    "double_pendulum",
+    "energies",
+    "many_impacts",
+    "properties",
+    "tolerance",
+    "truncations",
+]

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.discrete import DiscreteMechanics
 from dalembert.experiments._experiment import Check, Data, Experiment
+from dalembert.experiments.pekarek2014._shared import DOCUMENT
 from dalembert.methods import Rattle, Variational
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.problems import Problem, cart_pendulum, double_pendulum_in_angles, particle_in_magnetic_field
@@ -19,7 +20,6 @@ from dalembert.verify import slope
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
 SVA, SVC = Variational("SVA"), Variational("SVC")
 STEPS, MORE_STEPS = 50, 500
 PATHS = {

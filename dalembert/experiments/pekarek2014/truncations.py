@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.pekarek2014.diagram import DOCUMENT
+from dalembert.experiments.pekarek2014._shared import DOCUMENT
 from dalembert.methods import Variational
 from dalembert.modified import modified_hamiltonian
 from dalembert.problems import cart_pendulum

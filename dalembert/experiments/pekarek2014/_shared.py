@@ -1,0 +1,89 @@
+"""What the experiments with impacts share: the cart-pendulum above its floor, its starts, and the methods of section 5.2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
+from dalembert.methods import Gauss
+from dalembert.problems import cart_pendulum
+from dalembert.simulation import simulate
+from dalembert.systems import Lagrangian
+from dalembert.trajectory import Impacts, Trajectory
+
+DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
+SYSTEM = Lagrangian(
+    lambda q, v, m1, m2, l, g: (  # noqa: E741
+        (m1 + m2) * v[0] ** 2 / 2 + m2 * l * np.sin(q[1]) * v[0] * v[1] + m2 * l**2 * v[1] ** 2 / 2
+        - (m1 + m2) * g * q[0] + m2 * g * l * np.cos(q[1])
+    ),
+    dim=2,
+    unilateral=lambda q: q[0],
+    params=cart_pendulum().system.params,
+)  # fmt: skip
+"""The cart-pendulum (35) above its floor y = 0 (section 5.1)."""
+SIZES = (0.032, 0.01)
+"""The paper's two step sizes."""
+BETAS = np.linspace(3.2, 5.2, 51)
+"""The paper's samples of the parameter of its starts."""
+PAPER: dict[str, CollisionIntegrator] = {"CVA": CVA(), "VCI": VCI(), "MCVAA": MCVAA(), "MCVAC": MCVAC()}
+ALL: dict[str, CollisionIntegrator] = {
+    "MCVAA": MCVAA(),
+    "MCVA_even": MCVA("SVC", 4, "even"),
+    "MCVAC": MCVAC(),
+    "CVA": CVA(),
+    "CVA_SVA": CVA("SVA"),
+    "VCI": VCI(),
+}
+LABELS = {
+    "CVA": "CVA",
+    "VCI": "VCI",
+    "MCVAA": "MCVAA",
+    "MCVAC": r"MCVAC ($\eta$, $O(h^3)$)",
+    "MCVA_even": "MCVA, SVC even $O(h^4)$",
+    "CVA_SVA": "CVA on SVA",
+}
+
+
+def xi(beta: float) -> dict[str, Any]:
+    """The start Xi(beta) of section 5.2: at rest at the height beta, the pendulum turning through its lowest point."""
+    return {"q0": [beta, 0.0], "v0": [0.0, 3.5 - 0.18 * beta]}
+
+
+T1 = 5.0
+FINE = 0.002
+"""The step of references, which divides those of the methods."""
+
+
+def simulate_to_the_end(method: CollisionIntegrator, h: float, beta: float) -> Trajectory:
+    """A run from Xi(beta) to the last multiple of h before t = 5, which is not one of 0.032."""
+    return simulate(SYSTEM, method, h=h, steps=int(T1 / h + 1e-9), progress=False, **xi(beta))
+
+
+def reference(beta: float, refined: int = 1) -> np.ndarray:
+    """Configurations at the multiples of `FINE`: Gauss's method of order 8 with exact impacts, steps of `FINE`/refined."""
+    options: dict[str, Any] = {
+        "h": FINE / refined,
+        "steps": refined * round(T1 / FINE),
+        "save_every": refined,
+        "progress": False,
+    }
+    return simulate(SYSTEM, CVA(Gauss(stages=4)), **options, **xi(beta)).q
+
+
+def impacts(run: Trajectory) -> Impacts:
+    """The impacts of a run by a collision integrator."""
+    assert run.impacts is not None
+    return run.impacts
+
+
+def l2_error(run: Trajectory, exact: np.ndarray) -> float:
+    """The distance of a run from a reference."""
+    return l2_norm(run.q - exact[:: round(run.h / FINE)][: len(run.q)], run.h)
+
+
+def l2_norm(difference: np.ndarray, h: float) -> float:
+    """The norm in L^2[0, 5] of a function of t that is given at the multiples of h, by a sum over steps."""
+    return float(np.sqrt(h * np.sum(difference**2)))
