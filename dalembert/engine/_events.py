@@ -67,6 +67,9 @@ from dalembert.engine._plan import (
     N,
 )
 
+TOUCHING, SEPARATING = 1, 2
+"""Marks of constraints that were just hit: those whose reset would pull are separating."""
+
 MOST_IN_A_STEP = 1000
 MOST_AT_ONCE = 1000
 ROUND_OFF = 16 * 2.220446049250313e-16
@@ -104,46 +107,61 @@ def end_entry(plan, memory, log, entry, t):
     log[entry, LOG_AFTER] = energy_of(plan, memory, HERE, t)
 
 
-@compiled_as("boolean", "float64[:, ::1]", "int64", "float64", "int64")
+RESET_DONE, RESET_FAILED, RESET_PULLS = range(3)
+
+
+@compiled_as("int64", "float64[:, ::1]", "int64", "float64", "int64")
 def reset(plan, memory, log, entry, t, which):
-    """R^reset on one constraint, from the momentum HERE."""
+    """R^reset on one constraint, from the momentum HERE, which stays if the impulse would pull."""
     begin_entry(plan, memory, log, entry, t, which)
     choose(plan, memory, HIT, which)
     call_kernel(plan[plan[RESET] + GUESS], memory)
     if not newton(plan, memory, RESET, memory[H_SLOT]):
-        return False
+        return RESET_FAILED
     call_kernel(plan[OUTCOME], memory)
     if not np.isfinite(memory[IMPULSE_SLOT]):
-        return False
+        return RESET_FAILED
+    if memory[IMPULSE_SLOT] < 0.0:
+        return RESET_PULLS
     end_entry(plan, memory, log, entry, t)
-    return True
+    return RESET_DONE
 
 
 @compiled_as("int64", "float64[:, ::1]", "float64")
 def collide(plan, memory, log, t):
     """Reset all constraints that touch HERE and approach, one after the other, the fastest first, until none does.
 
-    An approach is measured by the part of the motion that it takes, phi_dot / sqrt(grad phi^T H_pp grad phi).
+    An approach is measured by the part of the motion that it takes, phi_dot / sqrt(grad phi^T H_pp grad phi). In slow impacts
+    phi_dot and the reset may disagree about its sign, if the reset conserves another function than that of which phi_dot is
+    the derivative: a reset that would pull is not done, until another one has changed the motion.
     """
-    first = 0.0
+    first, marks = 0.0, plan[plan[JUST_HIT] : plan[JUST_HIT] + plan[M]]
     for repetition in range(MOST_AT_ONCE):
         look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
         call_kernel(plan[MEASURE], memory)
         worst, fastest = -1, 0.0
         for k in range(plan[M]):
-            if plan[plan[JUST_HIT] + k] and memory[plan[RATE_HERE] + k] < 0.0:
+            if marks[k] == TOUCHING and memory[plan[RATE_HERE] + k] < 0.0:
                 speed = -memory[plan[RATE_HERE] + k] / np.sqrt(memory[plan[STRENGTH] + k])
                 if speed > fastest:
                     worst, fastest = k, speed
         if repetition == 0:
             first = fastest
         if worst < 0 or fastest <= 1e-13 * first:
+            for k in range(plan[M]):
+                marks[k] = min(marks[k], TOUCHING)
             return RESOLVED
         if plan[LOGGED] >= len(log):
             return ENDLESS
-        if not reset(plan, memory, log, plan[LOGGED], t, worst):
+        result = reset(plan, memory, log, plan[LOGGED], t, worst)
+        if result == RESET_FAILED:
             return NO_RESET
+        if result == RESET_PULLS:
+            marks[worst] = SEPARATING
+            continue
         plan[LOGGED] += 1
+        for k in range(plan[M]):
+            marks[k] = min(marks[k], TOUCHING)
     return ENDLESS
 
 
@@ -201,7 +219,7 @@ def merge_with_end(plan, memory, log, after, t, left):
     """End a step right after an impact, along the tangent: the error, of second order in `left`, is lost in round-off."""
     if after:
         entry = plan[LOGGED] - 1
-        if not reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])):
+        if reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])) != RESET_DONE:
             return NO_RESET
     place(plan, memory, HERE, t)
     call_kernel(plan[TANGENT_OF], memory)
@@ -212,11 +230,13 @@ def merge_with_end(plan, memory, log, after, t, left):
 
 @compiled_as("boolean", "boolean", "float64", "float64")
 def rest_of_step(plan, memory, after, t, left):
-    """The partial step from HERE to the end of the step, THERE, with phi and phi_dot at both ends."""
+    """The partial step from HERE to the end of the step, THERE, with phi and phi_dot at both ends; no impact may pull."""
     if not flow(plan, memory, after, t, left, THERE):
         return False
     if after:  # phi_dot right after the impact
         call_kernel(plan[OUTCOME_AFTER], memory)
+        if memory[IMPULSE_SLOT] < 0.0:
+            return False
         for k in range(plan[N]):
             memory[plan[CONTACT] + k] = memory[plan[HERE] + k]
             memory[plan[CONTACT] + plan[N] + k] = memory[plan[AFTER] + k]
@@ -249,7 +269,7 @@ def resolve(plan, memory, log, t0, h, grid):
             # no p+ has the discrete energy that is asked for, as may happen in slow impacts: take the other reset
             plan[UNCOUPLED] += 1
             entry = plan[LOGGED] - 1
-            if not reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])):
+            if reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])) != RESET_DONE:
                 return NO_RESET
             look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
             after = False

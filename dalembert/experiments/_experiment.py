@@ -56,7 +56,7 @@ class Experiment:
 
     `compute(full)` returns arrays by name; with `full` it takes the time that a thorough answer needs. `draw` and `holds`
     read nothing but these arrays, so that data may be kept and looked at again. `remark` says where the result differs from
-    the document, and why.
+    the document, and why. An experiment that is `timed` measures seconds: it is done after the others.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Experiment:
     draw: Callable[[Data], Figure]
     holds: Callable[[Data], tuple[Check, ...]]
     remark: str = ""
+    timed: bool = False
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.item} of {self.document}>"

@@ -32,13 +32,15 @@ class Maps:
     """Phi^partial and R^reset of Algorithm 1 (Phi^full is the base method), as equations.
 
     `after_impact` is a partial step that solves for the reset at its start as well, and `energy` the discrete energy that such
-    a reset conserves, of the partial step before it.
+    a reset conserves, of the partial step before it. `velocity` is that with which partial steps leave a point, if it is not
+    H_p: it decides whether they approach a wall.
     """
 
     partial: Flow
     reset: Reset
     after_impact: Flow | None = None
     energy: ca.SX | None = None
+    velocity: ca.SX | None = None
 
 
 def impulse_fraction(system: MechanicalSystem, at: Point) -> ca.SX:

@@ -145,7 +145,7 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
     inputs = [(at.t, slots.t), (at.dt, slots.dt), (at.h, slots.h), (at.theta, slots.theta), (at.q, slots.state),
               (at.p, slots.state + system.dim), (at.hit, slots.hit), (at.ahead, slots.ahead), (s, slots.s),
               (at.energy, slots.energy_before)]  # fmt: skip
-    kernels = _observations(system, at, slots, inputs)
+    kernels = _observations(system, at, maps, slots, inputs)
     kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slots.x)]))
     kernels += _ends(system, at, maps, slots, inputs)
     for name, equations in problems.items():
@@ -162,10 +162,12 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
     return EventProgram(slots, slots.work + used, code, solves, n_blocks, maps.after_impact is not None)
 
 
-def _observations(system: MechanicalSystem, at: Point, slots: Slots, inputs: list) -> list[Kernel]:
+def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:
     """phi and phi_dot; how rounding blurs phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
-    phi, rate = system.function("phi")(at.t, at.q, at.theta), system.function("phi_dot")(at.t, at.q, at.p, at.theta)
-    phi_q, slack = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_rounding"))
+    phi, phi_q, phi_t, slack = (
+        system.function(name)(at.t, at.q, at.theta) for name in ("phi", "phi_q", "phi_t", "phi_rounding")
+    )
+    rate = system.function("phi_dot")(at.t, at.q, at.p, at.theta) if maps.velocity is None else phi_t + phi_q @ maps.velocity
     mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)
     strength = ca.sum2(mobility * phi_q)
     H = system.function("H")(at.t, at.q, at.p, at.theta)

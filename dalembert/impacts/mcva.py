@@ -89,7 +89,8 @@ class MCVA(CollisionIntegrator):
     def maps(self, system: MechanicalSystem, at: Point) -> Maps:
         """Phi~ of H~, and R^MCVA."""
         H_mod = self.modified(system)
-        return Maps(modified_flow(system, H_mod, at), reset(system, H_mod, at))
+        velocity = H_mod.at(at.q, at.p, ca.SX(0, 1), at.h, at.theta)[1][system.dim :] if H_mod.explicit else None
+        return Maps(modified_flow(system, H_mod, at), reset(system, H_mod, at), velocity=velocity)
 
     def __repr__(self) -> str:
         return str(self)

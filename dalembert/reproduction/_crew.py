@@ -72,21 +72,30 @@ def work(
 
 
 class Plan:
-    """Which experiment comes next. Those of one module share runs that a process computes once, so it goes on with its own."""
+    """Which experiment comes next.
+
+    Those of one module share runs that a process computes once, so it goes on with its own. Those that are timed come last,
+    when no other process is at work.
+    """
 
     def __init__(self, tasks: Sequence[Experiment]) -> None:
         self._lock = threading.Lock()
         self._pending: dict[str, list[Experiment]] = {}
         self._held: dict[object, str] = {}
+        self._timed = [task for task in tasks if task.timed]
         for task in tasks:
-            self._pending.setdefault(_module(task), []).append(task)
+            if not task.timed:
+                self._pending.setdefault(_module(task), []).append(task)
 
     def take(self, who: object) -> Experiment | None:
         """The next experiment for a worker: of its module, of one that nobody works on, or of the one with most left."""
         with self._lock:
             own, others = self._held.pop(who, None), set(self._held.values())
             if not self._pending:
-                return None
+                if others or not self._timed:
+                    return None
+                self._held[who] = ""
+                return self._timed.pop(0)
             if own not in self._pending:
                 own = max(self._pending, key=lambda module: (module not in others, len(self._pending[module])))
             tasks = self._pending[own]
@@ -100,6 +109,7 @@ class Plan:
         """Leave the rest undone."""
         with self._lock:
             self._pending.clear()
+            self._timed.clear()
 
 
 def _module(experiment: Experiment) -> str:

@@ -107,6 +107,24 @@ def test_a_penetration_by_the_full_step_alone_takes_the_partial_flow_without_a_r
     assert run.q[:, 0].min() >= floor
 
 
+@pytest.mark.parametrize("method", [da.MCVA(), da.MCVAA(), da.MCVAC(), da.MCVA("SVC", 6)], ids=str)
+def test_an_impact_after_which_H_still_approaches_happens_once(method):
+    """The reset turns phi_dot of H~ round, from -0.03; that of H, which differs by O(h^2), does not change its sign."""
+    system, h = cart_pendulum(), 0.032
+    run = da.simulate(system, method, h=h, steps=1, q0=[0.00013377240766138248, 4.516051721045535],
+                      p0=[4.504661656028967, -9.373679696605434])  # fmt: skip
+    assert len(run.impacts) == 1 and run.impacts.impulse[0] > 0 and run.q[-1, 0] > 0
+    kept = da.modified_hamiltonian(system.smooth, method.full, method.truncation, method.expansion)
+    before, after = (kept(run.impacts.q, p, h)[0] for p in (run.impacts.p_before, run.impacts.p_after))
+    assert abs(after - before) < 1e-12
+
+
+def test_no_wall_pulls():
+    """At coarse steps (33) has roots with a negative impulse, too: they are no impacts."""
+    run = da.simulate(cart_pendulum(), da.VCI(), h=0.05, steps=200_000, save_every=1000, on_failure="return", **xi(4.0))
+    assert len(run.impacts) > 3000 and np.all(run.impacts.impulse >= 0)
+
+
 def test_smooth_methods_refuse_walls_and_collision_integrators_refuse_systems_without_them():
     with pytest.raises(da.UnsupportedSystem, match=r"da.Gauss.* does not see the unilateral constraints.*da.CVA\(base\)"):
         da.simulate(ball(), da.Gauss(stages=2), q0=[1.0], v0=[0.0], h=0.1, steps=1)

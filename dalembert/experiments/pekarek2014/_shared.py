@@ -8,21 +8,12 @@ import numpy as np
 
 from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
 from dalembert.methods import Gauss
-from dalembert.problems import cart_pendulum
+from dalembert.problems import cart_pendulum_above_floor
 from dalembert.simulation import simulate
-from dalembert.systems import Lagrangian
 from dalembert.trajectory import Impacts, Trajectory
 
 DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
-SYSTEM = Lagrangian(
-    lambda q, v, m1, m2, l, g: (  # noqa: E741
-        (m1 + m2) * v[0] ** 2 / 2 + m2 * l * np.sin(q[1]) * v[0] * v[1] + m2 * l**2 * v[1] ** 2 / 2
-        - (m1 + m2) * g * q[0] + m2 * g * l * np.cos(q[1])
-    ),
-    dim=2,
-    unilateral=lambda q: q[0],
-    params=cart_pendulum().system.params,
-)  # fmt: skip
+SYSTEM = cart_pendulum_above_floor().system
 """The cart-pendulum (35) above its floor y = 0 (section 5.1)."""
 SIZES = (0.032, 0.01)
 """The paper's two step sizes."""

@@ -222,5 +222,6 @@ EXPERIMENTS = (
         "and MCVAA breaks even at about 50 steps an impact: at h = 0.032 (45) there is little between the two, at h = 0.01 "
         "(137) MCVAC is faster, and neither takes less time with the smaller h. Times are the least of several repeats in "
         "one run.",
+        timed=True,
     ),
 )
