@@ -82,10 +82,10 @@ def test_the_numbers_under_the_picture():
     assert max(np.abs(values).max() for values in run.residuals.values()) < 1e-15
 
 
-# -- the tables of methods.md --------------------------------------------------------------------------------------------
+# -- the tables of lobatto.md --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", table(DOCS / "methods.md", "Slopes of the errors"), ids=lambda row: f"s={row[0]}")
+@pytest.mark.parametrize("row", table(DOCS / "lobatto.md", "Slopes of the errors"), ids=lambda row: f"s={row[0]}")
 def test_orders_on_the_page_are_what_is_measured(row):
     stages, promised, steps, *slopes = row
     method = da.LobattoIIIAB(stages=int(stages))
@@ -98,7 +98,7 @@ def test_orders_on_the_page_are_what_is_measured(row):
         assert study.used[name].sum() == 3 and study.slopes[name] == pytest.approx(float(printed), abs=0.02)
 
 
-@pytest.mark.parametrize("row", table(DOCS / "methods.md", "A run of 5000 steps"), ids=lambda row: f"s={row[0]}")
+@pytest.mark.parametrize("row", table(DOCS / "lobatto.md", "A run of 5000 steps"), ids=lambda row: f"s={row[0]}")
 def test_long_runs_on_the_page_are_what_is_measured(row):
     method, problem = da.LobattoIIIAB(stages=int(row[0])), da.problems.double_pendulum()
     run = da.simulate(problem, method, h=0.12, steps=5000)
@@ -156,7 +156,7 @@ def test_the_site_is_built_and_complete(tmp_path):
     pytest.importorskip("markdown")
     written = load_builder().build(ROOT, tmp_path)
     names = {path.name for path in written}
-    assert {"index.html", "getting-started.html", "methods.html", "how-it-works.html", "adding-a-method.html"} <= names
+    assert {"index.html", "getting-started.html", "lobatto.html", "how-it-works.html", "adding-a-method.html"} <= names
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'src="images/double_pendulum.png"' in index and (tmp_path / "images" / "double_pendulum.png").exists()
     for path in written:
