@@ -85,8 +85,8 @@ def _families() -> dict[str, str]:
 
 
 def orders(row: Row, model: Any, claimed: dict[str, int], steps: tuple[int, ...], shown: tuple[str, ...]) -> list[str]:
-    """Slopes of the errors against an independent reference, of what the method claims."""
-    known = {name for name in shown if name in claimed and name in model.reference}
+    """Slopes of the errors against an independent reference, of what the method claims, or of all where it claims nothing."""
+    known = {name for name in shown if name in model.reference and (not claimed or name in claimed)}
     reference = {name: model.reference[name] for name in known}
     study = da.verify.order(
         model.system, row.method, reference=reference, t1=model.t1, steps=steps, points=4, round_off=6e-13, **model.start
@@ -353,8 +353,9 @@ def _markdown(lines: list[list[str]]) -> str:
 
 def write(page: Path) -> Path:
     """Put the tables between their markers."""
+    written = tables()
     text = page.read_text(encoding="utf-8")
-    for name, table in tables().items():
+    for name, table in written.items():
         pattern = rf"(<!-- measured: {name} -->\n).*?(<!-- end -->)"
         text, found = re.subn(pattern, lambda match, table=table: f"{match[1]}\n{table}\n\n{match[2]}", text, flags=re.DOTALL)  # type: ignore[misc]
         if found != 1:

@@ -67,6 +67,7 @@ GROUPS = (
     Group("reference-experiments", "Experiments", ("experiments",), "The literature's experiments, done again."),
     Group("reference-errors", "Errors", ("errors",), "Everything that dalembert raises on purpose."),
 )
+DESCRIBED = ("Args:", "Attributes:", "Raises:", "Returns:")
 OTHER = Group("reference-other", "Other names", (), "Public names that belong to none of the other pages.")
 
 
@@ -225,11 +226,14 @@ def docstring(text: str) -> str:
     parts: list[str] = []
     paragraph: list[str] = []
     listed: list[str] = []
+    described = False  # inside a section such as "Raises:", whose indented lines are names and what they mean
     lines = text.splitlines()
 
     def close() -> None:
+        nonlocal described
         if paragraph:
             label = len(paragraph) == 1 and re.fullmatch(r"\w+:", paragraph[0])
+            described = bool(label) and paragraph[0] in DESCRIBED
             shown = inline(" ".join(paragraph).removesuffix(":") if label else re.sub("::$", ":", " ".join(paragraph)))
             parts.append(f'<p class="label">{shown}</p>' if label else f"<p>{shown}</p>")
             paragraph.clear()
@@ -248,19 +252,27 @@ def docstring(text: str) -> str:
             listed.append(line[2:])
         elif listed and re.match(r" {2}\S", line):
             listed[-1] += " " + line.strip()
-        elif line.startswith("    "):
+        elif line.startswith(("    ", ">>> ")):
             close()
             end = position
-            while end < len(lines) and (not lines[end].strip() or lines[end].startswith("    ")):
+            while end < len(lines) and (not lines[end].strip() or line.startswith(">>>") or lines[end].startswith("    ")):
                 end += 1
             block = inspect.cleandoc("\n" + "\n".join(lines[position:end])).rstrip()
-            parts.append(code(block, "pycon" if ">>>" in block else ""))
+            example = ">>>" in block
+            parts.append(_names(block) if described and not example else code(block, "pycon" if example else ""))
             position = end - 1
         else:
             paragraph.append(line.strip())
         position += 1
     close()
     return "\n".join(parts)
+
+
+def _names(block: str) -> str:
+    """`name: what it means`, with continuation lines, as a list."""
+    items = re.split(r"\n(?=\S)", block)
+    shown = (re.sub(r"^`?([\w.*]+)`?: ", r"`\1`: ", " ".join(item.split())) for item in items)
+    return "<ul>" + "".join(f"<li>{inline(item)}</li>" for item in shown) + "</ul>"
 
 
 def inline(text: str) -> str:
