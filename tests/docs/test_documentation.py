@@ -1,8 +1,11 @@
 """Every code block of README.md and docs/ runs, every measured number is measured again, every link leads somewhere."""
 
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +27,6 @@ def blocks(page):
 def load_builder():
     spec = importlib.util.spec_from_file_location("docs_build", DOCS / "build.py")
     module = importlib.util.module_from_spec(spec)
-    import sys
-
     sys.modules["docs_build"] = module
     spec.loader.exec_module(module)
     return module
@@ -53,7 +54,7 @@ def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch
         elif language == "sh":
             for line in code.splitlines():
                 command = shlex.split(line, comments=True)
-                if command and command[0] == "dalembert":
+                if command and command[0] in ("dalembert", ".venv/bin/dalembert"):
                     assert main(command[1:]) == 0, f"{line}: {capsys.readouterr().err}"
 
 
@@ -72,6 +73,20 @@ def test_readme_has_its_ten_line_example_its_picture_and_its_two_commands():
     assert "make run" in text and "make test" in text
     picture = DOCS / "images" / "double_pendulum.png"
     assert "docs/images/double_pendulum.png" in text and picture.stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
+def test_three_commands_lead_from_a_clone_to_a_picture_of_ones_own_double_pendulum(page, tmp_path):
+    commands = next(code for language, _, code in blocks(ROOT / page) if language == "sh").splitlines()
+    assert commands[:2] == ["cd dalembert", "make setup"] and len(commands) == 3
+    makefile, settings = ((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "pyproject.toml"))
+    assert "\nsetup: " in makefile and "VENV := .venv\n" in makefile and 'dalembert = "dalembert.cli:main"' in settings
+    program, *arguments = shlex.split(commands[2])
+    assert program == ".venv/bin/dalembert" and "m1=2" in arguments and "m2=0.5" in arguments
+    command = [sys.executable, "-m", "dalembert.cli", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_numbers_under_the_picture():
