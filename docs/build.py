@@ -162,9 +162,9 @@ def _navigation(page: Page, pages: list[Page]) -> str:
         groups["Reference" if other.body else grouped.get(other.name, "More")].append(other)
     parts = []
     for group, members in groups.items():
+        marked = ((other, ' aria-current="page"' if other is page else "") for other in members)
         items = "\n".join(
-            f'<li><a href="{other.name}.html"{" aria-current=page" if other is page else ""}>{html.escape(_label(other))}</a></li>'
-            for other in members
+            f'<li><a href="{other.name}.html"{mark}>{html.escape(_label(other))}</a></li>' for other, mark in marked
         )
         if members:
             parts.append(f"<h2>{group}</h2>\n<ul>\n{items}\n</ul>")

@@ -20,8 +20,8 @@ from dalembert.compiler._program import build_program, operation_count
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "methods"))
 
-import method_models as models  # noqa: E402
-from method_table import ROWS, Row, ladder  # noqa: E402
+import method_models as models
+from method_table import ROWS, Row, ladder
 
 H, STEPS = 0.05, 5000  # of the long runs: energy and cost
 PAIR = 'da.tableaux.discontinuous_collocation(da.tableaux.radau_iia(2), [0, "1/2", 1])'
@@ -56,7 +56,9 @@ COLLISIONS = {
 def call(method: da.OneStepMethod) -> str:
     """A method as one would write it: what differs from its defaults."""
     if type(method).__name__ not in da.__all__:
-        return str(method).replace(str(da.SymplecticEuler()), "da.SymplecticEuler()")  # compositions and adjoints write themselves
+        return str(method).replace(
+            str(da.SymplecticEuler()), "da.SymplecticEuler()"
+        )  # compositions and adjoints write themselves
     given = []
     for field in fields(method):  # type: ignore[arg-type]
         value = getattr(method, field.name)
@@ -79,7 +81,10 @@ def _shown(value: object) -> str:
 
 @cache
 def _families() -> dict[str, str]:
-    made = (getattr(da.tableaux, name) for name in ("gauss", "radau_ia", "radau_iia", "lobatto_iiia", "lobatto_iiib", "lobatto_iiic"))
+    made = (
+        getattr(da.tableaux, name)
+        for name in ("gauss", "radau_ia", "radau_iia", "lobatto_iiia", "lobatto_iiib", "lobatto_iiic")
+    )
     return {family(2).name: family.__name__ for family in made}
 
 
@@ -217,9 +222,7 @@ def impacts(method: da.OneStepMethod) -> list[str]:
     ends = [da.simulate(system, method, h=4.0 / n, steps=n, **start).states[-1] for n in counts]
     errors = [np.abs(end - exact).max() for end in ends]
     order = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
-    defects = [
-        da.verify.symplecticity_defect(system, method, h=h, q0=[2 * h, 0.4], v0=[-4.0, 1.0]) for h in (0.1, 0.05)
-    ]
+    defects = [da.verify.symplecticity_defect(system, method, h=h, q0=[2 * h, 0.4], v0=[-4.0, 1.0]) for h in (0.1, 0.05)]
     run = da.simulate(system, method, h=0.032, steps=20_000, save_every=10, q0=[4.5, 0.0], v0=[0.0, 2.69])
     energy = np.abs(run.energy - run.energy[0]).max()
     symplectic = "yes" if max(defects) < 1e-12 else f"to order {np.log2(defects[0] / defects[1]):.1f}"

@@ -6,10 +6,12 @@ Docstrings are plain text: indented lines are mathematics or code and stay as th
 
 from __future__ import annotations
 
+import argparse
 import enum
 import html
 import importlib
 import inspect
+import os
 import re
 import types
 from collections.abc import Callable, Iterator
@@ -130,7 +132,28 @@ def pages() -> list[ReferencePage]:
         mine = sorted((entry for entry in entries if group_of(entry) is group), key=lambda entry: entry.name.lower())
         if mine:
             made.append(_page(group, mine))
-    return made
+    return [*made, command_line()]
+
+
+def command_line() -> ReferencePage:
+    """The help texts of the command, one section a subcommand."""
+    from dalembert.cli._main import COMMANDS, build_parser
+
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100"  # argparse breaks its lines by it
+    try:
+        parser = build_parser()
+        subparsers = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        texts = {name: subparsers.choices[name].format_help() for name in COMMANDS}
+        parts = ["<h1>Command line</h1>", code(parser.format_help().rstrip(), "")]
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+    for name, text in texts.items():
+        parts.append(f'<h2 id="dalembert-{name}"><code>dalembert {name}</code></h2>\n{code(text.rstrip(), "")}')
+    return ReferencePage("reference-command", "Command line", "\n".join(parts), tuple(f"dalembert-{name}" for name in texts))
 
 
 def _page(group: Group, entries: list[Entry]) -> ReferencePage:
@@ -305,7 +328,5 @@ def linker(reference: list[ReferencePage]) -> Callable[[str], str]:
             name = name.rpartition(".")[0]
         return f'<a class="name" href="{places[name]}.html#{name}">{match[1]}</a>' if name in places else match[0]
 
-    pattern = re.compile(
-        r"<a\b.*?</a>|<h\d.*?</h\d>|<pre.*?</pre>|(<code>(da(?:\.\w+)+)(?:\([^<]*)?</code>)", re.DOTALL
-    )
+    pattern = re.compile(r"<a\b.*?</a>|<h\d.*?</h\d>|<pre.*?</pre>|(<code>(da(?:\.\w+)+)(?:\([^<]*)?</code>)", re.DOTALL)
     return lambda body: pattern.sub(link, body)

@@ -49,7 +49,9 @@ def test_a_method_does_what_its_row_says(name, measure, row):
         assert agree(old, new, heading), f"{heading}: printed {old}, measured {new}"
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n == "da.CVA()" else pytest.mark.slow) for n in measured.COLLISIONS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "da.CVA()" else pytest.mark.slow) for n in measured.COLLISIONS]
+)
 def test_a_collision_integrator_does_what_its_row_says(name):
     order, symplectic, energy, impacts = rows_of("impacts")[name]
     now = measured.impacts(measured.COLLISIONS[name])
@@ -85,7 +87,9 @@ def test_tables_have_the_rows_of_the_tests_table_of_methods(name):
 
 def test_constrained_claims_and_measurements_agree():
     for row in measured.TABLES["holonomic"][2]:
-        printed = dict(zip(measured.TABLES["holonomic"][0].split(" | "), rows_of("holonomic")[measured.call(row.method)], strict=True))
+        printed = dict(
+            zip(measured.TABLES["holonomic"][0].split(" | "), rows_of("holonomic")[measured.call(row.method)], strict=True)
+        )
         for claim in ("symplectic", "symmetric"):
             if getattr(row.method, claim) is not None:
                 assert printed[claim] == ("yes" if getattr(row.method, claim) else "no"), row.method
