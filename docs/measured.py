@@ -231,7 +231,8 @@ def impacts(method: da.OneStepMethod) -> list[str]:
 
 TABLES: dict[str, tuple[str, Callable[[Row], list[str]], tuple[Row, ...]]] = {
     "holonomic": (
-        "order of q | p | lam | symplectic | symmetric | keeps g | keeps g_dot | energy error | drift | iterations | operations | measured on",
+        "order of q | p | lam | symplectic | symmetric | keeps g | keeps g_dot | energy error | drift | iterations | operations | "
+        "measured on",
         holonomic,
         tuple(row for row in ALL_ROWS if row.models),
     ),

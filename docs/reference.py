@@ -161,7 +161,8 @@ def _page(group: Group, entries: list[Entry]) -> ReferencePage:
         f'<tr><td><a href="#{e.name}"><code>{e.name}</code></a></td><td>{inline(e.summary)}</td></tr>' for e in entries
     )
     sections = "\n".join(_section(entry) for entry in entries)
-    body = f'<h1>{group.title}</h1>\n<p>{group.opening}</p>\n<div class="table"><table class="names">{rows}</table></div>\n{sections}'
+    listed = f'<div class="table"><table class="names">{rows}</table></div>'
+    body = f"<h1>{group.title}</h1>\n<p>{group.opening}</p>\n{listed}\n{sections}"
     return ReferencePage(group.page, group.title, body, tuple(re.findall(r'id="([^"]+)"', body)))
 
 
