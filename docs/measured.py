@@ -56,9 +56,8 @@ COLLISIONS = {
 def call(method: da.OneStepMethod) -> str:
     """A method as one would write it: what differs from its defaults."""
     if type(method).__name__ not in da.__all__:
-        return str(method).replace(
-            str(da.SymplecticEuler()), "da.SymplecticEuler()"
-        )  # compositions and adjoints write themselves
+        # compositions and adjoints write themselves
+        return str(method).replace(str(da.SymplecticEuler()), "da.SymplecticEuler()")
     given = []
     for field in fields(method):  # type: ignore[arg-type]
         value = getattr(method, field.name)
@@ -81,11 +80,8 @@ def _shown(value: object) -> str:
 
 @cache
 def _families() -> dict[str, str]:
-    made = (
-        getattr(da.tableaux, name)
-        for name in ("gauss", "radau_ia", "radau_iia", "lobatto_iiia", "lobatto_iiib", "lobatto_iiic")
-    )
-    return {family(2).name: family.__name__ for family in made}
+    names = ("gauss", "radau_ia", "radau_iia", "lobatto_iiia", "lobatto_iiib", "lobatto_iiic")
+    return {getattr(da.tableaux, name)(2).name: name for name in names}
 
 
 # -- measurements --------------------------------------------------------------------------------------------------------
@@ -231,8 +227,8 @@ def impacts(method: da.OneStepMethod) -> list[str]:
 
 TABLES: dict[str, tuple[str, Callable[[Row], list[str]], tuple[Row, ...]]] = {
     "holonomic": (
-        "order of q | p | lam | symplectic | symmetric | keeps g | keeps g_dot | energy error | drift | iterations | operations | "
-        "measured on",
+        "order of q | p | lam | symplectic | symmetric | keeps g | keeps g_dot | energy error | drift | iterations | "
+        "operations | measured on",
         holonomic,
         tuple(row for row in ALL_ROWS if row.models),
     ),
@@ -260,11 +256,11 @@ def _samples() -> dict[str, Any]:
         lambda q, v: v @ v / 2 - q[1], dim=2, holonomic=lambda q: [np.hypot(q[0], q[1]) - 1], force=lambda v: -v
     )
     return {
-        "no constraints": p.double_pendulum_in_angles().system,
-        "forces": forced,
+        "no constraints, M(q)": p.double_pendulum_in_angles().system,
+        "no constraints, damping": forced,
         "holonomic, H = T(p) + U(q)": p.double_pendulum().system,
         "holonomic, any H": p.charged_particle_on_sphere().system,
-        "holonomic, forces": forced_pendulum,
+        "holonomic, damping": forced_pendulum,
         "holonomic, depends on t": p.pendulum_of_varying_length().system,
         "nonholonomic, constant M": p.contact_oscillator().system,
         "nonholonomic, M(q)": p.chaplygin_sleigh().system,
@@ -273,7 +269,7 @@ def _samples() -> dict[str, Any]:
         "nonlinear in lam": p.nonlinear_multiplier().system,
         "index 2": p.index_two_growth().system,
         "impacts": _cart_pendulum()[0],
-        "impacts, forces": da.Lagrangian(lambda q, v: v @ v / 2, dim=1, force=lambda v: -v, unilateral=lambda q: q[0]),
+        "impacts, damping": da.Lagrangian(lambda q, v: v @ v / 2, dim=1, force=lambda v: -v, unilateral=lambda q: q[0]),
         "impacts, holonomic": da.Lagrangian(
             lambda q, v: v @ v / 2 - q[1], dim=2, holonomic=lambda q: [np.hypot(q[0], q[1]) - 1], unilateral=lambda q: q[0]
         ),
