@@ -95,3 +95,4 @@ def test_constrained_claims_and_measurements_agree():
                 assert printed[claim] == ("yes" if getattr(row.method, claim) else "no"), row.method
         for constraint in row.method.keeps & {"g", "g_dot"}:
             assert printed[f"keeps {constraint}"] == "yes"
+        assert (printed["symplectic"] == "yes") == (printed["drift"] == "none"), "the page says that only these do not drift"

@@ -1,4 +1,4 @@
-"""The measured tables of the pages on Runge-Kutta methods, half-explicit methods and compositions, measured again."""
+"""The measured tables of the pages on Runge-Kutta, half-explicit and variational methods and compositions, measured again."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from test_documentation import DOCS, table
 
 import dalembert as da
 
-PAGES = ("runge-kutta", "half-explicit", "compositions")
+PAGES = ("runge-kutta", "half-explicit", "compositions", "variational")
 ROWS = [(page, row) for page in PAGES for row in table(DOCS / f"{page}.md", "Slopes of the errors at t = 5")]
 H = 0.12
 
