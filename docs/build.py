@@ -151,6 +151,7 @@ def _render(root: Path, page: Page, pages: list[Page]) -> str:
         output_format="html",
     )
     body = re.sub(r"<table>.*?</table>", r'<div class="table" tabindex="0">\g<0></div>', body, flags=re.DOTALL)
+    body = re.sub(r"<td>([^<]{1,14})</td>", r'<td class="short">\1</td>', body)  # numbers, which should not be broken
     return re.sub(r'(href|src)="([^"]+)"', functools.partial(_link, root, page, pages), body)
 
 

@@ -66,7 +66,7 @@ GROUPS = (
     ),
     Group("reference-problems", "Problems", ("problems",), "The catalogue: systems of the literature, ready to run."),
     Group("reference-pictures", "Figures", ("plot", "draw"), "Figures of runs and of convergence studies."),
-    Group("reference-experiments", "Experiments", ("experiments",), "The literature's experiments, done again."),
+    Group("reference-experiments", "Experiments", ("experiments", "reproduction"), "The literature's experiments, done again."),
     Group("reference-errors", "Errors", ("errors",), "Everything that dalembert raises on purpose."),
 )
 DESCRIBED = ("Args:", "Attributes:", "Raises:", "Returns:")
