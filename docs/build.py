@@ -1,8 +1,9 @@
-"""Builds the documentation site: README.md and docs/*.md as static pages under out/docs, with every link checked.
+"""Builds the documentation site: README.md, docs/*.md and the API reference as static pages, with every link checked.
 
-python docs/build.py                    build the site
-python docs/build.py --pictures         draw the pictures in docs/images again (docs/catalogue.py draws those of the catalogue)
+python docs/build.py                    build the site under out/docs
 python docs/build.py --out DIR          build it elsewhere
+python docs/build.py --pictures         draw the pictures in docs/images again (docs/catalogue.py draws those of the catalogue)
+python docs/build.py --measure          measure the tables of docs/choosing.md again (some minutes)
 """
 
 from __future__ import annotations
@@ -10,68 +11,48 @@ from __future__ import annotations
 import argparse
 import functools
 import html
+import json
+import os
 import re
 import shutil
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = (
-    "index",
-    "getting-started",
-    "pictures",
-    "catalogue",
-    "methods",
-    "constrained-hamiltonian",
-    "variational",
-    "modified-hamiltonians",
-    "multipliers-and-friction",
-    "nonholonomic",
-    "index-two",
-    "impacts",
-    "ensembles",
-    "long-runs",
-    "reproducing",
-    "how-it-works",
-    "adding-a-method",
-    "performance",
-)
-MISSING_PERFORMANCE = "# Performance\n\nNothing has been measured here yet: `make bench` writes this page.\n"
+THEME = ROOT / "docs" / "theme"
+sys.path.insert(0, str(ROOT / "docs"))  # the modules beside this file, also where a test loads it by its path
 
-STYLE = """
-:root { --ink: #1d2430; --soft: #5b6472; --line: #dfe3e8; --tint: #f5f7f9; --accent: #0072b2; }
-* { box-sizing: border-box; }
-body { margin: 0; color: var(--ink); background: #fff; font: 16px/1.6 system-ui, -apple-system, "Segoe UI", sans-serif; }
-.page { display: grid; grid-template-columns: 15rem minmax(0, 1fr); max-width: 75rem; margin: 0 auto; }
-nav { padding: 2rem 1.5rem; border-right: 1px solid var(--line); }
-nav .name { display: block; margin-bottom: 1rem; font-size: 1.2rem; font-weight: 600; color: var(--ink); }
-nav ul { margin: 0; padding: 0; list-style: none; }
-nav li { margin: 0.3rem 0; }
-nav a { color: var(--soft); text-decoration: none; }
-nav a.here, nav a:hover { color: var(--accent); }
-main { padding: 2rem 2.5rem 4rem; min-width: 0; }
-h1, h2, h3 { line-height: 1.25; }
-h1 { margin-top: 0; }
-h2 { margin-top: 2.5rem; padding-top: 0.5rem; border-top: 1px solid var(--line); }
-main a { color: var(--accent); }
-img { max-width: 100%; height: auto; }
-code, pre { font: 0.88em/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-code { padding: 0.1em 0.3em; background: var(--tint); border-radius: 3px; }
-pre { padding: 0.9rem 1.1rem; overflow-x: auto; background: var(--tint); border: 1px solid var(--line); border-radius: 6px; }
-pre code { padding: 0; background: none; }
-.table { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 0.93em; }
-th, td { padding: 0.35rem 0.9rem 0.35rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-@media (max-width: 46rem) {
-  .page { display: block; }
-  nav { padding: 1rem 1.2rem; border-right: 0; border-bottom: 1px solid var(--line); }
-  nav .name { margin-bottom: 0.4rem; }
-  nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; }
-  main { padding: 1.2rem; }
+NAVIGATION = {
+    "Start": ("index", "getting-started", "choosing"),
+    "Tutorials": (
+        "tutorial-first-constraint",
+        "tutorial-rolling",
+        "tutorial-impacts",
+        "tutorial-long-times",
+        "tutorial-orders",
+    ),
+    "Methods": (
+        "lobatto",
+        "constrained-hamiltonian",
+        "runge-kutta",
+        "half-explicit",
+        "compositions",
+        "multipliers-and-friction",
+        "nonholonomic",
+        "index-two",
+        "variational",
+        "modified-hamiltonians",
+        "impacts",
+    ),
+    "Systems": ("catalogue",),
+    "Beyond one run": ("pictures", "ensembles", "long-runs", "reproducing"),
+    "Inside": ("how-it-works", "adding-a-method", "performance"),
+    "Reference": (),
 }
-"""
+MISSING_PERFORMANCE = "# Performance\n\nNothing has been measured here yet: `make bench` writes this page.\n"
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -79,20 +60,30 @@ PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
+<link rel="icon" href="icon.svg">
 <link rel="stylesheet" href="style.css">
 </head>
 <body>
+<script>document.body.classList.add("js");</script>
 <div class="page">
-<nav>
-<a class="name" href="index.html">dalembert</a>
-<ul>
+<nav aria-label="Pages">
+<div class="top"><a class="home" href="index.html">dalembert</a>
+<button id="menu" type="button" aria-expanded="false" aria-controls="groups">Menu</button></div>
+<div class="search" role="search">
+<input id="search" type="search" placeholder="Search (press /)" aria-label="Search headings and names" autocomplete="off"
+ role="combobox" aria-expanded="false" aria-controls="found" aria-autocomplete="list">
+<ul id="found" role="listbox" aria-label="Search results" hidden></ul>
+</div>
+<div class="groups" id="groups">
 {links}
-</ul>
+</div>
 </nav>
 <main>
 {body}
 </main>
 </div>
+<script src="search-index.js"></script>
+<script src="search.js"></script>
 </body>
 </html>
 """
@@ -100,19 +91,21 @@ PAGE = """<!DOCTYPE html>
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its name on the site, its title, its text as Markdown."""
+    """A page: its name on the site, its title, its text as Markdown, or its body as HTML."""
 
     name: str
     title: str
-    text: str
+    text: str = ""
+    body: str = ""
 
 
 def read_pages(root: Path) -> list[Page]:
-    """README.md as the index, then docs/*.md."""
+    """README.md as the index, then docs/*.md, in the order of the navigation."""
     texts = {"index": (root / "README.md").read_text(encoding="utf-8")}
     texts |= {path.stem: path.read_text(encoding="utf-8") for path in sorted((root / "docs").glob("*.md"))}
     texts.setdefault("performance", MISSING_PERFORMANCE)
-    names = [name for name in ORDER if name in texts] + [name for name in texts if name not in ORDER]
+    known = [name for names in NAVIGATION.values() for name in names]
+    names = [name for name in known if name in texts] + [name for name in texts if name not in known]
     return [Page(name, _title(texts[name]), texts[name]) for name in names]
 
 
@@ -123,34 +116,74 @@ def _title(text: str) -> str:
 
 def build(root: Path, out: Path) -> list[Path]:
     """Write the site; the pages written. A link or picture that leads nowhere is an error."""
-    import markdown
+    import reference
 
-    pages = read_pages(root)
+    documented = reference.pages() if (root / "dalembert").is_dir() else []
+    pages = [*read_pages(root), *(Page(page.name, page.title, body=page.body) for page in documented)]
     out.mkdir(parents=True, exist_ok=True)
-    (out / "style.css").write_text(STYLE, encoding="utf-8")
+    for path in THEME.iterdir():
+        shutil.copy(path, out)
     if (root / "docs" / "images").is_dir():
         shutil.copytree(root / "docs" / "images", out / "images", dirs_exist_ok=True)
-    bodies = {}
-    for page in pages:
-        text = re.sub(r"^```(\w+)[^\n]*$", r"```\1", page.text, flags=re.MULTILINE)
-        body = markdown.markdown(text, extensions=["fenced_code", "tables", "toc", "sane_lists"], output_format="html")
-        body = re.sub(r"<table>.*?</table>", r'<div class="table">\g<0></div>', body, flags=re.DOTALL)
-        bodies[page.name] = re.sub(r'(href|src)="([^"]+)"', functools.partial(_link, root, page, pages), body)
+    named = reference.linker(documented)
+    bodies = {page.name: named(page.body or _render(root, page, pages)) for page in pages}
     _check(bodies, out)
+    index = json.dumps([entry for page in pages for entry in _headings(page, bodies[page.name])], separators=(",", ":"))
+    (out / "search-index.js").write_text(f"window.SEARCH_INDEX = {index};\n", encoding="utf-8")
     written = []
     for page in pages:
-        links = "\n".join(
-            f'<li><a href="{other.name}.html"{" class=here" if other is page else ""}>{html.escape(_label(other))}</a></li>'
-            for other in pages
-        )
         path = out / f"{page.name}.html"
-        path.write_text(PAGE.format(title=html.escape(page.title), links=links, body=bodies[page.name]), encoding="utf-8")
+        links, title = _navigation(page, pages), html.escape(page.title)
+        path.write_text(PAGE.format(title=title, links=links, body=bodies[page.name]), encoding="utf-8")
         written.append(path)
     return written
 
 
+def _render(root: Path, page: Page, pages: list[Page]) -> str:
+    """Markdown as HTML, with links between sources as links between pages."""
+    import markdown
+
+    text = re.sub(r"^```(\w+)[^\n]*$", r"```\1", page.text, flags=re.MULTILINE)
+    body = markdown.markdown(
+        text,
+        extensions=["fenced_code", "tables", "toc", "sane_lists", "codehilite", "md_in_html"],
+        extension_configs={"codehilite": {"guess_lang": False}},
+        output_format="html",
+    )
+    body = re.sub(r"<table>.*?</table>", r'<div class="table" tabindex="0">\g<0></div>', body, flags=re.DOTALL)
+    body = re.sub(r"<td>([^<]{1,14})</td>", r'<td class="short">\1</td>', body)  # numbers, which should not be broken
+    return re.sub(r'(href|src)="([^"]+)"', functools.partial(_link, root, page, pages), body)
+
+
+def _navigation(page: Page, pages: list[Page]) -> str:
+    """The links of all pages in their groups; pages that the navigation does not know come last."""
+    grouped = {name: group for group, names in NAVIGATION.items() for name in names}
+    groups: dict[str, list[Page]] = {group: [] for group in (*NAVIGATION, "More")}
+    for other in pages:
+        groups["Reference" if other.body else grouped.get(other.name, "More")].append(other)
+    parts = []
+    for group, members in groups.items():
+        marked = ((other, ' aria-current="page"' if other is page else "") for other in members)
+        items = "\n".join(
+            f'<li><a href="{other.name}.html"{mark}>{html.escape(_label(other))}</a></li>' for other, mark in marked
+        )
+        if members:
+            parts.append(f"<h2>{group}</h2>\n<ul>\n{items}\n</ul>")
+    return "\n".join(parts)
+
+
 def _label(page: Page) -> str:
     return "Overview" if page.name == "index" else page.title
+
+
+def _headings(page: Page, body: str) -> list[dict[str, str]]:
+    """What the search finds: the page, its headings and, in the reference, every name."""
+    label = _label(page)
+    entries = [{"text": label, "page": "", "href": f"{page.name}.html"}]
+    for anchor, heading in re.findall(r'<h[23] id="([^"]+)">(.*?)</h[23]>', body, re.DOTALL):
+        text = anchor if anchor.startswith("da.") else html.unescape(re.sub(r"<[^>]+>", "", heading))
+        entries.append({"text": text, "page": label, "href": f"{page.name}.html#{anchor}"})
+    return entries
 
 
 def _link(root: Path, page: Page, pages: list[Page], match: re.Match[str]) -> str:
@@ -197,16 +230,40 @@ def draw_pictures(folder: Path) -> list[Path]:
     run = da.simulate(problem, da.LobattoIIIAB(stages=3), h=0.12, steps=5000)
     figure = plot.overview(run, problem=problem, coordinates=["x1", "z2"])
     run.animate(folder / "double_pendulum.gif", window=(0.0, 5.0), fps=16)
-    return [plot.save(figure, folder / "double_pendulum.png", dpi=110), folder / "double_pendulum.gif"]
+    pictures = [plot.save(figure, folder / "double_pendulum.png", dpi=110), folder / "double_pendulum.gif"]
+    for page in sorted((ROOT / "docs").glob("tutorial-*.md")):
+        pictures += draw_page(page, folder)
+    return pictures
+
+
+def draw_page(page: Path, folder: Path) -> list[Path]:
+    """The pictures that a page shows and that its own code draws: its blocks are run in a directory of their own."""
+    text = page.read_text(encoding="utf-8")
+    names = re.findall(r"!\[[^\]]*\]\(images/([^)]+)\)", text)
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        try:
+            code = "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+            exec(compile(code, str(page), "exec"), {"__name__": "__documentation__"})
+            return [Path(shutil.copy(name, folder / name)) for name in names]
+        finally:
+            os.chdir(before)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build the site or its pictures."""
+    """Build the site, its pictures or its measured tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "docs")
     parser.add_argument("--pictures", action="store_true", help="draw docs/images again instead")
+    parser.add_argument("--measure", action="store_true", help="measure the tables of docs/choosing.md again instead")
     options = parser.parse_args(arguments)
-    written = draw_pictures(ROOT / "docs" / "images") if options.pictures else build(ROOT, options.out)
+    if options.measure:
+        import measured
+
+        written = [measured.write(ROOT / "docs" / "choosing.md")]
+    else:
+        written = draw_pictures(ROOT / "docs" / "images") if options.pictures else build(ROOT, options.out)
     print("\n".join(str(path) for path in written))
     return 0
 

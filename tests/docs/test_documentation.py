@@ -1,8 +1,11 @@
 """Every code block of README.md and docs/ runs, every measured number is measured again, every link leads somewhere."""
 
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +28,6 @@ def blocks(page):
 def load_builder():
     spec = importlib.util.spec_from_file_location("docs_build", DOCS / "build.py")
     module = importlib.util.module_from_spec(spec)
-    import sys
-
     sys.modules["docs_build"] = module
     spec.loader.exec_module(module)
     return module
@@ -55,7 +56,7 @@ def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch
         elif language == "sh":
             for line in code.splitlines():
                 command = shlex.split(line, comments=True)
-                if command and command[0] == "dalembert":
+                if command and command[0] in ("dalembert", ".venv/bin/dalembert"):
                     assert main(command[1:]) == 0, f"{line}: {capsys.readouterr().err}"
 
 
@@ -76,6 +77,20 @@ def test_readme_has_its_ten_line_example_its_picture_and_its_two_commands():
     assert "docs/images/double_pendulum.png" in text and picture.stat().st_size < 200_000
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
+def test_three_commands_lead_from_a_clone_to_a_picture_of_ones_own_double_pendulum(page, tmp_path):
+    commands = next(code for language, _, code in blocks(ROOT / page) if language == "sh").splitlines()
+    assert commands[:2] == ["cd dalembert", "make setup"] and len(commands) == 3
+    makefile, settings = ((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "pyproject.toml"))
+    assert "\nsetup: " in makefile and "VENV := .venv\n" in makefile and 'dalembert = "dalembert.cli:main"' in settings
+    program, *arguments = shlex.split(commands[2])
+    assert program == ".venv/bin/dalembert" and "m1=2" in arguments and "m2=0.5" in arguments
+    command = [sys.executable, "-m", "dalembert.cli", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_numbers_under_the_picture():
     run = da.simulate(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3), h=0.12, steps=5000)
     energy = run.energy - run.energy[0]
@@ -84,10 +99,10 @@ def test_the_numbers_under_the_picture():
     assert max(np.abs(values).max() for values in run.residuals.values()) < 1e-15
 
 
-# -- the tables of methods.md --------------------------------------------------------------------------------------------
+# -- the tables of lobatto.md --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", table(DOCS / "methods.md", "Slopes of the errors"), ids=lambda row: f"s={row[0]}")
+@pytest.mark.parametrize("row", table(DOCS / "lobatto.md", "Slopes of the errors"), ids=lambda row: f"s={row[0]}")
 def test_orders_on_the_page_are_what_is_measured(row):
     stages, promised, steps, *slopes = row
     method = da.LobattoIIIAB(stages=int(stages))
@@ -100,7 +115,7 @@ def test_orders_on_the_page_are_what_is_measured(row):
         assert study.used[name].sum() == 3 and study.slopes[name] == pytest.approx(float(printed), abs=0.02)
 
 
-@pytest.mark.parametrize("row", table(DOCS / "methods.md", "A run of 5000 steps"), ids=lambda row: f"s={row[0]}")
+@pytest.mark.parametrize("row", table(DOCS / "lobatto.md", "A run of 5000 steps"), ids=lambda row: f"s={row[0]}")
 def test_long_runs_on_the_page_are_what_is_measured(row):
     method, problem = da.LobattoIIIAB(stages=int(row[0])), da.problems.double_pendulum()
     run = da.simulate(problem, method, h=0.12, steps=5000)
@@ -158,7 +173,7 @@ def test_the_site_is_built_and_complete(tmp_path):
     pytest.importorskip("markdown")
     written = load_builder().build(ROOT, tmp_path)
     names = {path.name for path in written}
-    assert {"index.html", "getting-started.html", "methods.html", "how-it-works.html", "adding-a-method.html"} <= names
+    assert {"index.html", "getting-started.html", "lobatto.html", "how-it-works.html", "adding-a-method.html"} <= names
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'src="images/double_pendulum.png"' in index and (tmp_path / "images" / "double_pendulum.png").exists()
     for path in written:
