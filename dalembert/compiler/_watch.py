@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.errors import InputError
@@ -42,12 +43,14 @@ class Watch:
         return np.array([self.state, self.n_state, self.crossed, self.event, self.event_size], dtype=np.int64)
 
     @functools.cache  # noqa: B019 - a watch lives as long as its run
+    @one_at_a_time
     def code(self, lanes: int) -> tuple[Code, int]:
         """Machine code for so many trajectories side by side, and the size of its memory for each of them."""
         assembly, used = emit_module([self.kernel], len(self.start), lanes)
         return compile_module(assembly, (self.kernel.name,)), len(self.start) + used
 
 
+@one_at_a_time
 def state_function(role: str, function: Callable, system: System) -> ca.Function:
     """A user's scalar function of the state, of t and of parameters as a function (t, y, z, theta)."""
     t, theta = ca.SX.sym("t"), system.parameters.theta
@@ -98,6 +101,7 @@ def _residuals(system: System) -> dict[str, ca.Function]:
     return found
 
 
+@one_at_a_time
 def build_watch(
     system: System, quantities: dict[str, ca.Function], section: ca.Function | None = None, direction: int = 1
 ) -> Watch:

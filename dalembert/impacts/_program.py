@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.impacts._collision import CollisionIntegrator, Maps, impulse_fraction
@@ -117,6 +118,7 @@ class EventProgram:
 _programs: dict[tuple[str, CollisionIntegrator], EventProgram] = {}
 
 
+@one_at_a_time
 def event_program(system: MechanicalSystem, method: CollisionIntegrator) -> EventProgram:
     """The kernels of a collision integrator; compiled once for equal models."""
     key = (system.fingerprint, method)
