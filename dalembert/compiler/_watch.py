@@ -64,11 +64,15 @@ def state_function(role: str, function: Callable, system: System) -> ca.Function
     return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])
 
 
-def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> dict[str, ca.Function]:
-    """The quantities that `reduce=` names, as functions (t, y, z, theta)."""
+def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tuple[dict[str, ca.Function], tuple[str, ...]]:
+    """The quantities that `reduce=` names, as functions (t, y, z, theta), and the names under which impacts are counted."""
     if isinstance(reduce, str):
         reduce = [reduce]
     wanted = dict(reduce) if isinstance(reduce, Mapping) else {name: name for name in reduce}
+    counted = tuple(name for name, what in wanted.items() if isinstance(what, str) and what == "impacts")
+    if counted and not system.n_unilateral:
+        raise InputError('reduce names "impacts", which a system without unilateral= does not have: leave them out')
+    wanted = {name: what for name, what in wanted.items() if name not in counted}
     quantities: dict[str, ca.Function] = {}
     for name, what in wanted.items():
         if callable(what):
@@ -79,10 +83,10 @@ def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> dic
             quantities |= _residuals(system)
         else:
             raise InputError(
-                'reduce names "energy", where the system has one, or "residuals", or maps names to functions of the state, as '
-                f'in reduce={{"height": lambda q: q[1]}}; got {what!r}'
+                'reduce names "energy", where the system has one, "residuals" or "impacts", or maps names to functions of the '
+                f'state, as in reduce={{"height": lambda q: q[1]}}; got {what!r}'
             )
-    return quantities
+    return quantities, counted
 
 
 def _residuals(system: System) -> dict[str, ca.Function]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._events import Contacts, Impacts
 from dalembert._one_thread import symbolic
 from dalembert.compiler import first_guess
 from dalembert.engine import _collision_driver as collisions
@@ -21,7 +22,6 @@ from dalembert.impacts import CollisionIntegrator
 from dalembert.impacts._program import EventProgram, event_program
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
-from dalembert.trajectory import Contacts, Impacts
 
 KERNELS = {
     "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
@@ -53,8 +53,6 @@ class ImpactRun(Run):
     """Constraints of a sustained contact that goes on beyond the last step that was asked for."""
     since: float = 0.0
     """When it began."""
-    settled: bool = True
-    """False while a contact is worked out, when steps are behind us of which `held` does not know."""
     logged_before: int = 0
     """Impacts that are not in the log any more."""
 
@@ -221,10 +219,8 @@ class ImpactRun(Run):
 
     def stats(self) -> dict[str, float]:
         """What the run took, and how many impacts of da.VCI had no variational reset."""
-        counted = {"impacts": self.logged_before + int(self.plan[at.LOGGED])}
-        if self.plan[at.COUPLED]:
-            counted["impacts_without_variational_reset"] = int(self.plan[at.UNCOUPLED])
-        return super().stats() | counted
+        counts = self.logged_before + int(self.plan[at.LOGGED]), int(self.plan[at.UNCOUPLED])
+        return super().stats() | dict(zip(self._program.counted, counts, strict=False))
 
     @property
     def contacts(self) -> Contacts:

@@ -40,6 +40,8 @@ class Run:
     """How many rows are kept in memory; by default all that the run stores."""
     wall_time: float = 0.0
     build_time: float = 0.0
+    settled: bool = True
+    """False while Python makes steps, and not everything about them is noted yet."""
 
     @one_at_a_time
     def __post_init__(self) -> None:
