@@ -111,6 +111,11 @@ def layout(kind: type, prefix: str, dim: int) -> dict[str, tuple[tuple[int, ...]
     }
 
 
+def layout_of_members(dim: int) -> dict[str, tuple[tuple[int, ...], str]]:
+    """`layout` of all events of an ensemble."""
+    return {name: shape for prefix, kind in OF_MEMBERS.items() for name, shape in layout(kind, prefix, dim).items()}
+
+
 def columns_of(events: Any, prefix: str) -> dict[str, np.ndarray]:
     """The columns of events under the names that they have in files."""
     return {f"{prefix}_{f.name}": getattr(events, f.name) for f in fields(events)}

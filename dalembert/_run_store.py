@@ -106,7 +106,7 @@ def append_events(path: Path, array: Any, name: str, first: int, values: np.ndar
     if not len(values):
         return
     last = first + len(values)
-    if len(array) < last:
+    if array.shape[0] < last:
         array.resize((last, *array.shape[1:]))
         sync(path / name / "zarr.json")
     array[first:last] = values

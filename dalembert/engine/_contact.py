@@ -15,7 +15,9 @@ from dalembert.impacts import CVA
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
+from dalembert.systems._newton import solve_rows
 from dalembert.systems._projection import project_momentum
+from dalembert.systems._states import States
 
 if TYPE_CHECKING:
     from dalembert.engine._impact_run import ImpactRun
@@ -68,12 +70,13 @@ class Contact:
             while run.steps_done < run.until and self._presses(state):
                 inner = make_run(self.model, self.method, state, run.h, min(chunk, run.until - run.steps_done), 1)
                 reason = inner.advance()
-                states = self._states(inner)
-                pressing = [self._presses(x) for x in states]
-                kept = pressing.index(False) + 1 if False in pressing else len(states)
+                pressing = self._pressing(inner)
+                kept = pressing.index(False) + 1 if False in pressing else len(pressing)
                 self._take(inner, kept)
-                state = states[kept - 1] if kept else state
-                if reason is not None and kept == len(states):
+                if kept:
+                    with symbolic:
+                        state = unpack(self.model, run.time, inner.rows[kept], theta)
+                if reason is not None and kept == len(pressing):
                     return f"{reason} (in contact since t = {self.begin:.6g})"
                 chunk = min(2 * chunk, LONGEST)
             self.goes_on = self._presses(state)
@@ -82,11 +85,13 @@ class Contact:
         return None
 
     @one_at_a_time
-    def _states(self, inner: Run) -> list[State]:
-        """The states at the ends of the steps of a run in contact, with their multipliers."""
-        rows = inner.rows[1 : inner.steps_done + 1]
-        times = [self.run.time + (k + 1) * self.run.h for k in range(len(rows))]
-        return [unpack(self.model, t, row, self.run.start.theta) for t, row in zip(times, rows, strict=True)]
+    def _pressing(self, inner: Run) -> list[bool]:
+        """Whether the walls press at the end of each step of a run in contact."""
+        rows, theta = inner.rows[1 : inner.steps_done + 1], self.run.start.theta
+        times = self.run.time + np.arange(1, len(rows) + 1) * self.run.h
+        states = States(self.model, times, rows, np.tile(theta, (len(rows), 1)), np.zeros((len(rows), self.model.n_multipliers)))
+        multipliers = solve_rows(states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs"))
+        return np.all(multipliers[:, -len(self.touching) :] <= 0, axis=1).tolist()
 
     def _presses(self, state: State) -> bool:
         return bool(np.all(state.lam[-len(self.touching) :] <= 0))
