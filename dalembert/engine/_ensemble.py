@@ -75,8 +75,8 @@ class EnsembleRun:
     def __post_init__(self) -> None:
         began, members = time.perf_counter(), len(self.states)
         collides = isinstance(self.method, CollisionIntegrator)
-        programs = [] if collides else self._programs()
-        extra = programs[-1][0].layout.n_stage_multipliers if programs and self.stage_multipliers else 0
+        programs = self._programs()
+        extra = programs[-1][0].layout.n_stage_multipliers if self.stage_multipliers else 0
         columns = self.system.n_state + extra
         stored = self.steps // self.save_every + 1
         self.rows = _store(members * stored, columns).reshape(members, stored, columns)
@@ -93,23 +93,24 @@ class EnsembleRun:
         self.tallies = np.full((members, len(TALLIED)), np.nan)
         self.workers = min(self.workers or os.cpu_count() or 1, members)
         self.stop = threading.Event()
-        self.lots: Sequence[Lot | ImpactLot] = self._impact_lots() if collides else self._lots(programs)
+        self.lots: Sequence[Lot | ImpactLot] = self._impact_lots(programs[0]) if collides else self._lots(programs)
         self.lots[0].prepare()
         self.build_time = time.perf_counter() - began
 
     def _programs(self) -> list[list[Program]]:
-        """For each substep a program for every member."""
-        substeps = self.method.substeps
-        self.guesses = [
-            first_guesses(reduced_step(self.system, method), self.states, fraction * self.h) for method, fraction in substeps
-        ]
-        self.signs = orientations(self.states)
+        """For each substep a program for every member; of collision integrators for their full steps."""
+        system, states, substeps = self.system, self.states, self.method.substeps
+        if isinstance(self.method, CollisionIntegrator) and isinstance(system, MechanicalSystem):
+            system, substeps = system.smooth, self.method.full.substeps
+            states = replace(states, system=system)
+        self.guesses = [first_guesses(reduced_step(system, method), states, fraction * self.h) for method, fraction in substeps]
+        self.signs = orientations(states)
         return [
-            build_programs(self.system, method, self.states, fraction * self.typical_h, guesses, contiguous=len(substeps) == 1)
+            build_programs(system, method, states, fraction * self.typical_h, guesses, contiguous=len(substeps) == 1)
             for (method, fraction), guesses in zip(substeps, self.guesses, strict=True)
         ]
 
-    def _impact_lots(self) -> list[ImpactLot]:
+    def _impact_lots(self, programs: list[Program]) -> list[ImpactLot]:
         """Impacts fall into different steps of different members, so that each is carried on its own."""
         if self.simd:
             raise InputError(f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
@@ -117,6 +118,8 @@ class EnsembleRun:
         if self.watch is not None:
             self.watch.code(1)
         assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
+        self.given = list(zip(programs, self.guesses[0], self.signs, strict=True))
+        self.phi, self.phi_dot = self.states.evaluate("phi"), self.states.evaluate("phi_dot")
         counted = event_program(self.system, self.method).counted
         self.impact_counts = {name: np.zeros(len(self.states), dtype=np.int64) for name in counted}
         members = list(range(len(self.states)))

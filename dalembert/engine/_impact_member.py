@@ -13,7 +13,7 @@ from dalembert.engine import _plan as at
 from dalembert.engine._impact_run import ImpactRun
 from dalembert.engine._member import MemberRun
 from dalembert.impacts import CollisionIntegrator
-from dalembert.systems import MechanicalSystem
+from dalembert.systems import MechanicalSystem, State
 
 if TYPE_CHECKING:
     from dalembert.engine._ensemble import EnsembleRun
@@ -111,13 +111,22 @@ class ImpactLot:
         else:
             whole.impacts[member], whole.contacts[member] = run.impacts, run.contacts
 
+    def _start(self, member: int) -> State:
+        """The start of a member, as far as a run needs it: what more a state knows takes a millisecond."""
+        states, system = self.whole.states, self.whole.system
+        (first, n), (second, _) = system.state_blocks
+        (y, z), none = np.split(states.packed[member], [n]), np.zeros(0)
+        lam, psi = np.split(states.multipliers[member], [system.n_holonomic])
+        return State(float(states.t[member]), y, z, none, lam, psi, {}, states.theta[member], (first, second), system.fingerprint)
+
     def _begun(self, member: int) -> ImpactMember:
         whole = self.whole
         assert isinstance(whole.system, MechanicalSystem) and isinstance(whole.method, CollisionIntegrator)
         with symbolic:
             run = ImpactMember.of(
-                whole.system, whole.method, whole.states[member], float(whole.h[member]), whole.steps, whole.save_every,
-                whole.newton_tolerance, watch=whole.watch, tallies=whole.tally_impacts,
+                whole.system, whole.method, self._start(member), float(whole.h[member]), whole.steps, whole.save_every,
+                whole.newton_tolerance, watch=whole.watch, tallies=whole.tally_impacts, given=whole.given[member],
+                at_start=(whole.phi[member], whole.phi_dot[member]),
             )  # fmt: skip
         assert isinstance(run, ImpactMember)
         return run

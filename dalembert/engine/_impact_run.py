@@ -53,6 +53,8 @@ class ImpactRun(Run):
     """Constraints of a sustained contact that goes on beyond the last step that was asked for."""
     since: float = 0.0
     """When it began."""
+    at_start: tuple[np.ndarray, np.ndarray] | None = None
+    """phi and phi_dot at the start, if they are known."""
     logged_before: int = 0
     """Impacts that are not in the log any more."""
 
@@ -81,10 +83,12 @@ class ImpactRun(Run):
             tolerance = self.collision.collision_tolerance
             self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
             self.until = self.steps
-            self._forget(self.start.t, self.start.q, self.start.p)
+            self._forget(self.start.t, self.start.q, self.start.p, self.at_start)
             super().__post_init__()
 
-    def _forget(self, t: float, q: np.ndarray, p: np.ndarray) -> None:
+    def _forget(
+        self, t: float, q: np.ndarray, p: np.ndarray, known: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> None:
         """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
         assert self.collision is not None and self.walled is not None
         self.places = self._program.slots
@@ -93,7 +97,10 @@ class ImpactRun(Run):
         self.contact[at.H_SLOT] = self.h
         self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
         self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
-        self._look(t, q, p)
+        if known is None:
+            self._look(t, q, p)
+        else:
+            self._known(at.PHI_HERE)[:], self._known(at.RATE_HERE)[:] = known
 
     def _look(self, t: float, q: np.ndarray, p: np.ndarray) -> None:
         """Let memory hold phi and phi_dot of the state from which the next step starts."""

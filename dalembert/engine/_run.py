@@ -14,7 +14,7 @@ from dalembert._one_thread import one_at_a_time, symbolic
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._rescue import rescue
-from dalembert.engine._stepper import Stepper
+from dalembert.engine._stepper import Given, Stepper
 from dalembert.errors import StepFailed, UnsupportedSystem
 from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
@@ -38,6 +38,8 @@ class Run:
     stage_multipliers: bool = False
     room: int | None = None
     """How many rows are kept in memory; by default all that the run stores."""
+    given: Given | None = None
+    """What is known about the start of the only substep."""
     wall_time: float = 0.0
     build_time: float = 0.0
     settled: bool = True
@@ -54,7 +56,7 @@ class Run:
         self.numbers, self.known = np.zeros((n, at.N_NUMBERS)), np.zeros((n, at.KNOWN_AGES))
         tolerance = self.newton_tolerance or 0.0
         self.steppers = [
-            Stepper(self.system, method, self.start, fraction * self.h, n == 1, tolerance, counts, numbers, known)
+            Stepper(self.system, method, self.start, fraction * self.h, n == 1, tolerance, counts, numbers, known, self.given)
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
         ]
         fractions = np.array([fraction for _, fraction in substeps])
