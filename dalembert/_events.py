@@ -70,7 +70,7 @@ class MemberContacts(Contacts):
 
 @dataclass(frozen=True, eq=False)
 class ImpactReduction:
-    """What is left of each member's impacts and contacts where they are counted instead of stored: arrays, one number a member."""
+    """What is left of each member's impacts and contacts where they are counted, not stored: arrays, one number a member."""
 
     count: np.ndarray
     """How many impacts there were."""

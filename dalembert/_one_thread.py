@@ -10,7 +10,8 @@ from typing import ParamSpec, TypeVar
 symbolic = threading.RLock()
 """Held while a thread builds graphs or compiles: to make a run, to rescue a step, to enter a sustained contact."""
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,9 +1,10 @@
 """A run on disk: a Zarr group whose arrays grow chunk by chunk, and whose attributes say how far it has come.
 
 The arrays `t`, `states` and, where a run keeps them, `stage_lam` and `stage_psi` have their final length from the beginning;
-rows that are not there yet read as nan. Those of impacts and contacts, `impact_t` and so on, grow. A chunk counts once the group's attributes, replaced in one atomic move, say so: a run
-that is killed at any moment leaves all its complete chunks. The attributes also hold the state and the compensation of the
-summation at the end of the last complete chunk, and what is known about walls there, from which the run goes on.
+rows that are not there yet read as nan. Those of impacts and contacts, `impact_t` and so on, grow. A chunk counts once the
+group's attributes, replaced in one atomic move, say so: a run that is killed at any moment leaves all its complete chunks. The
+attributes also hold the state at the end of the last complete chunk, the compensation of the summation and what is known about
+walls there, from which the run goes on.
 """
 
 from __future__ import annotations
@@ -194,8 +195,8 @@ class Header:
     @property
     def events(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """The columns of impacts and contacts, if there may be any."""
-        kinds = KINDS if self.walls else {}
-        return {name: shape for prefix, kind in kinds.items() for name, shape in layout(kind, prefix, self.blocks[0][1]).items()}
+        kinds, dim = KINDS if self.walls else {}, self.blocks[0][1]
+        return {name: shape for prefix, kind in kinds.items() for name, shape in layout(kind, prefix, dim).items()}
 
     def rows(self, steps: int) -> int:
         """How many rows a run of so many steps has: the start, every `save_every`-th state, and the last one."""

@@ -80,8 +80,8 @@ class SweepStore:
             if attributes["format"] != FORMAT:
                 raise InputError(f"{place} has the format {attributes['format']} of another version of dalembert")
             messages = {int(member): text for member, text in attributes["messages"].items()}
-            attributes = {"events": {}, **attributes}
-            header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}  # older stores have none
+            attributes = {"events": {}, **attributes}  # an older store has none
+            header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
             return cls(place, header, attributes["parts"], messages, attributes["stats"], attributes["events"])
         except KeyError:
             raise InputError(f"{place} is not a sweep saved by dalembert") from None

@@ -394,7 +394,10 @@ def _gathered(
         steps_done=steps_done,
         last=whole("last"),
         reduced={
-            **{name: Reduction(**dict(zip(REDUCTION, whole(f"reduced_{name}").T, strict=True))) for name in header["quantities"]},
+            **{
+                name: Reduction(**dict(zip(REDUCTION, whole(f"reduced_{name}").T, strict=True)))
+                for name in header["quantities"]
+            },
             **{name: ImpactReduction.of(whole(f"counted_{name}")) for name in header["counted"]},
         },
         stats={**{name: int(values.sum()) for name, values in counts.items()}, **store.stats},

@@ -149,7 +149,9 @@ def poincare(
     before = States(model, events[:, 0], events[:, 1:-2], states.theta[member], states.multipliers[member])
     before, values = with_multipliers(before), events[:, -2:]
     if isinstance(method, CollisionIntegrator) and isinstance(model, MechanicalSystem):
-        tau, found = _locate_among_impacts(model, method, before, h, surface, values, workers, _meets_walls(run, member, before.t))
+        tau, found = _locate_among_impacts(
+            model, method, before, h, surface, values, workers, _meets_walls(run, member, before.t)
+        )
     else:
         tau, found = _locate(model, method, before, h, surface, values, workers)
     real = np.isfinite(tau)

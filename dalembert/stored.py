@@ -39,6 +39,7 @@ from dalembert.trajectory import Trajectory
 if TYPE_CHECKING:
     from dalembert.engine._run import Run
 
+
 class StoredArray:
     """An array on disk whose rows are read when they are asked for, as NumPy arrays: `run.states[1000:2000]`."""
 

@@ -31,8 +31,8 @@ class Contact:
     """The motion of a run's system while it touches some walls, from a state in which impacts accumulate.
 
     The contact force N grad phi follows from the hidden constraint. The contact ends with the first step at whose end N < 0:
-    N is of the size of h there, and what it has done in this step, of the size of h^2. All but the steps themselves is done by one
-    thread at a time.
+    N is of the size of h there, and what it has done in this step, of the size of h^2. All but the steps themselves is done by
+    one thread at a time.
     """
 
     run: ImpactRun
@@ -89,7 +89,9 @@ class Contact:
         """Whether the walls press at the end of each step of a run in contact."""
         rows, theta = inner.rows[1 : inner.steps_done + 1], self.run.start.theta
         times = self.run.time + np.arange(1, len(rows) + 1) * self.run.h
-        states = States(self.model, times, rows, np.tile(theta, (len(rows), 1)), np.zeros((len(rows), self.model.n_multipliers)))
+        states = States(
+            self.model, times, rows, np.tile(theta, (len(rows), 1)), np.zeros((len(rows), self.model.n_multipliers))
+        )
         multipliers = solve_rows(states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs"))
         return np.all(multipliers[:, -len(self.touching) :] <= 0, axis=1).tolist()
 

@@ -20,8 +20,8 @@ from dalembert.compiler._lanes import CONTROL
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
-from dalembert.engine._lanes import FULL, RUNNING, advance_units
 from dalembert.engine._impact_member import ImpactLot
+from dalembert.engine._lanes import FULL, RUNNING, advance_units
 from dalembert.engine._member import MemberRun, Watching, advance_watched, aligned
 from dalembert.engine._run import CHUNK_SECONDS, _store, one_step
 from dalembert.engine._stepper import driver_layout
@@ -113,8 +113,10 @@ class EnsembleRun:
     def _impact_lots(self, programs: list[Program]) -> list[ImpactLot]:
         """Impacts fall into different steps of different members, so that each is carried on its own."""
         if self.simd:
-            raise InputError(f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
-                             "one by one; leave simd= out")
+            raise InputError(
+                f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
+                "one by one; leave simd= out"
+            )
         if self.watch is not None:
             self.watch.code(1)
         assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
@@ -168,8 +170,8 @@ class EnsembleRun:
         if not all(program.straight_line for program in programs):
             if self.simd:
                 raise InputError(
-                    f"simd=True: the step equations of {self.method} are too large here for code without loops, which vectors need; "
-                    "leave simd= out"
+                    f"simd=True: the step equations of {self.method} are too large here for code without loops, which "
+                    "vectors need; leave simd= out"
                 )
             return 1
         if self.simd is False:
@@ -331,10 +333,15 @@ class Lot:
                 self.kernels, self.layouts, self.index, self.memory[unit], counts, self.numbers[unit], self.known[unit],
                 self.guess, self.work, self.starts, self.offsets,
             )  # fmt: skip
+
+            def drive(
+                store: np.ndarray, last_step: int, save_every: int, parts: Any = parts, t0: float = t0, h: float = h
+            ) -> int:
+                return driver.advance(*parts, store, last_step, save_every, t0, h)
+
             result = advance_watched(
-                lambda store, last, every, parts=parts, t0=t0, h=h: driver.advance(*parts, store, last, every, t0, h), counts,
-                whole.rows[member], min(whole.steps, before + budget), whole.save_every, t0, h, self.watching, int(unit),
-                whole.events[member],
+                drive, counts, whole.rows[member], min(whole.steps, before + budget), whole.save_every, t0, h, self.watching,
+                int(unit), whole.events[member],
             )  # fmt: skip
             budget -= int(counts[0, at.STEPS_DONE]) - before
             if result != driver.DONE or counts[0, at.STEPS_DONE] == whole.steps:

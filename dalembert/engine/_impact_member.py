@@ -1,4 +1,4 @@
-"""Members of an ensemble that meet walls: each has a run with impacts of its own, and compiled code for all of them is shared."""
+"""Members of an ensemble that meet walls: each has a run with impacts of its own; compiled code is shared by all of them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dalembert.systems import MechanicalSystem, State
 
 if TYPE_CHECKING:
     from dalembert.engine._ensemble import EnsembleRun
+
 
 @dataclass
 class ImpactMember(MemberRun, ImpactRun):
@@ -117,7 +118,9 @@ class ImpactLot:
         (first, n), (second, _) = system.state_blocks
         (y, z), none = np.split(states.packed[member], [n]), np.zeros(0)
         lam, psi = np.split(states.multipliers[member], [system.n_holonomic])
-        return State(float(states.t[member]), y, z, none, lam, psi, {}, states.theta[member], (first, second), system.fingerprint)
+        return State(
+            float(states.t[member]), y, z, none, lam, psi, {}, states.theta[member], (first, second), system.fingerprint
+        )
 
     def _begun(self, member: int) -> ImpactMember:
         whole = self.whole

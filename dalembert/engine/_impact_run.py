@@ -86,9 +86,7 @@ class ImpactRun(Run):
             self._forget(self.start.t, self.start.q, self.start.p, self.at_start)
             super().__post_init__()
 
-    def _forget(
-        self, t: float, q: np.ndarray, p: np.ndarray, known: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> None:
+    def _forget(self, t: float, q: np.ndarray, p: np.ndarray, known: tuple[np.ndarray, np.ndarray] | None = None) -> None:
         """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
         assert self.collision is not None and self.walled is not None
         self.places = self._program.slots
@@ -118,7 +116,8 @@ class ImpactRun(Run):
         """Start afresh from a stored row and what `walls` was there; the log and the list of contacts begin anew, too."""
         super().begin(row, compensation, step, walls)
         uncoupled, logged = self.plan[at.UNCOUPLED], self.plan[at.LOGGED]
-        self._forget(self.time, *np.split(self.state, 2))
+        q, p = np.split(self.state, 2)
+        self._forget(self.time, q, p)
         self.plan[at.UNCOUPLED] = uncoupled
         self.logged_before += int(logged)
         self._marks[:] = walls.get("just_hit", 0)

@@ -14,7 +14,6 @@ from dalembert.engine._rescue import orientation_at
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 
-
 Given = tuple[Program, np.ndarray, float]
 """A program for a start, its first guess and its orientation, as ensembles find them for all members at once."""
 

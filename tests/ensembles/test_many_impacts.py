@@ -83,7 +83,8 @@ def test_members_in_sustained_contact_are_single_runs_too():
 
 def test_a_member_that_fails_at_a_wall_does_not_stop_the_others():
     pointed = da.Lagrangian(lambda q, v: v @ v / 2, dim=1, unilateral=lambda q: q[0] ** 2)
-    runs = da.simulate_many(pointed, da.CVA(), q0=np.full((5, 1), 1.0), v0=[[1.0], [-0.93], [2.0], [-0.7], [0.0]], h=0.1, steps=50)
+    speeds = [[1.0], [-0.93], [2.0], [-0.7], [0.0]]
+    runs = da.simulate_many(pointed, da.CVA(), q0=np.full((5, 1), 1.0), v0=speeds, h=0.1, steps=50)
     assert runs.status == ("done", "failed", "done", "failed", "done")
     with pytest.raises(da.StepFailed) as failure:
         da.simulate(pointed, da.CVA(), q0=[1.0], v0=[-0.93], h=0.1, steps=50)
@@ -129,7 +130,7 @@ def test_impacts_are_counted_while_memory_does_not_grow():
 
 def test_what_vectors_and_walls_do_not_allow_is_refused_in_one_sentence(monkeypatch):
     ball, start = ball_on_a_table(), {"q0": [[1.0], [0.5]], "v0": [0.0], "h": 0.01, "steps": 10}
-    with pytest.raises(da.InputError, match="impacts fall into different steps.*leave simd= out"):
+    with pytest.raises(da.InputError, match=r"impacts fall into different steps.*leave simd= out"):
         da.simulate_many(ball, da.CVA(), **start, simd=True)
     with pytest.raises(da.InputError, match="stage_multipliers are not stored"):
         da.simulate_many(ball, da.CVA(), **start, stage_multipliers=True)
@@ -141,25 +142,25 @@ def test_what_vectors_and_walls_do_not_allow_is_refused_in_one_sentence(monkeypa
         Run(ball, da.Rattle(), da.consistent(ball, q0=[1.0], v0=[0.0]), 0.01, 10, 1)
     monkeypatch.setattr(_program, "STRAIGHT_LINE_LIMIT", -1)
     monkeypatch.setattr(_program, "_programs", {})
-    with pytest.raises(da.InputError, match="too large here for code without loops.*leave simd= out"):
+    with pytest.raises(da.InputError, match=r"too large here for code without loops.*leave simd= out"):
         da.simulate_many(da.problems.pendulum(), da.LobattoIIIAB(3), h=0.1, steps=10, simd=True)
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_crossings_in_steps_with_impacts_are_on_the_surface_at_their_exact_times(method):
-    floor = da.Lagrangian(lambda q, v: v @ v / 2, dim=2, unilateral=lambda q: q[1])
+    floor = da.Lagrangian(lambda q, v: v @ v / 2, dim=2, unilateral=lambda q: q[1], params={"x": 0.0})
     slope, hit = 1 / 1.98, 1.98  # the particle starts at height 1 and meets the floor at t = 1.98
 
     def exact(x):
         before, after = (x - 0.3) / (1 - 0.3 * slope), (x + 0.3 * slope * hit) / (1 + 0.3 * slope)
         return before if before < hit else after
 
-    for x in (1.5, 1.979, 1.98, 1.99, 2.5):
-        crossings = da.poincare(
-            floor, method, section=lambda q: q[0] + 0.3 * q[1] - x, q0=[0.0, 1.0], p0=[1.0, -slope], h=0.1, steps=40  # noqa: B023
-        )
-        assert np.allclose(crossings.t, [exact(x)], rtol=0, atol=1e-14)
-        assert np.abs(crossings.q @ [1.0, 0.3] - x).max() < 1e-15
+    places = np.array([1.5, 1.979, 1.98, 1.99, 2.5])
+    case = {"q0": [0.0, 1.0], "p0": [1.0, -slope], "params": {"x": places}, "h": 0.1, "steps": 40}
+    crossings = da.poincare(floor, method, section=lambda q, x: q[0] + 0.3 * q[1] - x, **case)
+    assert np.array_equal(crossings.member, np.arange(5))
+    assert np.allclose(crossings.t, [exact(x) for x in places], rtol=0, atol=1e-14)
+    assert np.abs(crossings.q @ [1.0, 0.3] - places).max() < 1e-15
 
 
 def test_an_impact_that_jumps_across_the_surface_is_no_crossing():
