@@ -224,8 +224,8 @@ wanted the {CORES} cores.
 
 {impacts.MEMBERS} vertical cart-pendulums that bounce on their floor, {impacts.STEPS:,} steps of h = {impacts.H} with
 `da.CVA()`, or steps ten times as long with `da.CVA(da.Gauss(stages=2))`, about {bounces.best[one]["impacts"]:.0f} impacts each,
-which are counted in the loop. heyoka has the tolerance {impacts.TOLERANCE["heyoka"]:.0e} and a terminal event whose callback, in
-Python, reflects the velocity; in threads, callbacks wait for Python's lock. SciPy begins anew after every event, with the
+which are counted in the loop. heyoka has the tolerance {impacts.TOLERANCE["heyoka"]:.0e} and a terminal event whose callback,
+in Python, reflects the velocity; in threads, callbacks wait for Python's lock. SciPy begins anew after every event, with the
 tolerance {impacts.TOLERANCE["SciPy"]:.0e}.
 
 {bounces.table()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -73,7 +73,7 @@ class ImpactReduction:
     """What is left of each member's impacts and contacts where they are counted, not stored: arrays, one number a member."""
 
     count: np.ndarray
-    """How many impacts there were."""
+    """How many impacts there were; -1 for a member that was not computed."""
     impulse: np.ndarray
     """The sum of their impulses."""
     energy_change: np.ndarray
@@ -135,11 +135,11 @@ def of_members(prefix: str, dim: int, parts: Sequence[Any]) -> Any:
     """The events of all members, one part each, of which some may be None."""
     known = {k: part for k, part in enumerate(parts) if part is not None}
     member = np.repeat(np.array(list(known), dtype=int), [len(part) for part in known.values()])
-    shapes = layout(KINDS[prefix], prefix, dim)
-    found: dict[str, Sequence[np.ndarray]] = {name: [np.zeros((0, *shape), dtype)] for name, (shape, dtype) in shapes.items()}
-    for part in known.values():
-        found = {name: [*found[name], values] for name, values in columns_of(part, prefix).items()}
-    joined: Mapping[str, np.ndarray] = {name: np.concatenate(values) for name, values in found.items()}
+    columns = [columns_of(part, prefix) for part in known.values()]
+    joined = {
+        name: np.concatenate([np.zeros((0, *shape), dtype), *(column[name] for column in columns)])
+        for name, (shape, dtype) in layout(KINDS[prefix], prefix, dim).items()
+    }
     return from_columns(OF_MEMBERS[prefix], prefix, {**joined, f"{prefix}_member": member}.__getitem__)
 
 

@@ -101,13 +101,20 @@ def test_the_variational_reset_keeps_the_discrete_energy_of_the_partial_steps_ar
 
 
 def test_slow_impacts_without_a_variational_reset_take_the_other_one_and_are_counted():
-    run = da.simulate(SYSTEM, da.VCI(), h=0.032, steps=100_000, save_every=1000, **xi(5.2))
-    kept = np.abs(run.impacts.energy_after - run.impacts.energy_before) < 1e-12
-    speeds = [-SYSTEM.evaluate("phi_dot", 0.0, q, p)[0] for q, p in zip(run.impacts.q, run.impacts.p_before, strict=True)]
-    assert run.stats["impacts_without_variational_reset"] == np.sum(kept) >= 1
+    # it happens a few times in ten thousand impacts, so it takes many of them to see some whatever rounding does to chaos
+    starts = [xi(beta) for beta in np.linspace(4.0, 5.2, 24)]
+    initial = {name: [start[name] for start in starts] for name in ("q0", "v0")}
+    runs = da.simulate_many(SYSTEM, da.VCI(), h=0.032, steps=50_000, save_every=1000, **initial)
+    impacts = runs.impacts
+
+    def speeds(rows):
+        return [-SYSTEM.evaluate("phi_dot", 0.0, *point)[0] for point in zip(impacts.q[rows], impacts.p_before[rows], strict=True)]
+
+    kept = np.abs(impacts.energy_after - impacts.energy_before) < 1e-12
+    assert runs.stats["impacts_without_variational_reset"] == np.sum(kept) >= 1
     # the discrete energies of partial steps differ from H by about m g^2 h^2 / 8, so that only slow impacts are concerned
-    assert np.max(np.array(speeds)[kept]) < 1.5 < np.median(speeds)
-    assert run.q[:, 0].min() >= 0
+    assert np.max(speeds(kept)) < 1.5 < np.median(speeds(slice(None, None, 50)))
+    assert runs.q[:, :, 0].min() >= 0
 
 
 @pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
