@@ -108,7 +108,8 @@ def test_slow_impacts_without_a_variational_reset_take_the_other_one_and_are_cou
     impacts = runs.impacts
 
     def speeds(rows):
-        return [-SYSTEM.evaluate("phi_dot", 0.0, *point)[0] for point in zip(impacts.q[rows], impacts.p_before[rows], strict=True)]
+        points = zip(impacts.q[rows], impacts.p_before[rows], strict=True)
+        return [-SYSTEM.evaluate("phi_dot", 0.0, q, p)[0] for q, p in points]
 
     kept = np.abs(impacts.energy_after - impacts.energy_before) < 1e-12
     assert runs.stats["impacts_without_variational_reset"] == np.sum(kept) >= 1
