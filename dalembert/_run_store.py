@@ -1,9 +1,10 @@
 """A run on disk: a Zarr group whose arrays grow chunk by chunk, and whose attributes say how far it has come.
 
 The arrays `t`, `states` and, where a run keeps them, `stage_lam` and `stage_psi` have their final length from the beginning;
-rows that are not there yet read as nan. A chunk counts once the group's attributes, replaced in one atomic move, say so: a run
-that is killed at any moment leaves all its complete chunks. The attributes also hold the state and the compensation of the
-summation at the end of the last complete chunk, from which the run goes on.
+rows that are not there yet read as nan. Those of impacts and contacts, `impact_t` and so on, grow. A chunk counts once the
+group's attributes, replaced in one atomic move, say so: a run that is killed at any moment leaves all its complete chunks. The
+attributes also hold the state at the end of the last complete chunk, the compensation of the summation and what is known about
+walls there, from which the run goes on.
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dalembert._events import KINDS, columns_of, layout
 from dalembert.errors import DalembertError, InputError
 
 FORMAT = 1
 KIND = "dalembert run"
 CHUNK_NUMBERS = 2**21
 """How many numbers a run computes from one chunk to the next: a part of a second for small systems."""
+
+
+EVENT_CHUNK = 4096
+"""Impacts, or contacts, in a chunk of their arrays."""
 
 
 def zarr_module() -> Any:
@@ -81,6 +87,32 @@ def create_group(path: Path, arrays: dict[str, dict[str, Any]], attributes: dict
             os.rename(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def event_arrays(names: Mapping[str, tuple[tuple[int, ...], str]]) -> dict[str, dict[str, Any]]:
+    """What `create_group` needs for columns of events, none of which is there yet."""
+    return {
+        name: {"shape": (0, *shape), "chunks": (EVENT_CHUNK, *shape), "dtype": dtype, "fill_value": fill_value(dtype)}
+        for name, (shape, dtype) in names.items()
+    }
+
+
+def fill_value(dtype: str) -> float:
+    """What stands for numbers that are not there yet."""
+    return np.nan if dtype == "float64" else -1
+
+
+def append_events(path: Path, array: Any, name: str, first: int, values: np.ndarray) -> None:
+    """Write events from the row `first` on, behind all that count, and wait until the disk has them."""
+    if not len(values):
+        return
+    last = first + len(values)
+    if array.shape[0] < last:
+        array.resize((last, *array.shape[1:]))
+        sync(path / name / "zarr.json")
+    array[first:last] = values
+    for chunk in range(first // EVENT_CHUNK, (last - 1) // EVENT_CHUNK + 1):
+        sync(path / name / "c" / str(chunk))
 
 
 def sync(place: Path) -> None:
@@ -142,6 +174,8 @@ class Header:
     newton_tolerance: float | None
     dalembert: str
     casadi: str
+    walls: int = 0
+    """The number of unilateral constraints."""
 
     @property
     def chunk_steps(self) -> int:
@@ -157,6 +191,12 @@ class Header:
     def arrays(self) -> tuple[tuple[str, int], ...]:
         """The names of the arrays that a row is split into, and how many columns each takes; none of them is empty."""
         return (("states", self.n_state), *(part for part in self.stage if part[1]))
+
+    @property
+    def events(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """The columns of impacts and contacts, if there may be any."""
+        kinds, dim = KINDS if self.walls else {}, self.blocks[0][1]
+        return {name: shape for prefix, kind in kinds.items() for name, shape in layout(kind, prefix, dim).items()}
 
     def rows(self, steps: int) -> int:
         """How many rows a run of so many steps has: the start, every `save_every`-th state, and the last one."""
@@ -178,6 +218,8 @@ class Progress:
     status: str
     message: str
     stats: dict[str, float]
+    events: dict[str, int] = field(default_factory=dict)
+    """How many impacts and contacts are stored."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +230,10 @@ class Checkpoint:
     row: np.ndarray
     compensation: np.ndarray
     stats: dict[str, float]
+    walls: dict[str, Any] = field(default_factory=dict)
+    """What `Run.begin` has to know about walls."""
+    events: dict[str, int] = field(default_factory=dict)
+    """How many impacts and contacts lie before it."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +258,7 @@ class RunStore:
             names = ("time", "variable" if name == "states" else "constraint_" + name.removeprefix("stage_"))
             arrays[name] = {"shape": (rows, size), "chunks": (header.chunk, size), "dimension_names": names, **common}
         store = cls(path, header, Progress(0, 0, "running", "", checkpoint.stats), checkpoint)
-        create_group(path, arrays, store._attributes())
+        create_group(path, arrays | event_arrays(header.events), store._attributes())
         return store
 
     @classmethod
@@ -266,8 +312,10 @@ class RunStore:
         write_attributes(self.path, store._attributes())
         return store
 
-    def commit(self, rows: np.ndarray, progress: Progress, checkpoint: Checkpoint | None = None) -> RunStore:
-        """Write the rows from the last checkpoint on, then say so; with a new checkpoint they are a complete chunk."""
+    def commit(
+        self, rows: np.ndarray, events: Mapping[str, Any], progress: Progress, checkpoint: Checkpoint | None = None
+    ) -> RunStore:
+        """Write the rows and events since the last checkpoint, then say so; with a new checkpoint they are a complete chunk."""
         first = self.checkpoint.step // self.header.save_every
         last, column = first + len(rows), 0
         with writing(self.path):
@@ -276,6 +324,13 @@ class RunStore:
             for name, size in self.header.arrays:
                 self._write(name, first, rows[:, column : column + size])
                 column += size
-        store = replace(self, progress=replace(progress, rows=last), checkpoint=checkpoint or self.checkpoint)
+            stored = dict(self.checkpoint.events)
+            for kind, found in events.items():
+                for name, values in columns_of(found, kind).items():
+                    append_events(self.path, self.array(name, "r+"), name, stored.get(kind, 0), values)
+                    self._opened.pop((name, "r"), None)  # it knows the old length
+                stored[kind] = stored.get(kind, 0) + len(found)
+        point = self.checkpoint if checkpoint is None else replace(checkpoint, events=stored)
+        store = replace(self, progress=replace(progress, rows=last, events=stored), checkpoint=point)
         write_attributes(self.path, store._attributes())
         return store

@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from dalembert._run_store import CHUNK_NUMBERS, create_group, read_attributes, sync, write_attributes, writing, zarr_module
+from dalembert._events import layout_of_members
+from dalembert._run_store import (
+    CHUNK_NUMBERS,
+    append_events,
+    create_group,
+    event_arrays,
+    fill_value,
+    read_attributes,
+    sync,
+    write_attributes,
+    writing,
+    zarr_module,
+)
 from dalembert.errors import InputError
 
 FORMAT = 1
@@ -19,13 +31,18 @@ KIND = "dalembert sweep"
 
 @dataclass
 class SweepStore:
-    """The arrays of a sweep; a part counts once the group's attributes, replaced in one atomic move, name it."""
+    """The arrays of a sweep; a part counts once the group's attributes, replaced in one atomic move, name it.
+
+    Impacts and contacts, which are not as many for every member, are appended to growing arrays as the parts arrive.
+    """
 
     path: Path
     header: dict[str, Any]
     parts: list[int] = field(default_factory=list)
     messages: dict[int, str] = field(default_factory=dict)
     stats: dict[str, float] = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=dict)
+    """How many impacts and contacts the parts have."""
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -44,8 +61,10 @@ class SweepStore:
             chunks = (part, *shape)
             if len(shape) == 2:  # (time, n): a whole part may be large
                 chunks = (part, max(1, min(shape[0], CHUNK_NUMBERS // (part * shape[1]))), shape[1])
-            fill = np.nan if dtype == "float64" else -1
-            arrays[name] = {"shape": (header["members"], *shape), "chunks": chunks, "dtype": dtype, "fill_value": fill}
+            options = {"chunks": chunks, "dtype": dtype, "fill_value": fill_value(dtype)}
+            arrays[name] = {"shape": (header["members"], *shape), **options}
+        if header["keeps_impacts"]:
+            arrays |= event_arrays(layout_of_members(header["blocks"][0][1]))
         store = cls(path, header)
         create_group(path, arrays, store._attributes())
         return store
@@ -61,13 +80,15 @@ class SweepStore:
             if attributes["format"] != FORMAT:
                 raise InputError(f"{place} has the format {attributes['format']} of another version of dalembert")
             messages = {int(member): text for member, text in attributes["messages"].items()}
-            return cls(place, attributes["header"], attributes["parts"], messages, attributes["stats"])
+            attributes = {"events": {}, **attributes}  # an older store has none
+            header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
+            return cls(place, header, attributes["parts"], messages, attributes["stats"], attributes["events"])
         except KeyError:
             raise InputError(f"{place} is not a sweep saved by dalembert") from None
 
     def _attributes(self) -> dict[str, Any]:
         messages = {str(member): text for member, text in self.messages.items()}
-        progress = {"parts": self.parts, "messages": messages, "stats": self.stats}
+        progress = {"parts": self.parts, "messages": messages, "stats": self.stats, "events": self.events}
         return {"kind": KIND, "format": FORMAT, "header": self.header, **progress}
 
     def array(self, name: str, mode: str = "r") -> Any:
@@ -76,14 +97,31 @@ class SweepStore:
             self._opened[name, mode] = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
         return self._opened[name, mode]
 
-    def write(self, part: int, columns: Mapping[str, np.ndarray], messages: Mapping[int, str], stats: dict[str, float]) -> None:
+    def event_column(self, kind: str, name: str) -> np.ndarray:
+        """A column of the impacts or contacts of all parts, as they arrived."""
+        return np.asarray(self.array(name)[: self.events.get(kind, 0)])
+
+    def write(
+        self,
+        part: int,
+        columns: Mapping[str, np.ndarray],
+        events: Mapping[str, Mapping[str, np.ndarray]],
+        messages: Mapping[int, str],
+        stats: dict[str, float],
+    ) -> None:
         """Write one part, then say that it is there."""
         first = part * self.header["part"]
         with writing(self.path):
             for name, values in columns.items():
                 self.array(name, "r+")[first : first + len(values)] = values
                 sync(self.path / name / "c" / str(part))
-        self.parts = [*self.parts, part]
+            count = dict(self.events)
+            for kind, found in events.items():
+                for name, values in found.items():
+                    append_events(self.path, self.array(name, "r+"), name, self.events.get(kind, 0), values)
+                    self._opened.pop((name, "r"), None)  # it knows the old length
+                    count[kind] = self.events.get(kind, 0) + len(values)
+        self.events, self.parts = count, [*self.parts, part]
         self.messages = self.messages | dict(messages)
         self.stats = {name: self.stats.get(name, 0) + value for name, value in stats.items()}
         write_attributes(self.path, self._attributes())

@@ -14,15 +14,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._events import OF_MEMBERS, TALLIED, ImpactReduction, columns_of, from_columns, in_order_of_members
 from dalembert._run_store import check_target, zarr_module
 from dalembert._sweep_store import SweepStore
 from dalembert.compiler import Watch, build_watch
 from dalembert.ensemble import Ensemble, Reduction, _ensemble, run_ensemble
 from dalembert.errors import DalembertError, InputError
+from dalembert.impacts import CollisionIntegrator
+from dalembert.impacts._program import event_program
 from dalembert.methods import OneStepMethod
 from dalembert.progress import ProgressLine
 from dalembert.stored import StoredArray, check_model_of, equations_hash, plain
-from dalembert.systems import System
+from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._model import Parameters
 from dalembert.systems._states import States
 
@@ -54,6 +57,20 @@ class Sweep:
     stage_multipliers: bool = False
     simd: bool | None = None
     workers: int | None = None
+    counted: tuple[str, ...] = ()
+    """The names under which impacts are counted instead of stored."""
+
+    @property
+    def keeps_impacts(self) -> bool:
+        """Whether there may be impacts, and they are stored."""
+        return isinstance(self.method, CollisionIntegrator) and not self.counted
+
+    @property
+    def impact_counts(self) -> tuple[str, ...]:
+        """What is counted of every member's impacts."""
+        if not isinstance(self.method, CollisionIntegrator) or not isinstance(self.system, MechanicalSystem):
+            return ()
+        return event_program(self.system, self.method).counted
 
     @property
     def columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -62,7 +79,8 @@ class Sweep:
         m = self.system.n_multipliers if self.stage_multipliers else 0
         found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + m,), "float64")}
         found |= {"prepared": ((n,), "float64"), **({"stage": ((rows, m), "float64")} if m else {})}
-        found |= {name: ((), "int64") for name in ("steps_done", *COUNTS)}
+        found |= {name: ((), "int64") for name in ("steps_done", *COUNTS, *self.impact_counts)}
+        found |= {f"counted_{name}": ((len(TALLIED),), "float64") for name in self.counted}
         return found | {f"reduced_{name}": ((len(REDUCTION),), "float64") for name in self.quantities}
 
     def watch(self) -> Watch | None:
@@ -72,9 +90,11 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What became of some members: columns, and messages of those that failed."""
+    """What became of some members: columns, events, and messages of those that failed."""
 
     columns: dict[str, np.ndarray]
+    events: dict[str, dict[str, np.ndarray]]
+    """The columns of impacts and of contacts."""
     messages: dict[int, str]
     stats: dict[str, float]
     complete: bool
@@ -84,17 +104,21 @@ def compute(sweep: Sweep, watch: Watch | None, members: Members) -> Part:
     """Run some members to their end."""
     run = run_ensemble(
         sweep.system, sweep.method, States(sweep.system, *members), sweep.h, sweep.steps, sweep.save_every, watch,
-        sweep.workers, sweep.simd, False, sweep.newton_tolerance, sweep.stage_multipliers,
+        sweep.workers, sweep.simd, False, sweep.newton_tolerance, sweep.stage_multipliers, tally_impacts=bool(sweep.counted),
     )  # fmt: skip
     runs = _ensemble(run, sweep.h)
     columns = {"states": runs.states, "last": runs.last, "prepared": run.states.packed, "steps_done": runs.steps_done}
-    columns |= {name: runs._counts[name] for name in COUNTS}
+    columns |= {name: runs._counts[name] for name in (*COUNTS, *sweep.impact_counts)}
+    columns |= {f"counted_{name}": run.tallies for name in sweep.counted}
     columns |= {} if runs.stage_multipliers is None or "stage" not in sweep.columns else {"stage": runs.stage_multipliers}
     for name, reduction in runs.reduced.items():
+        assert isinstance(reduction, Reduction)
         columns[f"reduced_{name}"] = np.stack([getattr(reduction, kind) for kind in REDUCTION], axis=1)
     failed = {k: text for k, (status, text) in enumerate(zip(runs.status, runs.message, strict=True)) if status == "failed"}
     stats = {name: runs.stats[name] for name in ("build_seconds", "wall_seconds")}
-    return Part(columns, failed, stats, "interrupted" not in runs.status)
+    kept = {"impact": runs.impacts, "contact": runs.contacts} if sweep.keeps_impacts else {}
+    events = {kind: columns_of(found, kind) for kind, found in kept.items()}
+    return Part(columns, events, failed, stats, "interrupted" not in runs.status)
 
 
 # -- on workers ------------------------------------------------------------------------------------------------------------
@@ -229,6 +253,9 @@ def _header(sweep: Sweep, members: int) -> dict[str, Any]:
         "stage_multipliers": sweep.stage_multipliers,
         "stage": sweep.system.n_multipliers if sweep.stage_multipliers else 0,
         "simd": sweep.simd,
+        "keeps_impacts": sweep.keeps_impacts,
+        "impact_counts": sweep.impact_counts,
+        "counted": sweep.counted,
         "dalembert": dalembert.__version__,
         "casadi": ca.CasadiMeta.version(),
     }
@@ -244,7 +271,7 @@ def resume_sweep(
     if str(method) != header["method"] or equations_hash(system, method) != header["equations"]:
         raise InputError(f"{store.path} was computed by {header['method']}, not by {method}: give that method")
     quantities = {name: ca.Function.deserialize(text) for name, text in header["quantities"].items()}
-    options = (header["newton_tolerance"], header["stage_multipliers"], header["simd"], workers)
+    options = (header["newton_tolerance"], header["stage_multipliers"], header["simd"], workers, tuple(header["counted"]))
     sweep = Sweep(system, method, header["h"], header["steps"], header["save_every"], quantities, *options)
     return _go_on(sweep, _given(store), store, executor, progress)
 
@@ -267,6 +294,7 @@ class _InMemory:
         self.parts: list[int] = []
         self.messages: dict[int, str] = {}
         self.stats: dict[str, float] = {}
+        self._events: dict[str, list[np.ndarray]] = {}
         self._arrays = {
             name: np.full((header["members"], *shape), np.nan if dtype == "float64" else -1, dtype=dtype)
             for name, (shape, dtype) in sweep.columns.items()
@@ -275,10 +303,24 @@ class _InMemory:
     def array(self, name: str) -> np.ndarray:
         return self._arrays[name]
 
-    def write(self, part: int, columns: Mapping[str, np.ndarray], messages: Mapping[int, str], stats: dict[str, float]) -> None:
+    def event_column(self, kind: str, name: str) -> np.ndarray:
+        del kind
+        return np.concatenate(self._events[name])
+
+    def write(
+        self,
+        part: int,
+        columns: Mapping[str, np.ndarray],
+        events: Mapping[str, Mapping[str, np.ndarray]],
+        messages: Mapping[int, str],
+        stats: dict[str, float],
+    ) -> None:
         first = part * self.header["part"]
         for name, values in columns.items():
             self._arrays[name][first : first + len(values)] = values
+        for found in events.values():
+            for name, values in found.items():
+                self._events.setdefault(name, []).append(values)
         self.parts.append(part)
         self.messages |= messages
         self.stats = {name: self.stats.get(name, 0) + value for name, value in stats.items()}
@@ -299,7 +341,9 @@ def _go_on(
             if not part.complete:
                 break
             messages = {k * size + member: text for member, text in part.messages.items()}
-            store.write(k, part.columns, messages, part.stats)
+            for kind, found in part.events.items():
+                found[f"{kind}_member"] = found[f"{kind}_member"] + k * size
+            store.write(k, part.columns, part.events, messages, part.stats)
             done += len(part.columns["steps_done"])
             line.update(done)
     except KeyboardInterrupt:
@@ -333,7 +377,7 @@ def _gathered(
     status[list(store.messages)] = "failed"
     message = [store.messages.get(k, "" if status[k] == "done" else "not computed yet") for k in range(len(status))]
     steps_done = np.maximum(steps_done, 0)
-    counts = {"steps": steps_done, **{name: np.maximum(whole(name), 0) for name in COUNTS}}
+    counts = {"steps": steps_done, **{name: np.maximum(whole(name), 0) for name in (*COUNTS, *header["impact_counts"])}}
     parameters = Parameters(header["defaults"])
     each = [parameters.unflatten(theta) for theta in given["theta"]]
     prepared = whole("prepared")
@@ -350,7 +394,11 @@ def _gathered(
         steps_done=steps_done,
         last=whole("last"),
         reduced={
-            name: Reduction(**dict(zip(REDUCTION, whole(f"reduced_{name}").T, strict=True))) for name in header["quantities"]
+            **{
+                name: Reduction(**dict(zip(REDUCTION, whole(f"reduced_{name}").T, strict=True)))
+                for name in header["quantities"]
+            },
+            **{name: ImpactReduction.of(whole(f"counted_{name}")) for name in header["counted"]},
         },
         stats={**{name: int(values.sum()) for name, values in counts.items()}, **store.stats},
         system=system,
@@ -359,4 +407,10 @@ def _gathered(
         save_every=header["save_every"],
         stage_multipliers=lazy("stage") if header["stage"] else None,
         _counts=counts,
+        _events=functools.partial(_stored_events, store) if header["keeps_impacts"] and store.parts else None,
     )
+
+
+def _stored_events(store: SweepStore | _InMemory, kind: str) -> Any:
+    """The impacts or contacts of all members that are there, in their order, however they arrived."""
+    return in_order_of_members(from_columns(OF_MEMBERS[kind], kind, lambda name: store.event_column(kind, name)))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dalembert._events import ImpactReduction, MemberContacts, MemberImpacts, of_members
 from dalembert.compiler import SingularMatrix, Watch, build_watch, reductions
 from dalembert.compiler._watch import REDUCED
 from dalembert.errors import ModelError
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
-from dalembert.simulation import _check_memory, _count, _positive, _steps, check_method, given_values
+from dalembert.simulation import _check_memory, _count, _positive, _steps, check_method, check_stage_multipliers, given_values
 from dalembert.systems import State, System
 from dalembert.systems._states import States, states_at
 from dalembert.trajectory import Trajectory
@@ -45,7 +47,8 @@ class Ensemble:
 
     `t` has one entry a stored step; `q`, `p`, `v`, `lam`, `psi`, `energy` and every array of `residuals` are (member, time,
     ...), nan after the end of a member that failed. `runs[i]` is member i as a `Trajectory`, `status` and `message` say how
-    each one ended ("done", "failed", "interrupted"), `reduced` holds what `reduce=` asked for.
+    each one ended ("done", "failed", "interrupted"), `reduced` holds what `reduce=` asked for. Of a collision integrator,
+    `impacts` and `contacts` are those of all members, with an array `member` beside the columns of `run.impacts`.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -70,7 +73,7 @@ class Ensemble:
     """How many steps each member made."""
     last: np.ndarray
     """The last state of every member, (member, n), whether its step was stored or not."""
-    reduced: dict[str, Reduction]
+    reduced: dict[str, Reduction | ImpactReduction]
     stats: dict[str, float]
     system: System | None = field(repr=False)
     solver: OneStepMethod | None = field(repr=False)
@@ -79,6 +82,8 @@ class Ensemble:
     stage_multipliers: np.ndarray | None = field(repr=False)
     """(lam, psi) next to the end of each stored step, (member, time, m), if they were asked for."""
     _counts: dict[str, np.ndarray] = field(repr=False)
+    _events: Callable[[str], Any] | None = field(default=None, repr=False)
+    """Gives the events of all members, "impact" or "contact", if they are kept."""
 
     def __repr__(self) -> str:
         done = sum(status == "done" for status in self.status)
@@ -123,7 +128,19 @@ class Ensemble:
             solver=self.solver,
             stage_lam=parts[0],
             stage_psi=parts[1],
+            impacts=None if self.impacts is None else self.impacts[member],
+            contacts=None if self.contacts is None else self.contacts[member],
         )
+
+    @functools.cached_property
+    def impacts(self) -> MemberImpacts | None:
+        """Impacts of all members on unilateral constraints, for runs by a collision integrator that were not reduced."""
+        return None if self._events is None else self._events("impact")
+
+    @functools.cached_property
+    def contacts(self) -> MemberContacts | None:
+        """Sustained contacts of all members."""
+        return None if self._events is None else self._events("contact")
 
     def _block(self, name: str) -> np.ndarray:
         first = 0
@@ -231,11 +248,13 @@ def simulate_many(
     not stop the others: `status` and `message` say what became of each. Ctrl-C returns what was computed.
 
     `simd` chooses whether members are computed side by side in vectors of the machine, by default where it is faster. With
-    `simd=False` every member is bit for bit what `da.simulate` gives; with vectors it is the same to round-off.
+    `simd=False` every member is bit for bit what `da.simulate` gives; with vectors it is the same to round-off. Collision
+    integrators carry members one by one, their impacts being in different steps.
 
     `reduce` names what is followed at every step without being stored: "energy", "residuals", or {name: function of the state}.
     `runs.reduced[name]` then has the `first`, `last`, `min`, `max`, `range`, `mean` and `slope` of every member, and, unless
-    `save_every` is given, only the first and the last state are stored, so that memory does not grow with the length.
+    `save_every` is given, only the first and the last state are stored, so that memory does not grow with the length. "impacts"
+    are counted instead of stored: how many, their impulses, energies and the time of the last (`ImpactReduction`).
 
     `executor` is a `concurrent.futures` executor or a Dask `Client`, whose workers then compute parts of the ensemble, each in
     `workers` threads (by default one); parts of lost workers are computed again. `save_to="sweep.zarr"` writes the parts into
@@ -259,27 +278,29 @@ def simulate_many(
     check_method(method, model, "simulate_many")
     h = _positive("h", h)
     steps = _steps(steps, t1, float(states.t[0]), h)
-    quantities = reductions(reduce, model)
+    quantities, counted = reductions(reduce, model)
     if save_every is None:
-        save_every = max(steps, 1) if quantities else 1
+        save_every = max(steps, 1) if quantities or counted else 1
     save_every = _count("save_every", save_every, least=1)
     workers = None if workers is None else _count("workers", workers, least=1)
     if save_to is None:
         _check_memory(len(states) * (steps // save_every + 1) * 8 * model.n_state)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
+    check_stage_multipliers(method, stage_multipliers)
     if executor is not None or save_to is not None:
         from dalembert.cluster import Sweep, run_sweep
 
         stage_multipliers = bool(stage_multipliers) or not model.linear_in_multipliers
         workers = workers or (None if executor is None else 1)
-        options = (newton_tolerance, stage_multipliers, simd, workers)
+        options = (newton_tolerance, stage_multipliers, simd, workers, counted)
         return run_sweep(Sweep(model, method, h, steps, save_every, quantities, *options), states, executor, save_to, progress)
     watch = build_watch(model, quantities) if quantities else None
     run = run_ensemble(
-        model, method, states, h, steps, save_every, watch, workers, simd, progress, newton_tolerance, stage_multipliers
-    )
-    return _ensemble(run, h)
+        model, method, states, h, steps, save_every, watch, workers, simd, progress, newton_tolerance, stage_multipliers,
+        tally_impacts=bool(counted),
+    )  # fmt: skip
+    return _ensemble(run, h, counted)
 
 
 def initial_states(
@@ -304,6 +325,7 @@ def run_ensemble(
     newton_tolerance: float | None = None,
     stage_multipliers: bool = False,
     typical_h: float | None = None,
+    tally_impacts: bool = False,
 ) -> Any:
     """The engine's run, after it has ended or was interrupted; programs are made for a `typical_h`, by default the first."""
     from dalembert.engine._ensemble import EnsembleRun, prepared  # loads Numba
@@ -314,7 +336,7 @@ def run_ensemble(
         states = prepared(system, method, states, sizes)
         run = EnsembleRun(
             system, method, states, sizes, steps, save_every, newton_tolerance, stage_multipliers, watch, simd, workers,
-            float(sizes[0]) if typical_h is None else typical_h,
+            float(sizes[0]) if typical_h is None else typical_h, tally_impacts,
         )  # fmt: skip
     except SingularMatrix:
         raise ModelError(
@@ -346,7 +368,7 @@ def outcomes(run: Any, h: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(status), tuple(message)
 
 
-def _ensemble(run: Any, h: float) -> Ensemble:
+def _ensemble(run: Any, h: float, counted: Sequence[str] = ()) -> Ensemble:
     n = run.system.n_state
     status, message = outcomes(run, h)
     for member, done in enumerate(run.steps_done.tolist()):
@@ -358,6 +380,7 @@ def _ensemble(run: Any, h: float) -> Ensemble:
         "newton_iterations": run.iterations,
         "factorizations": run.factorizations,
         "rescued_steps": run.rescued,
+        **run.impact_counts,
     }
     stats: dict[str, float] = {name: int(values.sum()) for name, values in counts.items()}
     stats |= {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
@@ -373,7 +396,7 @@ def _ensemble(run: Any, h: float) -> Ensemble:
         message=message,
         steps_done=run.steps_done,
         last=run.last,
-        reduced={} if run.watch is None else _reduced(run, h),
+        reduced=({} if run.watch is None else _reduced(run, h)) | {name: ImpactReduction.of(run.tallies) for name in counted},
         stats=stats,
         system=run.system,
         solver=run.method,
@@ -381,14 +404,19 @@ def _ensemble(run: Any, h: float) -> Ensemble:
         save_every=run.save_every,
         stage_multipliers=run.rows[:, :, n:] if run.stage_multipliers else None,
         _counts=counts,
+        _events=functools.partial(_events, run.system.dim, run.impacts, run.contacts) if run.keeps_impacts else None,
     )
 
 
-def _reduced(run: Any, h: float) -> dict[str, Reduction]:
+def _events(dim: int, impacts: Sequence[Any], contacts: Sequence[Any], kind: str) -> Any:
+    return of_members(kind, dim, impacts if kind == "impact" else contacts)
+
+
+def _reduced(run: Any, h: float) -> dict[str, Reduction | ImpactReduction]:
     """The accumulators of the watch as numbers; the slope is comoment / (h sum (k - mean of k)^2)."""
     count = run.steps_done + 1.0
     spread = count * (count**2 - 1) / 12
-    result = {}
+    result: dict[str, Reduction | ImpactReduction] = {}
     for k, name in enumerate(run.watch.quantities):
         slot = run.watch.reduced + k * len(REDUCED)
         first, last, least, most, mean, comoment = run.watched[:, slot : slot + len(REDUCED)].T

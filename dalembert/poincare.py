@@ -12,10 +12,11 @@ import numpy as np
 from dalembert.compiler import build_watch, state_function
 from dalembert.ensemble import initial_states, outcomes, run_ensemble
 from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.simulation import _count, _positive, _steps, check_method
-from dalembert.systems import State, System
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._states import States, with_multipliers
 
 MOST_ITERATIONS = 60
@@ -111,7 +112,8 @@ def poincare(
     `section` is a NumPy function of the state, written and compiled like the model: it names what it needs of t, q, p, v (y,
     z) and the parameters. A step across which its sign changes is made again with the length tau, from the state before it,
     and tau is solved for to round-off: a crossing is a state of the method itself, on the constraints, not an interpolation.
-    Crossings that undo each other within one step are not seen. A start on the surface is not a crossing. The other arguments
+    Crossings that undo each other within one step are not seen. A start on the surface is not a crossing, and neither is an
+    impact in which the momentum jumps from one side to the other. The other arguments
     are those of `da.simulate_many`: initial values and parameters may have a leading axis, one row a trajectory.
 
     Example:
@@ -145,8 +147,52 @@ def poincare(
     if not len(member):
         return PoincareSection(events[:, 0], events[:, 1:-2], member, model.state_blocks, status, message, model)
     before = States(model, events[:, 0], events[:, 1:-2], states.theta[member], states.multipliers[member])
-    tau, found = _locate(model, method, with_multipliers(before), h, surface, events[:, -2:], workers)
-    return PoincareSection(events[:, 0] + tau, found, member, model.state_blocks, status, message, model)
+    before, values = with_multipliers(before), events[:, -2:]
+    if isinstance(method, CollisionIntegrator) and isinstance(model, MechanicalSystem):
+        tau, found = _locate_among_impacts(
+            model, method, before, h, surface, values, workers, _meets_walls(run, member, before.t)
+        )
+    else:
+        tau, found = _locate(model, method, before, h, surface, values, workers)
+    real = np.isfinite(tau)
+    crossings = (before.t + tau)[real], found[real], member[real]
+    return PoincareSection(*crossings, model.state_blocks, status, message, model)
+
+
+def _meets_walls(run: Any, member: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Which of the steps that begin at times t have an impact or a sustained contact in them."""
+    meets = np.zeros(len(t), dtype=bool)
+    for k in np.unique(member):
+        mine, impacts, contacts = member == k, run.impacts[k], run.contacts[k]
+        first, last = t[mine] - 1e-6 * run.h[k], t[mine] + (1 + 1e-6) * run.h[k]
+        found = np.searchsorted(impacts.t, first) < np.searchsorted(impacts.t, last)
+        for begin, end in zip(contacts.begin, contacts.end, strict=True):
+            found |= (begin <= last) & (end >= first)
+        meets[mine] = found
+    return meets
+
+
+def _locate_among_impacts(
+    system: MechanicalSystem,
+    method: CollisionIntegrator,
+    before: States,
+    h: float,
+    surface: ca.Function,
+    values: np.ndarray,
+    workers: int | None,
+    meets_walls: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_locate`: steps without impacts are those of the base method; tau is nan where an impact jumped across the surface."""
+    tau, found = np.full(len(before), np.nan), before.packed.copy()
+    smooth = replace(before, system=system.smooth)
+    for rows, model, chosen, states in (
+        (~meets_walls, system.smooth, method.full, smooth),
+        (meets_walls, system, method, before),
+    ):
+        if np.any(rows):
+            some = states.take(np.flatnonzero(rows))
+            tau[rows], found[rows] = _locate(model, chosen, some, h, surface, values[rows], workers, model is system)
+    return tau, found
 
 
 def _locate(
@@ -157,20 +203,22 @@ def _locate(
     surface: ca.Function,
     values: np.ndarray,
     workers: int | None,
+    kinks: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lengths tau of the steps from the states `before` that end on the surface, and these ends.
 
     A secant iteration inside of the bracket [0, h] for all crossings at once, until the values of the section function, in the
-    beginning `values` at its ends, do not become smaller any more.
+    beginning `values` at its ends, do not become smaller any more. In steps with impacts it has `kinks`, which every third
+    iteration, a bisection, leaves behind, and may jump: then tau is nan.
     """
     count = len(before)
-    low, high = np.zeros(count), np.full(count, h)
+    low, high, change = np.zeros(count), np.full(count, h), np.abs(values[:, 1] - values[:, 0])
     at_low, at_high = values.T.copy()
     tau, found, least = np.full(count, h), before.packed.copy(), np.full(count, np.inf)
     guess, last, at_last = high - at_high * (high - low) / (at_high - at_low), low.copy(), at_low.copy()
     open_ = np.arange(count)
     stalled = np.zeros(count, dtype=int)
-    for _ in range(MOST_ITERATIONS):
+    for iteration in range(MOST_ITERATIONS):
         if not len(open_):
             break
         here = before.take(open_)
@@ -190,8 +238,11 @@ def _locate(
         with np.errstate(all="ignore"):
             secant = guess[open_] - value * (guess[open_] - last[open_]) / (value - at_last[open_])
         last[open_], at_last[open_] = guess[open_], value
-        inside = (secant > low[open_]) & (secant < high[open_])
+        inside = (secant > low[open_]) & (secant < high[open_]) & (not kinks or iteration % 3 < 2)
         guess[open_] = np.where(inside, secant, (low[open_] + high[open_]) / 2)
-        done = (least[open_] == 0) | (stalled[open_] >= 2) | (high[open_] - low[open_] <= np.finfo(float).eps * h)
+        settled = (stalled[open_] >= 2) & ((not kinks) | (least[open_] <= 1e-9 * change[open_]))
+        done = (least[open_] == 0) | settled | (high[open_] - low[open_] <= np.finfo(float).eps * h)
         open_ = open_[~done]
+    if kinks:
+        tau[(np.abs(at_high - at_low) > 1e3 * change * (high - low) / h) & (least > 1e-9 * change)] = np.nan
     return tau, found

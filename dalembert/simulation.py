@@ -83,8 +83,7 @@ def simulate(
     save_every = _count("save_every", save_every, least=1)
     if newton_tolerance is not None:
         newton_tolerance = _positive("newton_tolerance", newton_tolerance)
-    if stage_multipliers and isinstance(method, CollisionIntegrator):
-        raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
+    check_stage_multipliers(method, stage_multipliers)
     # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
     stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
     if save_to is not None:
@@ -194,6 +193,12 @@ def check_method(method: Any, system: System, caller: str) -> None:
             f"the second argument of {caller} is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
         )
     method.check(system)
+
+
+def check_stage_multipliers(method: OneStepMethod, wanted: bool) -> None:
+    """Refuse to store what steps with impacts do not have."""
+    if wanted and isinstance(method, CollisionIntegrator):
+        raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
 
 
 def initial_state(

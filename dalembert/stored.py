@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
 
+from dalembert._events import KINDS, Contacts, Impacts, from_columns, rows_of
 from dalembert._run_store import (
     CHUNK_NUMBERS,
     Checkpoint,
@@ -25,18 +26,18 @@ from dalembert._run_store import (
 from dalembert._sweep_store import KIND as SWEEP
 from dalembert.compiler._program import reduced_step
 from dalembert.errors import InputError, StepFailed
+from dalembert.impacts import CollisionIntegrator
+from dalembert.impacts._program import event_program
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
 from dalembert.simulation import prepared, regular_start
-from dalembert.systems import State, System
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from dalembert.engine._run import Run
-
-STATS = ("newton_iterations", "factorizations", "rescued_steps", "build_seconds", "wall_seconds")
 
 
 class StoredArray:
@@ -137,6 +138,38 @@ class StoredTrajectory(Trajectory):
         header = self.store.header
         return header.t0 + header.step_of(np.arange(first, last), self.store.progress.steps) * header.h
 
+    @functools.cached_property
+    def impacts(self) -> Impacts | None:  # type: ignore[override]
+        """The impacts of a run by a collision integrator."""
+        return self._events("impact")
+
+    @functools.cached_property
+    def contacts(self) -> Contacts | None:  # type: ignore[override]
+        """Where impacts accumulated and a wall was touched for a while."""
+        return self._events("contact")
+
+    def _events(self, kind: str, first: int = 0, last: int | None = None) -> Any:
+        if not self.store.header.walls:
+            return None
+        last = self.store.progress.events.get(kind, 0) if last is None else last
+        return from_columns(KINDS[kind], kind, lambda name: np.asarray(self.store.array(name)[first:last]))
+
+    def _events_in_chunks(self) -> Iterator[dict[str, Any]]:
+        """For each chunk the impacts until the next one begins, and the contacts that begin before that."""
+        header, rows = self.store.header, range(0, len(self), self.store.header.chunk)
+        if not header.walls:
+            yield from ({} for _ in rows)
+            return
+        when = {kind: self.store.array(f"{kind}_{name}")[...] for kind, name in (("impact", "t"), ("contact", "begin"))}
+        when = {kind: times[: self.store.progress.events.get(kind, 0)] for kind, times in when.items()}
+        first = dict.fromkeys(when, 0)
+        for row in rows:
+            whole = row + header.chunk >= len(self)
+            end = np.inf if whole else self._times(row + header.chunk, row + header.chunk + 1)[0]
+            last = {kind: int(np.searchsorted(times, end, side="right")) for kind, times in when.items()}
+            yield {f"{kind}s": self._events(kind, first[kind], last[kind]) for kind in when}
+            first = last
+
     def __len__(self) -> int:
         return self.store.progress.rows
 
@@ -151,7 +184,7 @@ class StoredTrajectory(Trajectory):
 
     def chunks(self) -> Iterator[Trajectory]:
         """The run in parts that fit into memory, one after the other, each a `Trajectory`."""
-        for first in range(0, len(self), self.store.header.chunk):
+        for first, events in zip(range(0, len(self), self.store.header.chunk), self._events_in_chunks(), strict=True):
             rows = slice(first, min(len(self), first + self.store.header.chunk))
             yield Trajectory(
                 t=self._times(rows.start, rows.stop),
@@ -160,6 +193,7 @@ class StoredTrajectory(Trajectory):
                 stage_psi=None if self.stage_psi is None else self.stage_psi[rows],
                 **{name: getattr(self, name) for name in ("blocks", "h", "method", "parameters", "status", "message")},
                 **{name: getattr(self, name) for name in ("stats", "fingerprint", "system", "start", "solver")},
+                **events,
             )
 
     def _map(self, name: str, rows: slice) -> np.ndarray:
@@ -222,21 +256,24 @@ def stream(
         newton_tolerance=newton_tolerance,
         dalembert=dalembert.__version__,
         casadi=ca.CasadiMeta.version(),
+        walls=system.n_unilateral,
     )
     run = _new_run(header, system, method)
-    begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n), dict.fromkeys(STATS, 0))
-    return _carry_on(RunStore.create(target, header, begin), run, progress, on_failure)
+    begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n), dict.fromkeys(_counted(run), 0))
+    return _carry_on(RunStore.create(target, header, begin), system, method, run, progress, on_failure)
 
 
 def _new_run(header: Header, system: System, method: OneStepMethod) -> Run:
-    from dalembert.engine._run import Run  # loads Numba
+    from dalembert.engine._run import make_run  # loads Numba
 
     numbers = (header.h, header.steps, header.save_every, header.newton_tolerance)
     with regular_start(method):
-        return Run(system, method, _start(header, system), *numbers, bool(header.stage), room=header.chunk + 2)
+        return make_run(system, method, _start(header, system), *numbers, bool(header.stage), room=header.chunk + 2)
 
 
-def _carry_on(store: RunStore, run: Run, progress: bool | None, on_failure: str) -> StoredTrajectory:
+def _carry_on(
+    store: RunStore, system: System, method: OneStepMethod, run: Run, progress: bool | None, on_failure: str
+) -> StoredTrajectory:
     """Run from the last checkpoint to the end, committing chunk by chunk.
 
     Every chunk starts afresh from its checkpoint, so that it does not matter whether this process computed the chunk before.
@@ -247,7 +284,7 @@ def _carry_on(store: RunStore, run: Run, progress: bool | None, on_failure: str)
     try:
         while status == "running":
             point = store.checkpoint
-            run.begin(point.row, point.compensation, point.step)
+            run.begin(point.row, point.compensation, point.step, point.walls)
             last = min(header.steps, point.step + header.chunk_steps)
             reason = run.advance(lambda done: line.update(done - before.step), last)
             if reason is not None:
@@ -259,14 +296,15 @@ def _carry_on(store: RunStore, run: Run, progress: bool | None, on_failure: str)
     except KeyboardInterrupt:
         status = "interrupted"
         message = f"interrupted after {run.steps_done} of {header.steps} steps, at t = {run.time:.6g}; da.resume goes on"
-        if run.steps_done == store.checkpoint.step + header.chunk_steps:  # it came while this chunk was written
+        if run.settled and run.steps_done == store.checkpoint.step + header.chunk_steps:  # it came while this chunk was written
             store = _complete_chunk(store, run, before)
     except np.linalg.LinAlgError:
         status, message = "failed", f"the multipliers at t = {run.time:.6g} are not determined by the hidden constraints"
     finally:
         line.close()
-    store = store.commit(_tail(store, run), Progress(0, run.steps_done, status, message, _stats(run, before)))
-    trajectory = StoredTrajectory(store, run.system, run.start, run.method)
+    ended = Progress(0, run.steps_done, status, message, _stats(run, before))
+    store = store.commit(_tail(store, run), {kind: getattr(run, f"{kind}s") for kind in _kinds(header)}, ended)
+    trajectory = StoredTrajectory(store, system, run.start, method)
     if status == "failed" and on_failure == "raise":
         raise StepFailed(message + f" (what was computed before it is in {store.path})", trajectory)
     return trajectory
@@ -275,9 +313,18 @@ def _carry_on(store: RunStore, run: Run, progress: bool | None, on_failure: str)
 def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:
     """Write a whole chunk; the row after it begins the next one."""
     chunk, stats = store.header.chunk, _stats(run, before)
-    following = Checkpoint(run.steps_done, run.rows[chunk].copy(), run.compensation, stats)
+    walls, events = run.walls, {kind: getattr(run, f"{kind}s") for kind in _kinds(store.header)}
+    if events:  # a contact that may go on is noted when it is over
+        here = [list(contact) for contact in zip(*vars(events["contact"]).values(), strict=True)]
+        events["contact"] = rows_of(Contacts, events["contact"], np.array([c not in walls["held"] for c in here], dtype=bool))
+    following = Checkpoint(run.steps_done, run.rows[chunk].copy(), run.compensation, stats, walls)
     written = Progress(0, run.steps_done - store.header.save_every, "running", "", stats)
-    return store.commit(run.rows[:chunk], written, following)
+    return store.commit(run.rows[:chunk], events, written, following)
+
+
+def _kinds(header: Header) -> Iterable[str]:
+    """The kinds of events that a run may have."""
+    return KINDS if header.walls else ()
 
 
 def _tail(store: RunStore, run: Run) -> np.ndarray:
@@ -292,7 +339,12 @@ def _tail(store: RunStore, run: Run) -> np.ndarray:
 def _stats(run: Run, before: Checkpoint) -> dict[str, float]:
     """What the run took, in this process and in those before it, without chunks that were lost."""
     now = run.stats()
-    return {name: before.stats[name] + now[name] for name in STATS}
+    return {name: before.stats[name] + now[name] for name in _counted(run)}
+
+
+def _counted(run: Run) -> list[str]:
+    """The statistics that add up from chunk to chunk."""
+    return [name for name in run.stats() if name != "steps"]
 
 
 def resume(
@@ -357,7 +409,7 @@ def resume(
         store = store.extended(int(steps))
     elif store.progress.status == "done":
         return StoredTrajectory(store, system, _start(header, system), method)
-    return _carry_on(store, _new_run(store.header, system, method), progress, on_failure)
+    return _carry_on(store, system, method, _new_run(store.header, system, method), progress, on_failure)
 
 
 def is_sweep(path: str | os.PathLike[str]) -> bool:
@@ -405,6 +457,10 @@ def check_model_of(path: Path, header: Mapping[str, Any], system: System) -> Non
 def equations_hash(system: System, method: OneStepMethod) -> str:
     """A hash of the step equations: the same for equal coefficients and functions, whatever their names."""
     digest = hashlib.sha256()
+    if isinstance(method, CollisionIntegrator):
+        assert isinstance(system, MechanicalSystem)
+        digest.update(event_program(system, method).equations.encode())
+        system, method = system.smooth, method.full
     for substep, fraction in method.substeps:
         equations = reduced_step(system, substep).equations
         step = equations.step

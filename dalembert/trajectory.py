@@ -7,12 +7,13 @@ import json
 import os
 import zipfile
 import zlib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dalembert._events import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.compiler import observer
 from dalembert.errors import DalembertError, InputError
 from dalembert.methods import OneStepMethod
@@ -53,45 +54,6 @@ class Inside:
     def p(self) -> np.ndarray:
         """The momentum of a mechanical system, which is z."""
         return self.z
-
-
-@dataclass(frozen=True, eq=False)
-class Impacts:
-    """The impacts of a run, one row each: when, on which unilateral constraint, and what it did.
-
-    p_after = p_before + impulse grad phi(q), with impulse >= 0; holonomic constraints add their own impulse. Impacts at the
-    same time follow each other in the order in which they were resolved. Energies are values of H.
-    """
-
-    t: np.ndarray
-    which: np.ndarray
-    impulse: np.ndarray
-    q: np.ndarray
-    p_before: np.ndarray
-    p_after: np.ndarray
-    energy_before: np.ndarray
-    energy_after: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.t)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} impacts>"
-
-
-@dataclass(frozen=True, eq=False)
-class Contacts:
-    """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when."""
-
-    which: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.which)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} contacts>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +251,7 @@ class Trajectory:
 
         if self.system is None or self.solver is None or self.start is None:
             raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
-        if self.impacts is not None:
+        if self.solver.serves_unilateral:
             raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
         times = np.atleast_1d(np.asarray(t, dtype=float))
         steps = len(self.t) - 1
@@ -343,7 +305,7 @@ class Trajectory:
         arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
         for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
             if events is not None:
-                arrays |= {f"{kind}_{f.name}": getattr(events, f.name) for f in fields(events)}
+                arrays |= columns_of(events, kind)
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with temporary.open("wb") as file:
@@ -386,8 +348,11 @@ class Trajectory:
                     stats=header["stats"],
                     fingerprint=header["fingerprint"],
                     **{name: file.get(name) for name in STAGE},
-                    impacts=_load_events(file, Impacts, "impact"),
-                    contacts=_load_events(file, Contacts, "contact"),
+                    **{
+                        f"{name}s": from_columns(kind, name, file.__getitem__)
+                        for name, kind in KINDS.items()
+                        if f"{name}_which" in file
+                    },
                     _observed={name: file[name] for name in OBSERVED if name in file},
                 )
         except OSError as error:
@@ -430,8 +395,3 @@ class Trajectory:
         from dalembert.draw import animate
 
         return animate(self, path, **options)
-
-
-def _load_events(file: Any, kind: type, name: str) -> Any:
-    """The impacts or contacts of a stored run, if it has such arrays."""
-    return kind(**{f.name: file[f"{name}_{f.name}"] for f in fields(kind)}) if f"{name}_which" in file else None

@@ -18,6 +18,8 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
+
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
 
@@ -310,6 +312,7 @@ def _erfinv() -> tuple[str, set[str]]:
     raise AssertionError("a CasADi function without output")
 
 
+@one_at_a_time
 def emit_module(kernels: Sequence[Kernel], work: int, lanes: int = 1) -> tuple[str, int]:
     """LLVM assembly of several kernels that share one work area, and how many slots of it they use."""
     emitted = [emit_kernel(kernel, work, lanes) for kernel in kernels]

@@ -15,6 +15,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import LIBM
 
 LONG = 40_000
@@ -62,6 +63,7 @@ def cache_directory() -> Path | None:
 _compiled: dict[str, Code] = {}
 
 
+@one_at_a_time
 def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     """Machine code of a module; equal assembly is compiled once."""
     identity = "\n".join([assembly, *_host(), ".".join(map(str, llvm.llvm_version_info))])

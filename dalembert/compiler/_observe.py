@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.systems import System
@@ -28,6 +29,7 @@ class Observer:
 _observers: dict[str, Observer] = {}
 
 
+@one_at_a_time
 def observer(system: System) -> Observer:
     """The observing kernels of a system; compiled once for equal models."""
     if system.fingerprint not in _observers:

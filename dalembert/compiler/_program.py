@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._elimination import (
     PivotOrder,
     Rows,
@@ -81,6 +82,7 @@ class Program:
         return sum(operation_count(kernel.function()[0]) for kernel in self.kernels)
 
     @functools.cache  # noqa: B019 - a program lives as long as its process
+    @one_at_a_time
     def in_lanes(self, lanes: int) -> LaneCode:
         """The kernels for so many trajectories side by side."""
         assert self.increment is not None
@@ -92,6 +94,7 @@ _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
 _programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None, bool], Program] = {}
 
 
+@one_at_a_time
 def reduced_step(system: System, method: OneStepMethod) -> ReducedStep:
     """The reduced equations; built once for equal models, whatever objects they came from."""
     key = (system.fingerprint, method)
@@ -100,6 +103,7 @@ def reduced_step(system: System, method: OneStepMethod) -> ReducedStep:
     return _by_graph[key]
 
 
+@one_at_a_time
 def build_program(
     system: System,
     method: OneStepMethod,
@@ -137,6 +141,7 @@ def build_program(
     return _programs[key]
 
 
+@one_at_a_time
 def build_programs(
     system: System, method: OneStepMethod, states: States, h: float, guesses: np.ndarray, *, contiguous: bool = True
 ) -> list[Program]:

@@ -10,6 +10,7 @@ from typing import Literal
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._last_stage import explicit_last_stage, same
 from dalembert.compiler._orientation import misses, step_orientation
 from dalembert.methods import StepEquations
@@ -62,6 +63,7 @@ class ReducedStep:
         return self.last.matrix
 
     @functools.cache  # noqa: B019 - lives as long as the step
+    @one_at_a_time
     def entries(self, part: Part) -> ca.Function:
         """The nonzeros of a matrix as a function of x and the data."""
         return ca.Function("entries", [self.x, *self.data], [ca.vertcat(ca.SX(0, 1), *self.matrix(part).nonzeros())])

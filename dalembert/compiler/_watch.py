@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.errors import InputError
@@ -42,12 +43,14 @@ class Watch:
         return np.array([self.state, self.n_state, self.crossed, self.event, self.event_size], dtype=np.int64)
 
     @functools.cache  # noqa: B019 - a watch lives as long as its run
+    @one_at_a_time
     def code(self, lanes: int) -> tuple[Code, int]:
         """Machine code for so many trajectories side by side, and the size of its memory for each of them."""
         assembly, used = emit_module([self.kernel], len(self.start), lanes)
         return compile_module(assembly, (self.kernel.name,)), len(self.start) + used
 
 
+@one_at_a_time
 def state_function(role: str, function: Callable, system: System) -> ca.Function:
     """A user's scalar function of the state, of t and of parameters as a function (t, y, z, theta)."""
     t, theta = ca.SX.sym("t"), system.parameters.theta
@@ -61,11 +64,15 @@ def state_function(role: str, function: Callable, system: System) -> ca.Function
     return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])
 
 
-def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> dict[str, ca.Function]:
-    """The quantities that `reduce=` names, as functions (t, y, z, theta)."""
+def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tuple[dict[str, ca.Function], tuple[str, ...]]:
+    """The quantities that `reduce=` names, as functions (t, y, z, theta), and the names under which impacts are counted."""
     if isinstance(reduce, str):
         reduce = [reduce]
     wanted = dict(reduce) if isinstance(reduce, Mapping) else {name: name for name in reduce}
+    counted = tuple(name for name, what in wanted.items() if isinstance(what, str) and what == "impacts")
+    if counted and not system.n_unilateral:
+        raise InputError('reduce names "impacts", which a system without unilateral= does not have: leave them out')
+    wanted = {name: what for name, what in wanted.items() if name not in counted}
     quantities: dict[str, ca.Function] = {}
     for name, what in wanted.items():
         if callable(what):
@@ -76,10 +83,10 @@ def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> dic
             quantities |= _residuals(system)
         else:
             raise InputError(
-                'reduce names "energy", where the system has one, or "residuals", or maps names to functions of the state, as '
-                f'in reduce={{"height": lambda q: q[1]}}; got {what!r}'
+                'reduce names "energy", where the system has one, "residuals" or "impacts", or maps names to functions of the '
+                f'state, as in reduce={{"height": lambda q: q[1]}}; got {what!r}'
             )
-    return quantities
+    return quantities, counted
 
 
 def _residuals(system: System) -> dict[str, ca.Function]:
@@ -98,6 +105,7 @@ def _residuals(system: System) -> dict[str, ca.Function]:
     return found
 
 
+@one_at_a_time
 def build_watch(
     system: System, quantities: dict[str, ca.Function], section: ca.Function | None = None, direction: int = 1
 ) -> Watch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,17 +13,23 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from dalembert._events import TALLIED, Contacts, Impacts
+from dalembert._one_thread import one_at_a_time, symbolic
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
 from dalembert.compiler._lanes import CONTROL
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
+from dalembert.engine._impact_member import ImpactLot
 from dalembert.engine._lanes import FULL, RUNNING, advance_units
-from dalembert.engine._member import MemberRun, Watching, advance_watched, aligned, python_only
+from dalembert.engine._member import MemberRun, Watching, advance_watched, aligned
 from dalembert.engine._run import CHUNK_SECONDS, _store, one_step
 from dalembert.engine._stepper import driver_layout
+from dalembert.errors import InputError
+from dalembert.impacts import CollisionIntegrator
+from dalembert.impacts._program import event_program
 from dalembert.methods import OneStepMethod
-from dalembert.systems import System
+from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._states import States
 
 MOST_OPERATIONS, WIDE_OPERATIONS = 12_000, 500
@@ -58,22 +64,18 @@ class EnsembleRun:
     workers: int | None = None
     typical_h: float = 1.0
     """The step size for which programs are made."""
+    tally_impacts: bool = False
+    """Whether impacts are counted instead of stored."""
     wall_time: float = 0.0
     cpu_time: float = 0.0
     build_time: float = 0.0
     lanes: int = field(default=1, init=False)
 
+    @one_at_a_time
     def __post_init__(self) -> None:
         began, members = time.perf_counter(), len(self.states)
-        substeps = self.method.substeps
-        self.guesses = [
-            first_guesses(reduced_step(self.system, method), self.states, fraction * self.h) for method, fraction in substeps
-        ]
-        programs = [
-            build_programs(self.system, method, self.states, fraction * self.typical_h, guesses, contiguous=len(substeps) == 1)
-            for (method, fraction), guesses in zip(substeps, self.guesses, strict=True)
-        ]
-        self.signs = orientations(self.states)
+        collides = isinstance(self.method, CollisionIntegrator)
+        programs = self._programs()
         extra = programs[-1][0].layout.n_stage_multipliers if self.stage_multipliers else 0
         columns = self.system.n_state + extra
         stored = self.steps // self.save_every + 1
@@ -85,12 +87,60 @@ class EnsembleRun:
         self.failures: dict[int, str] = {}
         self.watched = np.tile(self.watch.start if self.watch else np.zeros(0), (members, 1))
         self.events: list[list[np.ndarray]] = [[] for _ in range(members)]
+        self.impacts: list[Impacts | None] = [None] * members
+        self.contacts: list[Contacts | None] = [None] * members
+        self.impact_counts: dict[str, np.ndarray] = {}
+        self.tallies = np.full((members, len(TALLIED)), np.nan)
         self.workers = min(self.workers or os.cpu_count() or 1, members)
         self.stop = threading.Event()
-        self.lots = self._lots(programs)
+        self.lots: Sequence[Lot | ImpactLot] = self._impact_lots(programs[0]) if collides else self._lots(programs)
         self.lots[0].prepare()
-        self.lots[0].take_steps(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
+
+    def _programs(self) -> list[list[Program]]:
+        """For each substep a program for every member; of collision integrators for their full steps."""
+        system, states, substeps = self.system, self.states, self.method.substeps
+        if isinstance(self.method, CollisionIntegrator) and isinstance(system, MechanicalSystem):
+            system, substeps = system.smooth, self.method.full.substeps
+            states = replace(states, system=system)
+        self.guesses = [first_guesses(reduced_step(system, method), states, fraction * self.h) for method, fraction in substeps]
+        self.signs = orientations(states)
+        return [
+            build_programs(system, method, states, fraction * self.typical_h, guesses, contiguous=len(substeps) == 1)
+            for (method, fraction), guesses in zip(substeps, self.guesses, strict=True)
+        ]
+
+    def _impact_lots(self, programs: list[Program]) -> list[ImpactLot]:
+        """Impacts fall into different steps of different members, so that each is carried on its own."""
+        if self.simd:
+            raise InputError(
+                f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
+                "one by one; leave simd= out"
+            )
+        if self.watch is not None:
+            self.watch.code(1)
+        assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
+        self.given = list(zip(programs, self.guesses[0], self.signs, strict=True))
+        self.phi, self.phi_dot = self.states.evaluate("phi"), self.states.evaluate("phi_dot")
+        counted = event_program(self.system, self.method).counted
+        self.impact_counts = {name: np.zeros(len(self.states), dtype=np.int64) for name in counted}
+        members = list(range(len(self.states)))
+        assert self.workers is not None
+        size = max(1, min(LOT, len(members) // (16 * self.workers)))
+        return [ImpactLot(self, members[first : first + size]) for first in range(0, len(members), size)]
+
+    def keep(self, member: int, alone: MemberRun, reason: str | None) -> None:
+        """What is wanted of a member that went on alone to its end."""
+        saved = alone.counts[0, at.SAVED]
+        if reason is not None:
+            self.failures[member] = reason
+        self.rows[member, :saved] = alone.rows[:saved]
+        self.last[member] = alone.row
+        self.steps_done[member] = alone.steps_done
+        self.iterations[member], self.factorizations[member] = alone.counts[:, [at.ITERATIONS, at.FACTORIZATIONS]].sum(axis=0)
+        self.rescued[member] = sum(stepper.rescued for stepper in alone.steppers)
+        self.watched[member] = alone.watching.of(0, 0)
+        self.events[member] += alone.events
 
     def _lots(self, programs: list[list[Program]]) -> list[Lot]:
         """Members with the same programs, cut into lots, the largest machine vectors first."""
@@ -117,12 +167,24 @@ class EnsembleRun:
         return lots
 
     def _lanes(self, programs: list[Program], members: int) -> int:
-        if self.simd is False or not all(program.straight_line for program in programs):
+        if not all(program.straight_line for program in programs):
+            if self.simd:
+                raise InputError(
+                    f"simd=True: the step equations of {self.method} are too large here for code without loops, which "
+                    "vectors need; leave simd= out"
+                )
+            return 1
+        if self.simd is False:
             return 1
         operations = sum(program.operations for program in programs)
         lanes = lanes_for(operations)
         faster = operations <= MOST_OPERATIONS and 2 * members > lanes and members * self.steps >= LEAST_STEPS
         return lanes if self.simd or faster else 1
+
+    @property
+    def keeps_impacts(self) -> bool:
+        """Whether there may be impacts, and they are stored."""
+        return isinstance(self.method, CollisionIntegrator) and not self.tally_impacts
 
     @property
     def progress(self) -> int:
@@ -223,6 +285,7 @@ class Lot:
         self.watching = Watching(whole.watch, whole.states.theta[filled], lanes)
         self.status, self.ready = np.full(units, RUNNING), True
         self.watching.begin(self.t0, whole.states.packed[filled])
+        self.take_steps(0)  # loads the compiled driver, so that no run's time includes it
 
     def advance(self) -> None:
         """Carry all units to the end, or until the ensemble is told to stop."""
@@ -265,13 +328,20 @@ class Lot:
         for unit in np.flatnonzero(self.status == RUNNING):
             member, counts = self.members[unit, 0], self.counts[unit]
             before = int(counts[0, at.STEPS_DONE])
+            t0, h = float(self.t0[unit, 0]), float(self.h[unit, 0])
             parts = (
                 self.kernels, self.layouts, self.index, self.memory[unit], counts, self.numbers[unit], self.known[unit],
                 self.guess, self.work, self.starts, self.offsets,
             )  # fmt: skip
+
+            def drive(
+                store: np.ndarray, last_step: int, save_every: int, parts: Any = parts, t0: float = t0, h: float = h
+            ) -> int:
+                return driver.advance(*parts, store, last_step, save_every, t0, h)
+
             result = advance_watched(
-                parts, whole.rows[member], min(whole.steps, before + budget), whole.save_every, float(self.t0[unit, 0]),
-                float(self.h[unit, 0]), self.watching, int(unit), whole.events[member],
+                drive, counts, whole.rows[member], min(whole.steps, before + budget), whole.save_every, t0, h, self.watching,
+                int(unit), whole.events[member],
             )  # fmt: skip
             budget -= int(counts[0, at.STEPS_DONE]) - before
             if result != driver.DONE or counts[0, at.STEPS_DONE] == whole.steps:
@@ -300,14 +370,14 @@ class Lot:
             self._dismiss(unit, int(lane))
             member = int(self.members[unit, lane])
             try:
-                with python_only:
+                with symbolic:
                     alone = self._alone(unit, int(lane), member)
                 reason = alone.go_on(self.whole.stop, unsolved=self.lanes == 1)
             except Exception as error:  # whatever goes wrong with one member must not stop the others
                 self.whole.failures[member] = f"{type(error).__name__}: {error}"
                 self._harvest(unit, int(lane))
                 continue
-            self._keep(alone, member, reason)
+            self.whole.keep(member, alone, reason)
 
     def _set_control(self, part: np.ndarray, first: int, values: dict[str, Any]) -> None:
         """Set numbers by which lanes are controlled."""
@@ -347,15 +417,3 @@ class Lot:
         saved = alone.counts[0, at.SAVED]
         alone.rows[:saved] = whole.rows[member, :saved]
         return alone
-
-    def _keep(self, alone: MemberRun, member: int, reason: str | None) -> None:
-        whole, saved = self.whole, alone.counts[0, at.SAVED]
-        if reason is not None:
-            whole.failures[member] = reason
-        whole.rows[member, :saved] = alone.rows[:saved]
-        whole.last[member] = alone.row
-        whole.steps_done[member] = alone.steps_done
-        whole.iterations[member], whole.factorizations[member] = alone.counts[:, [at.ITERATIONS, at.FACTORIZATIONS]].sum(axis=0)
-        whole.rescued[member] = sum(stepper.rescued for stepper in alone.steppers)
-        whole.watched[member] = alone.watching.of(0, 0)
-        whole.events[member] += alone.events

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from dalembert._events import Contacts, Impacts
+from dalembert._one_thread import symbolic
 from dalembert.compiler import first_guess
 from dalembert.engine import _collision_driver as collisions
 from dalembert.engine import _driver as driver
@@ -18,7 +22,6 @@ from dalembert.impacts import CollisionIntegrator
 from dalembert.impacts._program import EventProgram, event_program
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
-from dalembert.trajectory import Contacts, Impacts
 
 KERNELS = {
     "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
@@ -46,6 +49,14 @@ class ImpactRun(Run):
     walled: MechanicalSystem | None = field(default=None)
     held: list[tuple[int, float, float]] = field(default_factory=list)
     """Sustained contacts: the constraint, when it began and when it ended."""
+    touching: tuple[int, ...] = ()
+    """Constraints of a sustained contact that goes on beyond the last step that was asked for."""
+    since: float = 0.0
+    """When it began."""
+    at_start: tuple[np.ndarray, np.ndarray] | None = None
+    """phi and phi_dot at the start, if they are known."""
+    logged_before: int = 0
+    """Impacts that are not in the log any more."""
 
     @classmethod
     def of(
@@ -57,36 +68,82 @@ class ImpactRun(Run):
         steps: int,
         save_every: int,
         newton_tolerance: float | None = None,
+        **options: Any,
     ) -> ImpactRun:
         """A run of `method`; its full steps are those of the base method on the system without walls."""
         if h < 0:
             raise InputError("collision integrators run forwards: take h > 0")
         common = (system.smooth, method.full, start, h, steps, save_every, newton_tolerance)
-        return cls(*common, collision=method, walled=system)
+        return cls(*common, collision=method, walled=system, **options)
 
     def __post_init__(self) -> None:
         assert self.collision is not None and self.walled is not None
-        system, method = self.walled, self.collision
-        program = event_program(system, method)
-        self.places = program.slots
-        self.plan, size = _plan(program, method)
+        with symbolic:
+            self._program = event_program(self.walled, self.collision)
+            tolerance = self.collision.collision_tolerance
+            self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
+            self.until = self.steps
+            self._forget(self.start.t, self.start.q, self.start.p, self.at_start)
+            super().__post_init__()
+
+    def _forget(self, t: float, q: np.ndarray, p: np.ndarray, known: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+        """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
+        assert self.collision is not None and self.walled is not None
+        self.places = self._program.slots
+        self.plan, size = _plan(self._program, self.collision)
         self.contact = np.zeros(size)
         self.contact[at.H_SLOT] = self.h
         self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
-        self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * system.dim))
-        tolerance = method.collision_tolerance
-        self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
-        t, q, p, theta = self.start.t, self.start.q, self.start.p, self.start.theta
-        self._known(at.PHI_HERE)[:] = system.evaluate("phi", t, q, theta=theta)
-        self._known(at.RATE_HERE)[:] = system.evaluate("phi_dot", t, q, p, theta=theta)
-        super().__post_init__()
+        self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
+        if known is None:
+            self._look(t, q, p)
+        else:
+            self._known(at.PHI_HERE)[:], self._known(at.RATE_HERE)[:] = known
 
-    def _advance_to(self, last_step: int) -> int:
+    def _look(self, t: float, q: np.ndarray, p: np.ndarray) -> None:
+        """Let memory hold phi and phi_dot of the state from which the next step starts."""
+        assert self.walled is not None
+        self._known(at.PHI_HERE)[:] = self.walled.evaluate("phi", t, q, theta=self.start.theta)
+        self._known(at.RATE_HERE)[:] = self.walled.evaluate("phi_dot", t, q, p, theta=self.start.theta)
+
+    @property
+    def walls(self) -> dict[str, Any]:
+        """Which walls were just hit, the contact that goes on, and contacts that may yet turn out to go on."""
+        going_on = [list(held) for held in self.held if abs(held[2] - self.time) < 1e-6 * self.h]
+        return {"just_hit": self._marks.tolist(), "touching": list(self.touching), "since": self.since, "held": going_on}
+
+    def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
+        """Start afresh from a stored row and what `walls` was there; the log and the list of contacts begin anew, too."""
+        super().begin(row, compensation, step, walls)
+        uncoupled, logged = self.plan[at.UNCOUPLED], self.plan[at.LOGGED]
+        q, p = np.split(self.state, 2)
+        self._forget(self.time, q, p)
+        self.plan[at.UNCOUPLED] = uncoupled
+        self.logged_before += int(logged)
+        self._marks[:] = walls.get("just_hit", 0)
+        self.touching, self.since = tuple(walls.get("touching", ())), float(walls.get("since", 0.0))
+        self.held = [(int(which), begin, end) for which, begin, end in walls.get("held", ())]
+
+    def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
+        """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
+        self.until = self.steps if last_step is None else last_step
+        if self.touching and self.steps_done < self.until:
+            reason = self._hold_on(self.touching, self.since, self.time, self.state)
+            if reason is not None:
+                return reason
+        return super().advance(report, last_step)
+
+    def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         return collisions.advance_with_impacts(
             self.kernels[0], self.layouts[0], self.index, self.memory, self.counts[0], self.numbers[0], self.known[0],
-            self.guess, self.work, self.rows, last_step, self.save_every, self.start.t, self.h, self.plan, self.contact,
-            self.log, self.grid,
+            self.guess, self.work, store, last_step, save_every, self.start.t, self.h, self.plan, self.contact, self.log,
+            self.grid,
         )  # fmt: skip
+
+    @property
+    def _marks(self) -> np.ndarray:
+        """Which walls were just hit."""
+        return self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
 
     def _known(self, name: int) -> np.ndarray:
         """What memory holds for each unilateral constraint."""
@@ -94,38 +151,48 @@ class ImpactRun(Run):
 
     def _stopped(self, status: int) -> str | None:
         if status == collisions.LOG_FULL:
-            self.log = np.vstack([self.log, np.zeros_like(self.log)])
+            self._make_room()
             return None
         if self.plan[at.STATUS] == at.ACCUMULATED:
             return self._stay_in_contact()
         values = {"t": float(self.contact[at.T_SLOT]), "which": int(np.argmax(self._known(at.AHEAD)))}
         return STOPS[int(self.plan[at.STATUS])].format(**values)
 
+    def _make_room(self) -> None:
+        """The log is nearly full."""
+        self.log = np.vstack([self.log, np.zeros_like(self.log)])
+
     def _stay_in_contact(self) -> str | None:
         """Impacts accumulate: go on in contact, then free again."""
         assert self.walled is not None
         n, t = self.places.n, float(self.contact[at.T_SLOT])
         here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
-        marks = self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
         rates = np.abs(self.walled.evaluate("phi_dot", t, here[:n], here[n:], theta=self.start.theta))
         slow = rates <= max(100 * rates[np.argmax(self._known(at.AHEAD))], 1e-12)
-        touching = tuple(int(k) for k in np.flatnonzero((marks != 0) & slow))
-        reason = Contact(self, touching, t).move(t, here[:n], here[n:])
+        touching = tuple(int(k) for k in np.flatnonzero((self._marks != 0) & slow))
+        return self._hold_on(touching, t, t, here)
+
+    def _hold_on(self, touching: tuple[int, ...], since: float, t: float, here: np.ndarray) -> str | None:
+        """Move in a contact that is there since some time, from the state `here` on, as far as steps are asked for."""
+        self.settled = False
+        with symbolic:
+            contact = Contact(self, touching, since)
+        reason = contact.move(t, *np.split(here, 2))
         for which in touching:
             self.hold(which, t, self.time)
+        self.touching, self.since = (touching, since) if contact.goes_on else ((), 0.0)
         if reason is None:
-            self._go_on_free(marks)
+            with symbolic:
+                self._go_on_free()
+        self.settled = True
         return reason
 
-    def _go_on_free(self, marks: np.ndarray) -> None:
+    def _go_on_free(self) -> None:
         """Full steps from the current state, on the walls that were touched."""
-        assert self.walled is not None
         state = unpack(self.system, self.time, self.state, self.start.theta)
-        known = (state.t, state.q), (state.t, state.q, state.p)
-        for name, slot, arguments in (("phi", at.PHI_HERE, known[0]), ("phi_dot", at.RATE_HERE, known[1])):
-            self._known(slot)[:] = self.walled.evaluate(name, *arguments, theta=self.start.theta)
+        self._look(state.t, state.q, state.p)
+        marks, stepper = self._marks, self.steppers[0]
         marks &= self._known(at.PHI_HERE) <= 1e-12
-        stepper = self.steppers[0]
         stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
         self.counts[0, [layout.MODE, layout.AGE]] = driver.GUESS_READY, -1
 
@@ -158,10 +225,8 @@ class ImpactRun(Run):
 
     def stats(self) -> dict[str, float]:
         """What the run took, and how many impacts of da.VCI had no variational reset."""
-        counted = {"impacts": int(self.plan[at.LOGGED])}
-        if self.plan[at.COUPLED]:
-            counted["impacts_without_variational_reset"] = int(self.plan[at.UNCOUPLED])
-        return super().stats() | counted
+        counts = self.logged_before + int(self.plan[at.LOGGED]), int(self.plan[at.UNCOUPLED])
+        return super().stats() | dict(zip(self._program.counted, counts, strict=False))
 
     @property
     def contacts(self) -> Contacts:

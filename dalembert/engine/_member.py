@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +17,6 @@ from dalembert.engine._run import Run
 
 ROOM = 256
 """How many states, or events, are kept before a watch, or Python, looks at them."""
-
-python_only = threading.Lock()
-"""Held while a thread rescues a step, which may compile: neither LLVM nor CasADi is at home in several threads."""
 
 
 class Watching:
@@ -68,7 +66,8 @@ class Watching:
 
 
 def advance_watched(
-    parts: tuple[np.ndarray, ...],
+    drive: Callable[[np.ndarray, int, int], int],
+    counts: np.ndarray,
     store: np.ndarray,
     last_step: int,
     save_every: int,
@@ -78,15 +77,15 @@ def advance_watched(
     unit: int,
     events: list[np.ndarray],
 ) -> int:
-    """`advance` of the driver for one trajectory, stored in pieces of ROOM steps that a watch, if there is one, looks at."""
+    """Drive one trajectory, stored in pieces of ROOM steps that a watch, if there is one, looks at."""
     if watching.watch is None:
-        return driver.advance(*parts, store, last_step, save_every, t0, h)
-    counts, piece = parts[4], np.empty((ROOM, store.shape[1]))
+        return drive(store, last_step, save_every)
+    piece = np.empty((ROOM, store.shape[1]))
     status = driver.DONE
     while status == driver.DONE and counts[0, at.STEPS_DONE] < last_step:
         before = int(counts[0, at.STEPS_DONE])
         counts[0, at.SAVED] = 0
-        status = driver.advance(*parts, piece, min(last_step, before + ROOM), 1, t0, h)
+        status = drive(piece, min(last_step, before + ROOM), 1)
         done = int(counts[0, at.STEPS_DONE])
         watching.look(unit, piece[: done - before], before, t0, h)
         events += watching.take_events(unit, 0)
@@ -102,7 +101,7 @@ class Stopped(Exception):
 
 @dataclass
 class MemberRun(Run):
-    """A member that goes on alone, because a step of it needs more than the compiled iteration."""
+    """A member that goes on alone, because a step of it needs more than the compiled iteration, or its method more than one."""
 
     watch: Watch | None = None
     events: list[np.ndarray] = field(default_factory=list)
@@ -124,18 +123,15 @@ class MemberRun(Run):
                 reason = self.advance(look)
         return reason
 
-    def _rescue(self) -> str | None:
-        with python_only:
-            return super()._rescue()
-
     def _advance_to(self, last_step: int) -> int:
-        parts = (
-            self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
-            self.starts, self.offsets,
-        )  # fmt: skip
-        return advance_watched(
-            parts, self.rows, last_step, self.save_every, self.start.t, self.h, self.watching, 0, self.events
-        )
+        numbers = (last_step, self.save_every, self.start.t, self.h)
+        return advance_watched(self._drive, self.counts, self.rows, *numbers, self.watching, 0, self.events)
+
+    def show(self, states: np.ndarray) -> None:
+        """Let the watch see the states of the last steps, where no driver made them."""
+        if self.watch is not None:
+            self.watching.look(0, states, self.steps_done - len(states), self.start.t, self.h)
+            self.events += self.watching.take_events(0, 0)
 
 
 def aligned(units: int, size: int) -> np.ndarray:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import mmap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time, symbolic
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._rescue import rescue
-from dalembert.engine._stepper import Stepper
-from dalembert.errors import StepFailed
+from dalembert.engine._stepper import Given, Stepper
+from dalembert.errors import StepFailed, UnsupportedSystem
 from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem, State, System
@@ -36,10 +38,17 @@ class Run:
     stage_multipliers: bool = False
     room: int | None = None
     """How many rows are kept in memory; by default all that the run stores."""
+    given: Given | None = None
+    """What is known about the start of the only substep."""
     wall_time: float = 0.0
     build_time: float = 0.0
+    settled: bool = True
+    """False while Python makes steps, and not everything about them is noted yet."""
 
+    @one_at_a_time
     def __post_init__(self) -> None:
+        if self.system.n_unilateral:
+            raise UnsupportedSystem(f"{self.method} would run through the walls of this system: take a collision integrator")
         began = time.perf_counter()
         substeps = self.method.substeps
         n = len(substeps)
@@ -47,7 +56,7 @@ class Run:
         self.numbers, self.known = np.zeros((n, at.N_NUMBERS)), np.zeros((n, at.KNOWN_AGES))
         tolerance = self.newton_tolerance or 0.0
         self.steppers = [
-            Stepper(self.system, method, self.start, fraction * self.h, n == 1, tolerance, counts, numbers, known)
+            Stepper(self.system, method, self.start, fraction * self.h, n == 1, tolerance, counts, numbers, known, self.given)
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
         ]
         fractions = np.array([fraction for _, fraction in substeps])
@@ -74,8 +83,9 @@ class Run:
         for stepper, begin, end in zip(parts, self.starts[0, :-1], self.starts[0, 1:], strict=True):
             stepper.memory = self.memory[begin:end]
 
-    def begin(self, row: np.ndarray, compensation: np.ndarray, step: int) -> None:
+    def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
         """Start afresh from a stored row: what follows depends on the arguments alone, not on what was computed before."""
+        del walls  # only runs with impacts know any
         n = self.system.n_state
         guess = row[n:] if self.stage_multipliers and step else self.start.multipliers
         state = unpack(self.system, self.start.t + step * self.h, row[:n], self.start.theta, guess)
@@ -84,6 +94,11 @@ class Run:
         self._join()
         self.rows[0] = row
         self.counts[0, [at.STEPS_DONE, at.SAVED, at.SUBSTEP]] = step, 1, 0
+
+    @property
+    def walls(self) -> dict[str, Any]:
+        """What `begin` has to know about walls, as numbers and lists: nothing in a run without impacts."""
+        return {}
 
     @property
     def compensation(self) -> np.ndarray:
@@ -152,8 +167,9 @@ class Run:
 
     def _rescue(self) -> str | None:
         """Make the pending step in Python; the reason why not, if it cannot be made."""
-        reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
-        self._join()  # the rescue may have changed a program
+        with symbolic:
+            reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
+            self._join()  # the rescue may have changed a program
         return reason
 
     def _stopped(self, status: int) -> str | None:
@@ -161,9 +177,13 @@ class Run:
         raise AssertionError(f"the driver has no status {status}")
 
     def _advance_to(self, last_step: int) -> int:
+        return self._drive(self.rows, last_step, self.save_every)
+
+    def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
+        """Call the compiled driver, which stores states in `store`."""
         return driver.advance(
             self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
-            self.starts, self.offsets, self.rows, last_step, self.save_every, self.start.t, self.h,
+            self.starts, self.offsets, store, last_step, save_every, self.start.t, self.h,
         )  # fmt: skip
 
 
@@ -176,14 +196,15 @@ def make_run(
     save_every: int,
     newton_tolerance: float | None = None,
     stage_multipliers: bool = False,
+    room: int | None = None,
 ) -> Run:
     """The run of a method, by the driver that it needs."""
     if isinstance(method, CollisionIntegrator):
         from dalembert.engine._impact_run import ImpactRun
 
         assert isinstance(system, MechanicalSystem)
-        return ImpactRun.of(system, method, start, h, steps, save_every, newton_tolerance)
-    return Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
+        return ImpactRun.of(system, method, start, h, steps, save_every, newton_tolerance, room=room)
+    return Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers, room)
 
 
 def _store(rows: int, columns: int) -> np.ndarray:

@@ -14,6 +14,9 @@ from dalembert.engine._rescue import orientation_at
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 
+Given = tuple[Program, np.ndarray, float]
+"""A program for a start, its first guess and its orientation, as ensembles find them for all members at once."""
+
 
 @dataclass(eq=False)
 class Stepper:
@@ -28,24 +31,31 @@ class Stepper:
     counts: np.ndarray
     numbers: np.ndarray
     known: np.ndarray
+    given: Given | None = None
+    """What would else be found out here."""
     rescued: int = 0
     program: Program = field(init=False)
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
-        self.begin(self.start, np.zeros(self.system.n_state))
-        self.counts[at.SIGN] = orientation_at(self.system, self.start)
+        if self.given is None:
+            self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
+            self.begin(self.start, np.zeros(self.system.n_state))
+            self.counts[at.SIGN] = orientation_at(self.system, self.start)
+        else:
+            self._first_program, guess, self.counts[at.SIGN] = self.given
+            self.begin(self.start, np.zeros(self.system.n_state), guess)
         self.numbers[at.TOLERANCE] = self.tolerance**2
         self.numbers[at.FASTEST] = fastest(self.system)
 
-    def begin(self, state: State, compensation: np.ndarray) -> None:
+    def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
         self._load(self._first_program)
         self._begun = state
         self.memory[self.slots("state")] = state.packed
         self.memory[self.slots("compensation")] = compensation
-        self.memory[self.slots("x")] = first_guess(self.program.reduced, self.system, state, self.h)
+        known = guess is not None
+        self.memory[self.slots("x")] = guess if known else first_guess(self.program.reduced, self.system, state, self.h)
         self.counts[[at.AGE, at.MODE, at.PERIODS]] = -1, driver.GUESS_READY, 0
         self.numbers[[at.RATE, at.PERIOD_COST]] = 1.0, 0.0
         self.known[:] = 0.0

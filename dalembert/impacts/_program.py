@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.impacts._collision import CollisionIntegrator, Maps, impulse_fraction
@@ -112,11 +114,19 @@ class EventProgram:
     """The largest number of blocks of a system of equations."""
     coupled: bool
     """The reset is part of the partial step that follows it."""
+    equations: str
+    """A hash of all that the kernels compute."""
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What `run.stats` counts: impacts, and those of da.VCI that had no variational reset."""
+        return ("impacts", *(["impacts_without_variational_reset"] if self.coupled else []))
 
 
 _programs: dict[tuple[str, CollisionIntegrator], EventProgram] = {}
 
 
+@one_at_a_time
 def event_program(system: MechanicalSystem, method: CollisionIntegrator) -> EventProgram:
     """The kernels of a collision integrator; compiled once for equal models."""
     key = (system.fingerprint, method)
@@ -159,7 +169,11 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
         table = [x for scale, size in equations.scales for x in (size, SCALES[scale])]
         solves[name.upper()] = np.array([equations.x.shape[0], *addresses, len(equations.scales), *table], dtype=np.int64)
     n_blocks = max(len(equations.scales) for equations in problems.values())
-    return EventProgram(slots, slots.work + used, code, solves, n_blocks, maps.after_impact is not None)
+    digest = hashlib.sha256(f"{method.collision_tolerance!r} ".encode())
+    for kernel in kernels:
+        expressions = [expression for expression, _ in kernel.outputs]
+        digest.update(ca.Function(kernel.name, [symbol for symbol, _ in kernel.inputs], expressions).serialize().encode())
+    return EventProgram(slots, slots.work + used, code, solves, n_blocks, maps.after_impact is not None, digest.hexdigest())
 
 
 def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:

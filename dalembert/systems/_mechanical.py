@@ -17,6 +17,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.systems._model import call_model, scalar_expression, vector_expression
@@ -142,6 +143,8 @@ class MechanicalSystem(System):
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
 
+    @functools.cache  # noqa: B019 - a system lives as long as its functions
+    @one_at_a_time
     def in_contact(self, touching: tuple[int, ...]) -> MechanicalSystem:
         """The same system with some of its unilateral constraints turned into holonomic ones, the last ones of g.
 

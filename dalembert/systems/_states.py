@@ -173,6 +173,8 @@ def _doubtful(states: States) -> np.ndarray:
         for name in system.described:
             if name != "domain":
                 bad |= ~np.all(np.isfinite(states.evaluate(name)), axis=tuple(range(1, states.evaluate(name).ndim)))
+        if system.n_unilateral:
+            bad |= np.any(states.evaluate("phi") < 0, axis=1)
         if "domain" in system.function_names:
             return np.ones(len(states), dtype=bool)
         if "L_vv" in system.function_names:

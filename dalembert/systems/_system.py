@@ -16,6 +16,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._one_thread import one_at_a_time
 from dalembert.errors import ModelError
 from dalembert.systems._model import Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
@@ -148,6 +149,7 @@ class System:
         return not ca.depends_on(directions, ca.vertcat(self._symbols["lam"], self._symbols["psi"]))
 
     @functools.cache  # noqa: B019 - a system lives as long as its functions
+    @one_at_a_time
     def function(self, name: str) -> ca.Function:
         """The CasADi function `name`, its arguments as the class says, theta last."""
         arguments, expression = self._expressions[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,10 +10,11 @@ from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
 from dalembert.methods import Gauss
 from dalembert.problems import cart_pendulum_above_floor
 from dalembert.simulation import simulate
+from dalembert.systems import Lagrangian
 from dalembert.trajectory import Impacts, Trajectory
 
 DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
-SYSTEM = cart_pendulum_above_floor().system
+SYSTEM = cast(Lagrangian, cart_pendulum_above_floor().system)
 """The cart-pendulum (35) above its floor y = 0 (section 5.1)."""
 SIZES = (0.032, 0.01)
 """The paper's two step sizes."""
