@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from dalembert._events import ImpactReduction, MemberContacts, MemberImpacts, of_members
 from dalembert.compiler import SingularMatrix, Watch, build_watch, reductions
 from dalembert.compiler._watch import REDUCED
+from dalembert.draw import Drawing
 from dalembert.errors import ModelError
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
@@ -84,6 +85,8 @@ class Ensemble:
     _counts: dict[str, np.ndarray] = field(repr=False)
     _events: Callable[[str], Any] | None = field(default=None, repr=False)
     """Gives the events of all members, "impact" or "contact", if they are kept."""
+    drawing: Drawing | None = field(default=None, repr=False)
+    """How the mechanism is drawn, where a `Problem` says so."""
 
     def __repr__(self) -> str:
         done = sum(status == "done" for status in self.status)
@@ -126,6 +129,7 @@ class Ensemble:
             system=self.system,
             start=start,
             solver=self.solver,
+            drawing=self.drawing,
             stage_lam=parts[0],
             stage_psi=parts[1],
             impacts=None if self.impacts is None else self.impacts[member],
@@ -273,6 +277,7 @@ def simulate_many(
     if isinstance(system, Problem):
         h = system.h if h is None else h
         steps = system.steps if steps is None and t1 is None else steps
+    drawing = system.drawing if isinstance(system, Problem) else None
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     model, states = initial_states(system, start=start, t0=t0, params=params, **initial)
     check_method(method, model, "simulate_many")
@@ -294,13 +299,14 @@ def simulate_many(
         stage_multipliers = bool(stage_multipliers) or not model.linear_in_multipliers
         workers = workers or (None if executor is None else 1)
         options = (newton_tolerance, stage_multipliers, simd, workers, counted)
-        return run_sweep(Sweep(model, method, h, steps, save_every, quantities, *options), states, executor, save_to, progress)
+        sweep = Sweep(model, method, h, steps, save_every, quantities, *options)
+        return replace(run_sweep(sweep, states, executor, save_to, progress), drawing=drawing)
     watch = build_watch(model, quantities) if quantities else None
     run = run_ensemble(
         model, method, states, h, steps, save_every, watch, workers, simd, progress, newton_tolerance, stage_multipliers,
         tally_impacts=bool(counted),
     )  # fmt: skip
-    return _ensemble(run, h, counted)
+    return replace(_ensemble(run, h, counted), drawing=drawing)
 
 
 def initial_states(

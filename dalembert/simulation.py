@@ -89,7 +89,7 @@ def simulate(
     if save_to is not None:
         from dalembert import stored
 
-        options = (progress, newton_tolerance, stage_multipliers, on_failure)
+        options = (progress, newton_tolerance, stage_multipliers, on_failure, drawing)
         return stored.stream(save_to, system, method, start, h, steps, save_every, *options)
     _check_memory(steps // save_every * 8 * system.n_state)
     settings = save_every, progress, newton_tolerance, stage_multipliers, on_failure, drawing

@@ -25,6 +25,7 @@ from dalembert._run_store import (
 )
 from dalembert._sweep_store import KIND as SWEEP
 from dalembert.compiler._program import reduced_step
+from dalembert.draw import Drawing
 from dalembert.errors import InputError, StepFailed
 from dalembert.impacts import CollisionIntegrator
 from dalembert.impacts._program import event_program
@@ -93,6 +94,7 @@ class StoredTrajectory(Trajectory):
         system: System | None = None,
         start: State | None = None,
         solver: OneStepMethod | None = None,
+        drawing: Drawing | None = None,
     ) -> None:
         header, progress = store.header, store.progress
         status, message = progress.status, progress.message
@@ -115,7 +117,7 @@ class StoredTrajectory(Trajectory):
             "solver": solver,
             "stage_lam": None,
             "stage_psi": None,
-            "drawing": None,
+            "drawing": drawing,
             "_observed": {},
         }
         for name, size in header.stage:
@@ -192,7 +194,7 @@ class StoredTrajectory(Trajectory):
                 stage_lam=None if self.stage_lam is None else self.stage_lam[rows],
                 stage_psi=None if self.stage_psi is None else self.stage_psi[rows],
                 **{name: getattr(self, name) for name in ("blocks", "h", "method", "parameters", "status", "message")},
-                **{name: getattr(self, name) for name in ("stats", "fingerprint", "system", "start", "solver")},
+                **{name: getattr(self, name) for name in ("stats", "fingerprint", "system", "start", "solver", "drawing")},
                 **events,
             )
 
@@ -227,6 +229,7 @@ def stream(
     newton_tolerance: float | None,
     stage_multipliers: bool,
     on_failure: str,
+    drawing: Drawing | None,
 ) -> StoredTrajectory:
     """A new run that is written to disk while it goes on."""
     import dalembert
@@ -260,7 +263,7 @@ def stream(
     )
     run = _new_run(header, system, method)
     begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n), dict.fromkeys(_counted(run), 0))
-    return _carry_on(RunStore.create(target, header, begin), system, method, run, progress, on_failure)
+    return _carry_on(RunStore.create(target, header, begin), system, method, run, progress, on_failure, drawing)
 
 
 def _new_run(header: Header, system: System, method: OneStepMethod) -> Run:
@@ -272,7 +275,13 @@ def _new_run(header: Header, system: System, method: OneStepMethod) -> Run:
 
 
 def _carry_on(
-    store: RunStore, system: System, method: OneStepMethod, run: Run, progress: bool | None, on_failure: str
+    store: RunStore,
+    system: System,
+    method: OneStepMethod,
+    run: Run,
+    progress: bool | None,
+    on_failure: str,
+    drawing: Drawing | None,
 ) -> StoredTrajectory:
     """Run from the last checkpoint to the end, committing chunk by chunk.
 
@@ -304,7 +313,7 @@ def _carry_on(
         line.close()
     ended = Progress(0, run.steps_done, status, message, _stats(run, before))
     store = store.commit(_tail(store, run), {kind: getattr(run, f"{kind}s") for kind in _kinds(header)}, ended)
-    trajectory = StoredTrajectory(store, system, run.start, method)
+    trajectory = StoredTrajectory(store, system, run.start, method, drawing)
     if status == "failed" and on_failure == "raise":
         raise StepFailed(message + f" (what was computed before it is in {store.path})", trajectory)
     return trajectory
@@ -378,6 +387,7 @@ def resume(
         True
 
     """
+    drawing = system.drawing if isinstance(system, Problem) else None
     system = system.system if isinstance(system, Problem) else system
     if is_sweep(path):
         from dalembert.cluster import resume_sweep
@@ -408,8 +418,8 @@ def resume(
             raise InputError(f"steps is the total number of steps, at least the {least} that are done; got {steps!r}")
         store = store.extended(int(steps))
     elif store.progress.status == "done":
-        return StoredTrajectory(store, system, _start(header, system), method)
-    return _carry_on(store, system, method, _new_run(store.header, system, method), progress, on_failure)
+        return StoredTrajectory(store, system, _start(header, system), method, drawing)
+    return _carry_on(store, system, method, _new_run(store.header, system, method), progress, on_failure, drawing)
 
 
 def is_sweep(path: str | os.PathLike[str]) -> bool:

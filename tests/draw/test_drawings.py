@@ -209,6 +209,16 @@ def test_runs_of_a_problem_bring_its_drawing_also_those_that_failed(tmp_path):
     assert caught.value.run.drawing is problem.drawing
 
 
+def test_runs_on_disk_and_members_of_ensembles_bring_it_too(tmp_path):
+    problem = da.problems.pendulum()
+    stored = da.simulate(problem, da.Rattle(), steps=10, save_to=tmp_path / "run.zarr")
+    again = da.resume(tmp_path / "run.zarr", problem, da.Rattle(), steps=20)
+    members = da.simulate_many(problem, da.Rattle(), steps=10, params={"g": [1.0, 2.0]})
+    for run in (stored, again, members[1]):
+        run.animate(tmp_path / "run.html")
+        assert (tmp_path / "run.html").stat().st_size > 1000
+
+
 def test_a_run_that_does_not_say_how_it_is_drawn_names_the_fix(tmp_path):
     run = oscillator()
     with pytest.raises(da.InputError, match="give draw="):
