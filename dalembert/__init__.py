@@ -11,15 +11,12 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert import draw, forces, problems, schemes, systems, tableaux, verify
+from dalembert import forces, problems, schemes, systems, tableaux
 from dalembert.compiler import step_function
-from dalembert.discrete import DiscreteMechanics, momentum_map
-from dalembert.ensemble import Ensemble, simulate_many
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI
-from dalembert.index_reduction import reduce_index
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -50,21 +47,43 @@ from dalembert.methods import (
     compose,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
-from dalembert.poincare import PoincareSection, poincare
 from dalembert.simulation import simulate
-from dalembert.stored import StoredTrajectory, load, resume
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
 from dalembert.tableaux import Tableau
 from dalembert.trajectory import Contacts, Impacts, Trajectory
 
+if TYPE_CHECKING:
+    from dalembert import draw, experiments, plot, verify
+    from dalembert._poincare import PoincareSection, poincare
+    from dalembert.discrete import DiscreteMechanics, momentum_map
+    from dalembert.ensemble import Ensemble, simulate_many
+    from dalembert.index_reduction import reduce_index
+    from dalembert.stored import StoredTrajectory, load, resume
+
 __version__ = "0.1.0"
+
+# Loaded on first use, so that importing dalembert stays fast.
+LATER = {
+    "_poincare": ("PoincareSection", "poincare"),
+    "discrete": ("DiscreteMechanics", "momentum_map"),
+    "ensemble": ("Ensemble", "simulate_many"),
+    "index_reduction": ("reduce_index",),
+    "stored": ("StoredTrajectory", "load", "resume"),
+}
+PLACES = {name: module for module, names in LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded on first use, so that importing dalembert stays fast.
-    if name in ("experiments", "plot"):
+    if name in ("draw", "experiments", "plot", "verify"):
         return importlib.import_module(f"dalembert.{name}")
+    if name in PLACES:
+        value = globals()[name] = getattr(importlib.import_module(f"dalembert.{PLACES[name]}"), name)
+        return value
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
