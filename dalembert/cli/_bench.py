@@ -9,7 +9,7 @@ from typing import Any
 import dalembert as da
 from dalembert.cli._guard import Unusable
 from dalembert.cli._json import as_json
-from dalembert.cli._methods import default, method
+from dalembert.cli._methods import default, method, spelled
 from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import count, number
 from dalembert.errors import DalembertError
@@ -94,7 +94,7 @@ def _pairs(options: argparse.Namespace) -> list[tuple[Model, str, OneStepMethod]
     if options.method:
         return [(problem, name, method(name)) for problem in problems for name in options.method]
     defaults = [(problem, default(problem.system)) for problem in problems]
-    return [(problem, str(stepper).replace("da.", ""), stepper) for problem, stepper in defaults]
+    return [(problem, spelled(stepper), stepper) for problem, stepper in defaults]
 
 
 def measure(chosen: Model, stepper: OneStepMethod, h: float | None, steps: int | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import dalembert as da
@@ -18,6 +19,7 @@ from dalembert.cli._guard import Unusable
 from dalembert.cli._numbers import evaluate
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
+from dalembert.methods.composition import Composition
 from dalembert.systems import System
 
 EXAMPLES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)", "L_d": '"SVC"', "method": "Rattle", "scheme_or_order": "4"}
@@ -68,6 +70,21 @@ def default(system: System, stages: int | None = None) -> OneStepMethod:
     """The method that is taken if none is named."""
     chosen = default_method(system)
     return chosen if stages is None else method(str(chosen), stages)
+
+
+def spelled(method: OneStepMethod) -> str:
+    """A default method in few words, which `method` reads back.
+
+    Example:
+        >>> spelled(da.LobattoIIIAB()), spelled(da.compose(da.SymplecticEuler(), 2))
+        ('LobattoIIIAB', "compose(SymplecticEuler, 'strang')")
+
+    """
+    if isinstance(method, Composition):
+        return f"compose({spelled(method.basic)}, {method.scheme.name!r})"
+    values = {f.name: (getattr(method, f.name), f.default) for f in fields(method) if f.init}  # type: ignore[arg-type]
+    given = [f"{name}={value!r}" for name, (value, usual) in values.items() if value != usual]
+    return f"{type(method).__name__}({', '.join(given)})" if given else type(method).__name__
 
 
 def _method(tree: ast.expr, stages: int | None) -> OneStepMethod:

@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import dalembert as da
 from dalembert._default_method import default_method
 from dalembert.cli._guard import Unusable
-from dalembert.cli._methods import method
+from dalembert.cli._methods import method, spelled
 
 
 @pytest.mark.parametrize(
@@ -69,16 +70,18 @@ def test_the_stages_of_the_command_line_are_those_of_the_innermost_method():
 
 
 def test_a_ball_bounces_by_the_methods_of_the_documents(command):
-    """y = 1 - t^2/2 until it hits the ground at t = sqrt 2 for the first time, and after 2 sqrt 2 again and again."""
+    """A ball of e = 1 that falls from y = 1/2 with g = 1 hits the floor at t = 1, 3, 5, ..."""
     for text in ("CVA(Gauss(stages=2))", "MCVAA", "MCVAC"):
-        code, out, err = command(f"run bouncing_ball --method '{text}' --save {text[:5].strip('(')}.npz --json")
+        line = "run bouncing_ball --set e=1 --set g=1 --set height=1/2 --h 0.3 --t1 6 --save run.npz --json"
+        code, out, err = command(f"{line} --method '{text}'")
         assert code == 0 and not err and json.loads(out)["method"] == str(method(text))
+        np.testing.assert_allclose(da.load("run.npz").impacts.t, [1, 3, 5], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(set(da.problems.__all__) - {"Problem"}))
 def test_what_a_default_method_is_called_can_be_typed(name):
     chosen = default_method(getattr(da.problems, name)().system)
-    assert method(str(chosen)) == chosen
+    assert method(str(chosen)) == method(spelled(chosen)) == chosen
 
 
 @pytest.mark.parametrize(

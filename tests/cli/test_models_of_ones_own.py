@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 import dalembert as da
 
