@@ -384,11 +384,11 @@ class Trajectory:
         attributes = {"method": self.method, "h": self.h, "status": self.status}
         return xarray.Dataset(data, coords={"time": self.t}, attrs=attributes)
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw phase portraits, the energy error and the residuals; write the figure to `path` if one is given."""
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
+        """One page on the run, written to `path` as .png, .pdf or .svg; the options are those of `da.plot.overview`."""
         from dalembert.plot import overview
 
-        return overview(self, path)
+        return overview(self, path, **options)
 
     def animate(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Animation:
         """A film of the mechanism, written to `path` as .html, .gif or .mp4; the options are those of `da.draw.animate`."""

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import dalembert as da
 from dalembert import plot
-from dalembert.cli._read import method
-from dalembert.cli._run import _default_method
+from dalembert._default_method import default_method
 from dalembert.problems import Problem
 from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
@@ -85,8 +84,7 @@ def draw(folder: Path) -> Iterator[Path]:
     """Draw every problem, as its default run shows it."""
     folder.mkdir(parents=True, exist_ok=True)
     for _, problem in problems():
-        chosen = method(_default_method(problem.system), None)
-        run = da.simulate(problem, chosen, progress=False, on_failure="return")
+        run = da.simulate(problem, default_method(problem.system), progress=False, on_failure="return")
         figure = plot.solution(run, problem=problem) if problem.drawing is None else plot.portrait(run)
         yield plot.save(figure, folder / f"{problem.name}.png", dpi=110)
 

@@ -278,7 +278,7 @@ def _samples() -> dict[str, Any]:
 
 def public_methods() -> dict[str, type[da.OneStepMethod]]:
     """The classes of methods, as `dalembert list methods` shows them."""
-    from dalembert.cli._read import methods
+    from dalembert.cli._methods import methods
 
     return methods()
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._read import Model, Unusable, count, method, model, number
+from dalembert.cli._guard import Unusable
+from dalembert.cli._json import as_json
+from dalembert.cli._methods import default, method, spelled
+from dalembert.cli._models import Model, model
+from dalembert.cli._numbers import count, number
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
 from dalembert.trajectory import Trajectory
@@ -55,22 +58,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Measure, print a table."""
-    h, steps = number("--h", options.h), count("--steps", options.steps)
-    pairs = [(model(problem, {}), name, method(name, None)) for problem, name in _pairs(options)]
+    h, steps = number("--h", options.h), count("--steps", options.steps, least=1)
+    pairs = _pairs(options)
     for chosen, _, _ in pairs:
         if chosen.problem is None:
             raise Unusable(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
     _load_drivers()
     rows = []
+    widths = tuple(max(len(text) for text in column) + 2 for column in (
+        ["problem", *(chosen.name for chosen, _, _ in pairs)], ["method", *(name for _, name, _ in pairs)]))  # fmt: skip
     if not options.json:
-        print(f"{'problem':<18}{'method':<31}{'h':>7}{'us/step':>10}{'iterations':>12}{'first call':>12}{'second':>11}")
+        head = f"{'problem':<{widths[0]}}{'method':<{widths[1]}}"
+        print(f"{head}{'h':>7}{'us/step':>10}{'iterations':>12}{'first call':>12}{'second':>11}")
     for chosen, name, stepper in pairs:
         row = {"problem": chosen.name, "method": name} | measure(chosen, stepper, h, steps)
         rows.append(row)
         if not options.json:
-            print(line(row), flush=True)
+            print(line(row, *widths), flush=True)
     if options.json:
-        print(json.dumps(rows, indent=2))
+        print(as_json(rows))
     return 0 if any("error" not in row for row in rows) else 1
 
 
@@ -80,18 +86,15 @@ def _load_drivers() -> None:
     da.simulate(free, da.LobattoIIIAB(stages=2), q0=[0.0], p0=[1.0], h=0.1, steps=2, progress=False)
 
 
-def _pairs(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """The problems and methods to measure, as they are written."""
-    from dalembert.cli._run import default_method
-
+def _pairs(options: argparse.Namespace) -> list[tuple[Model, str, OneStepMethod]]:
+    """The problems and methods to measure, the latter also as they are written."""
     if not options.problems and not options.method:
-        return list(SELECTION)
-    problems = options.problems or ["double_pendulum"]
-    return [
-        (problem, name)
-        for problem in problems
-        for name in (options.method or [default_method(model(problem, {}).system)])
-    ]  # fmt: skip
+        return [(model(problem, {}), name, method(name)) for problem, name in SELECTION]
+    problems = [model(problem, {}) for problem in options.problems or ["double_pendulum"]]
+    if options.method:
+        return [(problem, name, method(name)) for problem in problems for name in options.method]
+    defaults = [(problem, default(problem.system)) for problem in problems]
+    return [(problem, spelled(stepper), stepper) for problem, stepper in defaults]
 
 
 def measure(chosen: Model, stepper: OneStepMethod, h: float | None, steps: int | None) -> dict[str, Any]:
@@ -124,10 +127,10 @@ def measure(chosen: Model, stepper: OneStepMethod, h: float | None, steps: int |
     }
 
 
-def line(row: dict[str, Any]) -> str:
+def line(row: dict[str, Any], *widths: int) -> str:
     """A row of the table."""
-    head = f"{row['problem']:<18}{row['method']:<31}"
+    head = f"{row['problem']:<{widths[0]}}{row['method']:<{widths[1]}}"
     if "error" in row:
-        return f"{head} {row['error']}"
+        return f"{head}{row['error']}"
     cost = f"{row['us_per_step']:10.2f}{row['newton_iterations_per_step']:12.2f}"
     return f"{head}{row['h']:7.3g}{cost}{row['first_call_seconds']:10.3f} s{row['second_call_seconds']:9.3f} s"

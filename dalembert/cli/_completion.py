@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 
-from dalembert.cli._read import catalogue, methods
+from dalembert.cli._methods import makers
+from dalembert.cli._models import catalogue
 
 SUMMARY = "print a script that completes commands in your shell"
 
@@ -78,17 +79,23 @@ def arguments(command: str) -> Sequence[str]:
     from dalembert.cli._list import KINDS
 
     return {
+        "help": list(commands()),
         "list": KINDS,
         "run": list(catalogue()),
+        "resume": list(catalogue()),
         "bench": list(catalogue()),
         "reproduce": [*experiments.documents(), *experiments.names()],
         "completion": SHELLS,
     }.get(command, ())
 
 
+FILES_FIRST = {"resume": 1}
+"""How many files come before what may follow a command."""
+
+
 def values() -> dict[str, Sequence[str]]:
     """What may follow an option, if that is one of a few words."""
-    found: dict[str, Sequence[str]] = {"--method": list(methods())}
+    found: dict[str, Sequence[str]] = {"--method": list(makers())}
     for parser in commands().values():
         for action in parser._actions:
             if action.choices and action.option_strings:
@@ -116,23 +123,38 @@ def bash() -> str:
     indent = 8 * " "
     known = commands()
     return BASH.format(
-        commands=" ".join([*known, "--help", "--version"]),
+        commands=" ".join([*known, "help", "--help", "--version"]),
         values="\n".join(f'{indent}{option}) words="{" ".join(words)}" ;;' for option, words in values().items()),
         others="|".join(_taking_anything(known.values())),
         options="\n".join(f'{indent}"{name} -"*) words="{" ".join(options_of(parser))}" ;;' for name, parser in known.items()),
-        arguments="\n".join(f'{indent}"{name} "*) words="{" ".join(arguments(name))}" ;;' for name in known if arguments(name)),
+        arguments="\n".join(
+            f'{indent}"{name} "*) {_unless_a_file(name)}words="{" ".join(arguments(name))}" ;;'
+            for name in ("help", *known)
+            if arguments(name)
+        ),
     )
+
+
+def _unless_a_file(command: str) -> str:
+    """What asks bash whether the files that come first are there already."""
+    return f"[[ $COMP_CWORD -le {1 + FILES_FIRST[command]} ]] || " if command in FILES_FIRST else ""
 
 
 def fish() -> str:
     """The script for fish."""
-    lines = ["# Completion of dalembert in fish.", "complete -c dalembert -n __fish_use_subcommand -f"]
+    lines = [
+        "# Completion of dalembert in fish.",
+        "complete -c dalembert -n __fish_use_subcommand -f",
+        "complete -c dalembert -n __fish_use_subcommand -f -a help -d 'explain a command'",
+        f"complete -c dalembert -n '__fish_seen_subcommand_from help' -f -a '{' '.join(commands())}'",
+    ]
     choices = values()
     for name, parser in commands().items():
         lines.append(f"complete -c dalembert -n __fish_use_subcommand -f -a {name} -d '{_summary(name)}'")
         here = f"-n '__fish_seen_subcommand_from {name}'"
         if arguments(name):
-            lines.append(f"complete -c dalembert {here} -a '{' '.join(arguments(name))}'")
+            there = f"; and test (count (commandline -opc)) -gt {1 + FILES_FIRST[name]}" if name in FILES_FIRST else ""
+            lines.append(f"complete -c dalembert {here[:-1]}{there}' -a '{' '.join(arguments(name))}'")
         for action in parser._actions:
             for option in action.option_strings:
                 if option.startswith("--"):

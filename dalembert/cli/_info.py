@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import shutil
 from typing import Any
 
 import dalembert
+from dalembert.cli._json import as_json
 
 SUMMARY = "versions and caches"
 
@@ -21,6 +22,9 @@ examples:
   dalembert info --json                 for a bug report or a log
 """
 
+OPTIONAL = ("zarr", "dask", "distributed")
+"""Packages for runs on disk and on clusters."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dalembert info`."""
@@ -31,7 +35,7 @@ def execute(options: argparse.Namespace) -> int:
     """Print versions and places."""
     facts = collect()
     if options.json:
-        print(json.dumps(facts, indent=2))
+        print(as_json(facts))
         return 0
     for name, text in facts.items():
         print(f"{name:<18} {text}")
@@ -40,16 +44,27 @@ def execute(options: argparse.Namespace) -> int:
 
 def collect() -> dict[str, Any]:
     """The facts, by name."""
-    from dalembert.reproduction import machine, versions
+    from dalembert.reproduction import machine, version, versions
 
-    facts: dict[str, Any] = {**versions(), "machine": machine()}
+    facts: dict[str, Any] = {**versions(), **{package: version(package) for package in OPTIONAL}}
+    facts["ffmpeg"] = shutil.which("ffmpeg") or "not found: films are written as .html and .gif only"
+    facts["machine"] = machine()
     facts["installed in"] = os.path.dirname(dalembert.__file__)
-    facts["cached drivers"] = _driver_cache()
-    return facts
+    return facts | _caches()
 
 
-def _driver_cache() -> str:
-    """Where Numba keeps the compiled drivers; they serve every model, and deleting them costs one slow start."""
+def _caches() -> dict[str, str]:
+    """Where compiled code is kept: that of drivers, which serve every model, by Numba, and that of models."""
+    from dalembert.compiler._jit import cache_directory
     from dalembert.engine import _driver  # loads Numba
 
-    return str(_driver.advance.stats.cache_path)
+    directory = cache_directory()
+    facts = {"cached drivers": str(_driver.advance.stats.cache_path)}
+    if directory is None:
+        return facts | {"cached models": "nowhere, without a home directory: set DALEMBERT_CACHE_DIR"}
+    sizes = [entry.stat().st_size for entry in directory.iterdir() if entry.is_file()] if directory.is_dir() else []
+    return facts | {
+        "cached models": str(directory),
+        "size": f"{sum(sizes) / 1e6:.1f} MB in {len(sizes)} file{'' if len(sizes) == 1 else 's'}",
+        "to clear a cache": "delete its directory: what is needed is compiled again; DALEMBERT_CACHE_DIR moves that of models",
+    }

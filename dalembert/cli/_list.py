@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import shutil
 import textwrap
 from typing import Any
 
-from dalembert.cli._read import catalogue, methods
+from dalembert.cli._json import as_json
+from dalembert.cli._methods import makers
+from dalembert.cli._models import catalogue
 
 SUMMARY = "what there is: problems, methods, experiments"
 
@@ -46,7 +47,7 @@ def execute(options: argparse.Namespace) -> int:
     kinds = KINDS if options.what is None else (options.what,)
     collected = {kind: entries(kind) for kind in kinds}
     if options.json:
-        print(json.dumps(collected, indent=2))
+        print(as_json(collected))
         return 0
     width = min(shutil.get_terminal_size().columns, 120)
     blocks = []
@@ -68,8 +69,8 @@ def entries(kind: str) -> list[dict[str, Any]]:
         return [_entry(name, f"{name}{_parameters(function)}", function) for name, function in catalogue().items()]
     if kind == "methods":
         return [
-            {**_entry(name, f"{name}{_parameters(method)}", method), "reference": method.reference}
-            for name, method in methods().items()
+            {**_entry(name, f"{name}{_parameters(make)}", make), "reference": getattr(make, "reference", None)}
+            for name, make in makers().items()
         ]
     from dalembert import experiments
 

@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import dalembert
+from dalembert._near import suggestion
 from dalembert.cli import _bench, _completion, _info, _list, _reproduce, _resume, _run
-from dalembert.cli._read import Unusable, suggestion
+from dalembert.cli._guard import Unusable
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem
 
 RawText = argparse.RawDescriptionHelpFormatter
@@ -33,7 +34,7 @@ examples:
   dalembert run double_pendulum --set m2=3 --h 0.05 --steps 10000 --plot heavier.png
   dalembert reproduce                   the literature's experiments, and a report about them
   dalembert bench double_pendulum       what a step costs on this machine
-  dalembert run --help                  every command explains itself
+  dalembert run --help                  every command explains itself, as in dalembert help run
 
 exit codes:
   0    done; of reproduce: every claim holds
@@ -49,6 +50,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Refuse the command line."""
         raise Unusable(f"{message} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is not one of a few, with the nearest one."""
+        if action.choices is not None and value not in action.choices:
+            words = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                action, f"there is no {value!r}{suggestion(str(value), words)} (choose from {', '.join(words)})"
+            )
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -101,6 +110,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _carry_out(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"]:  # `dalembert help run` is `dalembert run --help`
+        arguments = [*arguments[1:2], "--help"]
     _check_command(arguments)
     parser = build_parser()
     try:
@@ -124,7 +135,9 @@ def _check_command(arguments: list[str]) -> None:
     if not first:
         raise Unusable(f"say what to do: dalembert {', '.join(COMMANDS)} (see dalembert --help)")
     if not first.startswith("-") and first not in COMMANDS:
-        raise Unusable(f"there is no command {first!r}{suggestion(first, COMMANDS)} (the commands are {', '.join(COMMANDS)})")
+        raise Unusable(
+            f"there is no command {first!r}{suggestion(first, [*COMMANDS, 'help'])} (the commands are {', '.join(COMMANDS)})"
+        )
 
 
 def _join_negative_values(arguments: list[str]) -> list[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dalembert.cli._read import Unusable, count, guard, suggestion
+from dalembert._near import suggestion
+from dalembert.cli._guard import Unusable, guard
+from dalembert.cli._json import as_json
+from dalembert.cli._numbers import count
 
 if TYPE_CHECKING:
     from dalembert.experiments import Result
@@ -64,9 +66,7 @@ def execute(options: argparse.Namespace) -> int:
     """Run the experiments and write the report."""
     from dalembert.reproduction import reproduce
 
-    jobs = count("--jobs", options.jobs)
-    if jobs is not None and jobs < 1:
-        raise Unusable(f"--jobs takes a number of processes, at least 1; got {options.jobs!r}")
+    jobs = count("--jobs", options.jobs, least=1)
     names, files = _chosen(options.experiments)
     watcher = Printer(sys.stderr if options.json else sys.stdout, options.verbose, quiet=options.json, out=options.out)
     report = reproduce(
@@ -88,7 +88,7 @@ def execute(options: argparse.Namespace) -> int:
             "results": [result.as_dict() for result in report.results],
             "missing": [experiment.name for experiment in report.missing],
         }
-        print(json.dumps(answer, indent=2))
+        print(as_json(answer))
     else:
         for result in report.results:
             if options.verbose and result.experiment.name not in watcher.printed:

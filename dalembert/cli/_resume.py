@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 import dalembert as da
 from dalembert._run_store import RunStore
-from dalembert.cli._read import Unusable, assignments, count, method, model
-from dalembert.cli._run import finish, measure, prepare_files, table, write
+from dalembert.cli._guard import Unusable
+from dalembert.cli._methods import method
+from dalembert.cli._models import model
+from dalembert.cli._numbers import assignments, count
+from dalembert.cli._report import add_output, conclude, prepare
 from dalembert.stored import is_sweep
 
 SUMMARY = "go on with a run that was written to disk"
@@ -40,10 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", metavar="NAME", help="the run's method, where its name alone does not say all about it")
     parser.add_argument("--steps", metavar="N", help="another total number of steps")
     out = parser.add_argument_group("output")
-    out.add_argument("--save", metavar="FILE.npz", help="also write the run as one file")
-    out.add_argument("--plot", metavar="FILE", help="draw the run as .png, .pdf or .svg")
-    out.add_argument("--animate", metavar="FILE", help="film the mechanism as .html, .gif or .mp4")
-    out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
+    add_output(out, saved="also write the run as one file")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -55,8 +54,8 @@ def execute(options: argparse.Namespace) -> int:
     chosen = model(options.problem, assignments(options.set))
     if chosen.params:
         raise Unusable(f"the parameters of the run are in {path}: leave --set out")
-    prepare_files(options, chosen)
-    stepper = method(options.method or header.method, None)
+    output = prepare(options, chosen)
+    stepper = method(options.method or header.method)
     run = da.resume(
         path,
         chosen.subject,
@@ -65,7 +64,4 @@ def execute(options: argparse.Namespace) -> int:
         progress=sys.stderr.isatty(),
         on_failure="return",
     )
-    files, troubles = write(run, chosen, options)
-    report = measure(run, chosen, [str(path), *files])
-    print(json.dumps(report, indent=2) if options.json else table(report))
-    return finish(run, troubles)
+    return conclude(run, chosen, output, str(path))

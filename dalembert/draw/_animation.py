@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.draw._parts import Drawing
-from dalembert.draw._scene import AZIMUTH, ELEVATION, Scene, sample
+from dalembert.draw._scene import AZIMUTH, ELEVATION, Scene, drawing_of, sample
 from dalembert.errors import DalembertError, InputError
 from dalembert.progress import ProgressLine
 
@@ -126,12 +126,9 @@ def animate(
     """
     if path is not None:
         check_film(path)
-    drawing = run.drawing if draw is None else draw
-    if drawing is None:
-        raise InputError(
-            "this run does not say how it is drawn: give draw=, a function of the state such as "
-            "lambda q: [rod([0, 0], q), mass(q)] with parts of dalembert.draw, or the drawing of its Problem"
-        )
+    drawing = drawing_of(run, draw)
+    if len(run.t) == 1:
+        raise InputError(f"a film needs a run of at least one step; this one has its state at t = {run.t[0]:g} only")
     first, last = (float(run.t[0]), float(run.t[-1])) if window is None else (float(window[0]), float(window[1]))
     if not run.t[0] <= first < last <= run.t[-1]:
         raise InputError(f"a film shows a stretch of time within {run.t[0]:g} to {run.t[-1]:g}; got {first:g} to {last:g}")

@@ -107,6 +107,17 @@ def _known_states(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     return t, states
 
 
+def drawing_of(run: Trajectory, draw: Drawing | None) -> Drawing:
+    """How a run is drawn: as the caller says, or as its problem does."""
+    drawing = run.drawing if draw is None else draw
+    if drawing is None:
+        raise InputError(
+            "this run does not say how it is drawn: give draw=, a function of the state such as "
+            "lambda q: [rod([0, 0], q), mass(q)] with parts of dalembert.draw, or the drawing of its Problem"
+        )
+    return drawing
+
+
 def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
     """A scene of a run at any times within it, its states interpolated linearly between the stored ones and impacts.
 

@@ -38,6 +38,8 @@ class Check:
     def __post_init__(self) -> None:
         if self.relation not in ("<=", ">="):
             raise InputError(f'a check compares by "<=" or ">="; got {self.relation!r}')
+        if not math.isfinite(self.bound):
+            raise InputError(f"a check compares with a finite bound; got {self.bound!r} for {self.name!r}")
 
     @property
     def passes(self) -> bool:
@@ -116,7 +118,7 @@ class Result:
             "full": self.full,
             "seconds": self.seconds,
             "checks": [
-                {"name": c.name, "value": _finite(c.value), "relation": c.relation, "bound": c.bound, "passes": c.passes}
+                {"name": c.name, "value": _finite(c.value), "relation": c.relation, "bound": float(c.bound), "passes": c.passes}
                 for c in self.checks
             ],
             "files": [str(path) for path in self.files],

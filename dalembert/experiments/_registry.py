@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import time
 import traceback
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from dalembert._near import suggestion
 from dalembert.errors import DalembertError, InputError
 from dalembert.experiments._experiment import Experiment, Result
 
@@ -74,9 +74,8 @@ def find(name: str) -> Experiment:
 
     """
     if name not in _registered:
-        close = difflib.get_close_matches(name, _registered, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "the names are listed by experiments.names()"
-        raise InputError(f"there is no experiment named {name!r}: {hint}")
+        hint = suggestion(name, _registered) or ": the names are listed by experiments.names()"
+        raise InputError(f"there is no experiment named {name!r}{hint}")
     return _registered[name]
 
 

@@ -60,7 +60,8 @@ def energy_error(
         axes.set(xlabel="$t$")
         axes.grid(True)
         largest, trend = float(np.max(np.abs(error))), slope_in_time(run.t, error)
-        axes.set_title(f"max {number(largest)},  slope {number(trend)}", loc="right", color="#505050", fontsize=8)
+        slope = "-" if trend is None else number(trend)
+        axes.set_title(f"max {number(largest)},  slope {slope}", loc="right", color="#505050", fontsize=8)
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.draw._paint import frame_axes, paint
-from dalembert.draw._scene import MovingPart, Scene, sample, with_impacts
+from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, with_impacts
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
 from dalembert.plot._style import panel
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 def configurations(
     run: Trajectory,
-    problem: Problem,
+    problem: Problem | None = None,
     *,
+    draw: Drawing | None = None,
     count: int = 6,
     window: tuple[float, float] | None = None,
     ax: Axes | None = None,
@@ -33,26 +34,26 @@ def configurations(
 ) -> Figure:
     """The mechanism at `count` equidistant times of `window`, light to dark, with the paths of its traced points.
 
-    Without `window`, the snapshots begin at the start and end when the mechanism has moved one and a half times its own size.
+    `draw` says how the mechanism is drawn; without it, the drawing of `problem` does, or that of the run's own problem. Without
+    `window`, the snapshots begin at the start and end when the mechanism has moved one and a half times its own size.
 
     Example:
         >>> import dalembert as da
         >>> from dalembert import plot
         >>> problem = da.problems.double_pendulum()
         >>> run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=100)
-        >>> plot.configurations(run, problem, count=5).axes[0].get_aspect()
+        >>> plot.configurations(run, count=5).axes[0].get_aspect()
         1.0
 
     """
-    if problem.drawing is None:
-        raise InputError(f"the problem {problem.name} does not say how it is drawn: give its Problem a drawing=")
+    drawing = drawing_of(run, problem.drawing if draw is None and problem is not None else draw)
     if count < 1:
         raise InputError(f"count is a positive number of snapshots; got {count!r}")
-    first, last = (0, _first_swing(run, problem.drawing)) if window is None else np.searchsorted(run.t, window)
+    first, last = (0, _first_swing(run, drawing)) if window is None else np.searchsorted(run.t, window)
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
-    snapshots = sample(run, problem.drawing, run.t[rows])
-    whole = sample(run, problem.drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]))
+    snapshots = sample(run, drawing, run.t[rows])
+    whole = sample(run, drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]))
     spatial = snapshots.dim == 3
     with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
         import matplotlib
@@ -123,9 +124,7 @@ def portrait(
         False
 
     """
-    drawing = run.drawing if draw is None else draw
-    if drawing is None:
-        raise InputError("this run does not say how it is drawn: give draw=, a function that returns parts of dalembert.draw")
+    drawing = drawing_of(run, draw)
     first, last = (run.t[0], min(run.t[-1], run.t[0] + 20.0)) if window is None else window
     scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)))
     if window is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dalembert.draw import Drawing
 from dalembert.draw._scene import sample
 from dalembert.plot._constraints import multipliers, residuals
 from dalembert.plot._energy import energy_error
@@ -35,14 +36,16 @@ def overview(
     path: str | os.PathLike[str] | None = None,
     *,
     problem: Problem | None = None,
+    draw: Drawing | None = None,
     coordinates: Sequence[int | str] | None = None,
 ) -> Figure:
     """One page on a run: the motion, phase portraits of two coordinates, the energy error and the constraint residuals.
 
-    A system without an energy shows its multipliers instead. `problem` gives the coordinates their names and draws the
-    mechanism; without it the first panel shows the path in the plane of the first two coordinates. `coordinates` chooses the
-    phase portraits: the first and the last one by default. A DAE of index 2 shows y, or those components of it that
-    `coordinates` chooses, and z against time in place of phase portraits.
+    A system without an energy shows its multipliers instead. `problem` gives the coordinates their names. The mechanism is
+    drawn as `draw` says, or the drawing of `problem`, or that of the run's own problem; without any, the first panel shows the
+    path in the plane of the first two coordinates. `coordinates` chooses the phase portraits: the first and the last one by
+    default. A DAE of index 2 shows y, or those components of it that `coordinates` chooses, and z against time in place of
+    phase portraits.
 
     Example:
         >>> import dalembert as da
@@ -56,6 +59,7 @@ def overview(
     """
     if path is not None:
         check_suffix(path)
+    drawing = draw or (None if problem is None else problem.drawing) or run.drawing
     upper, lower = _upper_panels(run, problem, coordinates), _lower_panels(run)
     with styled():
         figure = new_figure(8.6, 5.2)
@@ -63,11 +67,11 @@ def overview(
         rows = figure.add_gridspec(2, 1, height_ratios=(1.25, 1.0))
         above = rows[0].subgridspec(1, 1 + len(upper))
         below = rows[1].subgridspec(1, max(len(lower), 1))
-        _motion(run, problem, figure.add_subplot(above[0], projection=_projection(run, problem)))
+        _motion(run, problem, drawing, figure.add_subplot(above[0], projection=_projection(run, drawing)))
         places = [*(above[column] for column in range(1, 1 + len(upper))), *(below[column] for column in range(len(lower)))]
-        for place, (title, draw) in zip(places, [*upper, *lower], strict=True):
+        for place, (title, fill) in zip(places, [*upper, *lower], strict=True):
             ax = figure.add_subplot(place)
-            draw(ax=ax)
+            fill(ax=ax)
             ax.set_title(title, loc="left")
         if path is not None:
             save(figure, path)
@@ -98,10 +102,10 @@ def _lower_panels(run: Trajectory) -> list[Panel]:
     return panels
 
 
-def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
+def _motion(run: Trajectory, problem: Problem | None, drawing: Drawing | None, ax: Axes) -> None:
     """The mechanism, the path in the plane, or the only coordinate against time."""
-    if problem is not None and problem.drawing is not None:
-        configurations(run, problem, ax=ax)
+    if drawing is not None:
+        configurations(run, draw=drawing, ax=ax)
         ax.set_title("motion", loc="left")
     elif run.y.shape[1] > 1:
         scatter(ax, run.y[:, 0], run.y[:, 1])
@@ -113,8 +117,8 @@ def _motion(run: Trajectory, problem: Problem | None, ax: Axes) -> None:
         ax.set_title("motion", loc="left")
 
 
-def _projection(run: Trajectory, problem: Problem | None) -> str | None:
-    spatial = problem is not None and problem.drawing is not None and sample(run, problem.drawing, run.t[:1]).dim == 3
+def _projection(run: Trajectory, drawing: Drawing | None) -> str | None:
+    spatial = drawing is not None and sample(run, drawing, run.t[:1]).dim == 3
     return "3d" if spatial else None
 
 

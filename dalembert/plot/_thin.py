@@ -38,12 +38,12 @@ def spread(size: int, most: int = 20_000) -> np.ndarray:
     return edges[:-1] + (np.random.default_rng(0).random(most) * np.diff(edges)).astype(np.int64)
 
 
-def slope_in_time(t: np.ndarray, y: np.ndarray) -> float:
-    """The slope of the least-squares line through a series; zero for fewer than three times.
+def slope_in_time(t: np.ndarray, y: np.ndarray) -> float | None:
+    """The slope of the least-squares line through a series; None for fewer than three times, through which it says nothing.
 
     Example:
         >>> round(slope_in_time(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])), 12)
         2.0
 
     """
-    return drift(y, t).slope if len(t) > 2 else 0.0
+    return drift(y, t).slope if len(t) > 2 else None

@@ -11,7 +11,7 @@ is this on the command line.
 """
 
 from dalembert.reproduction._files import load_experiments
-from dalembert.reproduction._machine import machine, versions
+from dalembert.reproduction._machine import machine, version, versions
 from dalembert.reproduction._reproduce import Report, Watcher, reproduce
 
-__all__ = ["Report", "Watcher", "load_experiments", "machine", "reproduce", "versions"]
+__all__ = ["Report", "Watcher", "load_experiments", "machine", "reproduce", "version", "versions"]

@@ -21,12 +21,22 @@ def versions() -> dict[str, str]:
 
     """
     found = {"dalembert": dalembert.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    return found | {package: version(package) for package in PACKAGES}
+
+
+def version(package: str) -> str:
+    """The version of an installed package.
+
+    Example:
+        >>> from dalembert.reproduction import version
+        >>> version("a-package-of-no-name")
+        'not installed'
+
+    """
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def machine() -> str:

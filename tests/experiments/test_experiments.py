@@ -1,5 +1,6 @@
 """The frame judges rightly."""
 
+import json
 import math
 
 import numpy as np
@@ -90,3 +91,16 @@ def test_an_output_directory_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(da.InputError, match="cannot be made"):
         experiments.run(toy(), out=tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize("bound", [np.inf, -np.inf, np.nan])
+def test_a_bound_that_nothing_could_violate_or_satisfy_is_refused(bound):
+    with pytest.raises(da.InputError, match="finite bound"):
+        experiments.Check("error", 1.0, "<=", bound)
+
+
+def test_results_are_json_even_where_numbers_are_not_finite():
+    checks = (experiments.Check("a", np.inf, "<=", np.float32(0.5)), experiments.Check("b", np.nan, ">=", np.int64(1)))
+    result = experiments.Result(experiments.find("jay1996.figure5.6"), False, 0.1, checks=checks)
+    written = json.loads(json.dumps(result.as_dict(), allow_nan=False))["checks"]
+    assert [(check["value"], check["bound"]) for check in written] == [(None, 0.5), (None, 1.0)]

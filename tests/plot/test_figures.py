@@ -1,5 +1,6 @@
 """Figures show what is in the data: checked through the artists that were drawn and the files that were written."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -10,9 +11,9 @@ import pytest
 
 import dalembert as da
 from dalembert import plot
+from dalembert._default_method import default_method
 from dalembert.plot._style import CYCLE
 from dalembert.plot._thin import envelope, spread
-from dalembert.systems import MechanicalSystem
 
 MILLION = 1_000_000
 
@@ -204,15 +205,11 @@ def test_spatial_mechanisms_are_drawn_in_space():
 def test_every_problem_of_the_catalogue_can_be_drawn(name, tmp_path):
     problem = getattr(da.problems, name)()
     of_index_two = isinstance(problem.system, da.IndexTwoDAE)
-    if of_index_two:
-        method = da.SRK("gauss", 2)
-    elif problem.system.n_nonholonomic:
-        method = da.GaussLobattoSPARK(stages=2)
-    else:
-        method = da.LobattoIIIAB(stages=3) if isinstance(problem.system, MechanicalSystem) else da.SymplecticEuler()
-    run = da.simulate(problem, method, steps=50)
+    run = da.simulate(problem, default_method(problem.system), steps=50)
     figure = plot.overview(run, tmp_path / "run.png", problem=problem)
-    assert len(figure.axes) == (5 if problem.system.n_multipliers and not of_index_two else 4)
+    beside = 2 if of_index_two else min(run.y.shape[1], 2)  # y and z against time, or phase portraits
+    below = 1 if of_index_two else 1 + bool(problem.system.n_multipliers)  # the energy or the multipliers, and residuals
+    assert len(figure.axes) == 1 + beside + below
     assert len(problem.labels) == run.y.shape[1]
 
 
@@ -340,12 +337,43 @@ def test_a_headline_fits_on_the_page(surface_run):
         assert all(part in headline.get_text() for part in ("SymplecticEuler(", "h = 0.01", "100 steps"))
 
 
-def test_a_problem_that_cannot_be_drawn_says_so(pendulum_run):
-    import dataclasses
+def test_a_run_that_does_not_say_how_it_is_drawn_is_refused_or_drawn_as_the_caller_says(pendulum_run):
+    problem, drawn = pendulum_run
+    bare = da.simulate(problem.system, da.LobattoIIIAB(stages=3), q0=problem.q0, p0=problem.p0, h=problem.h, steps=400)
+    for arguments in ((), (None,), (dataclasses.replace(problem, drawing=None),)):
+        with pytest.raises(da.InputError, match="give draw="):
+            plot.configurations(bare, *arguments)
+    assert titles(bare.plot())[0] == "path" and titles(bare.plot(draw=problem.drawing))[0] == "motion"
+    figures = [
+        plot.configurations(drawn),
+        plot.configurations(drawn, None),
+        plot.configurations(bare, problem),
+        plot.configurations(bare, draw=problem.drawing),
+        drawn.plot(),
+        bare.plot(draw=problem.drawing),
+    ]
+    lines = [[np.column_stack(line.get_data()) for line in figure.axes[0].lines] for figure in figures]
+    assert len(lines[0]) > 6
+    for others in lines[1:]:
+        assert len(others) == len(lines[0]) and all(map(np.array_equal, others, lines[0]))
 
+
+def test_the_drawing_of_the_caller_comes_first(pendulum_run):
     problem, run = pendulum_run
-    with pytest.raises(da.InputError, match="drawing="):
-        plot.configurations(run, dataclasses.replace(problem, drawing=None))
+    for figure in (plot.configurations(run, problem, draw=first_mass), run.plot(draw=first_mass)):
+        path = figure.axes[0].lines[0].get_data()
+        np.testing.assert_array_equal(np.column_stack(path), run.q[: len(path[0]), :2])
+
+
+def first_mass(q):
+    return [da.draw.mass(q[:2])]
+
+
+def test_fewer_than_three_states_have_no_slope(pendulum_run):
+    problem, _ = pendulum_run
+    for steps, slope in ((1, False), (2, True)):
+        title = plot.energy_error(da.simulate(problem, da.Rattle(), steps=steps)).axes[0].get_title(loc="right")
+        assert title.endswith("slope -") != slope
 
 
 def test_multipliers_are_those_of_the_window(pendulum_run):

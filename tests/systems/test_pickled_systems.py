@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.cli._read import catalogue
+from dalembert.cli._models import catalogue
 
 OTHERS = {
     "ODAE": da.ODAE(

@@ -1,0 +1,127 @@
+"""Reading what is to be simulated: a problem of the catalogue, or a model and a drawing of one's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dalembert as da
+from dalembert._near import suggestion
+from dalembert.cli._guard import Unusable, guard
+from dalembert.draw import Drawing
+from dalembert.problems import Problem
+from dalembert.systems import System
+
+
+def catalogue() -> dict[str, Callable[..., Problem]]:
+    """The functions of the catalogue, by name."""
+    return {name: getattr(da.problems, name) for name in da.problems.__all__ if name != "Problem"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is to be simulated: a problem or a bare system, its name, the parameters to override, the file that it is from."""
+
+    name: str
+    subject: Problem | System
+    params: dict[str, Any] = field(default_factory=dict)
+    file: Path | None = None
+    module: ModuleType | None = None
+
+    @property
+    def problem(self) -> Problem | None:
+        """The problem, if it is one."""
+        return self.subject if isinstance(self.subject, Problem) else None
+
+    @property
+    def system(self) -> System:
+        """The system, of the problem if it is one."""
+        return self.subject.system if isinstance(self.subject, Problem) else self.subject
+
+
+def model(text: str, settings: Mapping[str, Any]) -> Model:
+    """The problem of a name of the catalogue, or the problem or system of `mymodel.py:name`, with settings applied."""
+    if text.partition(":")[0].endswith(".py"):
+        return _from_file(text, settings)
+    known = catalogue()
+    if text not in known:
+        raise Unusable(
+            f"there is no problem {text!r}{suggestion(text, known)} (see dalembert list problems; a model of your own is "
+            "mymodel.py:name)"
+        )
+    return Model(text, _call(text, known[text], settings))
+
+
+def _call(name: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    known = inspect.signature(function).parameters
+    for setting in settings:
+        if setting not in known:
+            what = f"it has {', '.join(known)}" if known else "nothing of it can be set"
+            raise Unusable(f"{name} has no {setting!r}{suggestion(setting, known)} ({what})")
+    return function(**settings)
+
+
+def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
+    file, _, name = text.partition(":")
+    module = _load(Path(file))
+    if not name:
+        found = [key for key, thing in vars(module).items() if isinstance(thing, (Problem, System))]
+        if len(found) != 1:
+            what = f"it has {', '.join(found)}" if found else "it has no da.Problem or system of its own"
+            raise Unusable(f"say which object of {file} to simulate, as in {file}:name ({what})")
+        name = found[0]
+    thing, params = _member(module, file, name), dict(settings)
+    if callable(thing) and not isinstance(thing, type):
+        function = thing
+        thing, params = guard(Path(file), lambda: _call(name, function, settings)), {}
+    if not isinstance(thing, (Problem, System)):
+        raise Unusable(
+            f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian, da.Lagrangian, "
+            "da.ODAE or da.IndexTwoDAE, or a function that returns one"
+        )
+    return Model(name, thing, params, Path(file), module)
+
+
+def drawing(text: str, chosen: Model) -> tuple[Drawing, Path]:
+    """The function `mymodel.py:name` that draws a mechanism, and its file, which may be that of the model."""
+    file, _, name = text.partition(":")
+    if not file.endswith(".py") or not name:
+        raise Unusable(
+            f"--draw takes a function of your own that returns parts of dalembert.draw, as mymodel.py:name; got {text!r}"
+        )
+    module = chosen.module if chosen.file == Path(file) else None
+    function = _member(_load(Path(file)) if module is None else module, file, name)
+    if not callable(function) or isinstance(function, type):
+        raise Unusable(
+            f"{text} is of type {type(function).__name__}: it must be a function that returns parts of dalembert.draw"
+        )
+    return function, Path(file)
+
+
+def _member(module: ModuleType, file: str, name: str) -> Any:
+    if not hasattr(module, name):
+        public = [key for key in vars(module) if not key.startswith("_")]
+        raise Unusable(f"{file} has no {name!r}{suggestion(name, public)}")
+    return getattr(module, name)
+
+
+def _load(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise Unusable(f"there is no file {path}")
+    name = f"dalembert_model_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    directory = str(path.resolve().parent)
+    if directory not in sys.path:
+        sys.path.insert(0, directory)  # so that the model can import its neighbours
+    loader = spec.loader
+    guard(path, lambda: loader.exec_module(module))
+    return module

@@ -1,0 +1,98 @@
+"""What the command says about itself, about the catalogue and about the machine."""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert import experiments
+from dalembert.cli import main
+
+
+@pytest.mark.parametrize("line", ["--help", *(f"{name} --help" for name in main.__globals__["COMMANDS"])])
+def test_every_help_has_examples(command, line):
+    code, out, err = command(line)
+    assert code == 0 and not err and "examples:\n  dalembert " in out
+
+
+def test_help_is_a_command_too(command):
+    assert command("help") == command("--help")
+    assert command("help run") == command("run --help") and "--save-every" in command("help run")[1]
+
+
+def test_help_does_not_load_numba_or_matplotlib():
+    code = (
+        "import sys\nfrom dalembert.cli import main\nmain(['run', '--help'])\n"
+        "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("line", [line for line in main.__globals__["_run"].EPILOG.splitlines() if line.startswith("  dal")])
+def test_the_examples_of_run_work(command, line):
+    code, out, err = command(line.strip().removeprefix("dalembert ").replace("1e5", "1000"))
+    assert code == 0 and not err and "max |H - H0|" in out
+
+
+def test_version(command):
+    assert command("--version")[:2] == (0, f"dalembert {da.__version__}\n")
+
+
+def test_list_knows_everything_that_is_public(command):
+    _, out, _ = command("list --json")
+    listed = {kind: {entry["name"] for entry in entries} for kind, entries in json.loads(out).items()}
+    assert listed["problems"] == set(da.problems.__all__) - {"Problem"}
+    classes = {
+        name for name in da.__all__ if isinstance(getattr(da, name), type) and issubclass(getattr(da, name), da.OneStepMethod)
+    }
+    assert listed["methods"] == classes - {"OneStepMethod"} | {"MCVAA", "MCVAC", "adjoint", "compose"}
+    assert listed["experiments"] == set(experiments.names())
+
+
+def test_list_one_kind(command):
+    code, out, _ = command("list problems")
+    assert code == 0 and "double_pendulum(m1=1, m2=1, l1=1, l2=1, g=1)" in out and "LobattoIIIAB" not in out
+
+
+def test_info_names_versions_and_the_cache(command):
+    _, out, _ = command("info --json")
+    facts = json.loads(out)
+    assert facts["dalembert"] == da.__version__ and facts["numpy"] == np.__version__
+    assert facts["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert {"casadi", "numba", "llvmlite"} <= set(facts) and os.path.isdir(facts["cached drivers"])
+    assert "numba" in command("info")[1]
+
+
+def test_info_shows_the_cache_of_models_and_its_size(command, here, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(here / "cache"))
+    assert json.loads(command("info --json")[1])["size"] == "0.0 MB in 0 files"
+    (here / "cache").mkdir()
+    (here / "cache" / "one.o").write_bytes(bytes(2_300_000))
+    facts = json.loads(command("info --json")[1])
+    assert facts["cached models"] == str(here / "cache") and facts["size"] == "2.3 MB in 1 file"
+    assert facts["to clear a cache"].startswith("delete its directory")
+    monkeypatch.delenv("DALEMBERT_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", classmethod(lambda _: (_ for _ in ()).throw(RuntimeError)))
+    assert json.loads(command("info --json")[1])["cached models"].startswith("nowhere")
+
+
+def test_info_knows_what_is_optional(command, monkeypatch, tmp_path):
+    facts = json.loads(command("info --json")[1])
+    for package in ("matplotlib", "zarr", "dask"):
+        installed = importlib.util.find_spec(package) is not None
+        assert facts[package] == (importlib.metadata.version(package) if installed else "not installed")
+    (tmp_path / "ffmpeg").write_text("#!/bin/sh\n")
+    (tmp_path / "ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert json.loads(command("info --json")[1])["ffmpeg"] == str(tmp_path / "ffmpeg")
+    (tmp_path / "ffmpeg").unlink()
+    assert json.loads(command("info --json")[1])["ffmpeg"].startswith("not found")
