@@ -51,11 +51,16 @@ def test_every_public_name_has_one_place_in_the_reference(reference):
 def test_no_public_name_is_without_a_docstring(reference):
     missing = []
     for entry in reference.public_names():
-        if not inspect.getdoc(entry.value):
+        if not entry.text:
             missing.append(entry.name)
         for name, member in reference.members(entry.value) if inspect.isclass(entry.value) else ():
             missing += [] if inspect.getdoc(member) else [f"{entry.name}.{name}"]
     assert not missing
+
+
+def test_an_alias_is_described_by_the_string_beneath_it(reference):
+    (drawing,) = (entry for entry in reference.public_names() if entry.name == "da.draw.Drawing")
+    assert drawing.summary == "From a state to the parts of a mechanism."
 
 
 def test_docstrings_become_paragraphs_mathematics_and_examples(reference):
