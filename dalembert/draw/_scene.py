@@ -131,7 +131,7 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])
     v = _velocities(run, times, states) if "v" in asks_for(drawing) else [None] * len(times)
-    pictures = [picture(drawing, float(t), *state, params, v_t) for t, *state, v_t in zip(times, y, z, v, strict=True)]
+    pictures = [picture(drawing, float(t), q, p, params, q_dot) for t, q, p, q_dot in zip(times, y, z, v, strict=True)]
     looks = [[(part.kind, part.points.shape) for part in parts] for parts in pictures]
     if any(look != looks[0] for look in looks):
         raise ModelError("a drawing must return the same parts, with as many points, in every state")

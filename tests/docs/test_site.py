@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import shutil
 import subprocess
 import sys
 import types
@@ -125,23 +124,6 @@ def test_tutorials_have_small_pictures_and_an_exercise_with_its_answer(page):
 # -- in a browser --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("chromium and chromedriver are not installed: the pages are not looked at in a browser")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,1000"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield window
-    window.quit()
-
-
 PROBLEMS = """
 const broken = [...document.images].filter(image => !(image.complete && image.naturalWidth > 0)).map(image => image.src);
 const width = document.documentElement.clientWidth;
@@ -153,16 +135,10 @@ return {broken, wide, overflow: document.documentElement.scrollWidth - width, wi
 """
 
 
-def narrow(browser, width):
-    """A window of Chromium has a least width; the emulated screen of a phone has not."""
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser, site):
+def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser, screen, site):
     found = {}
     for width in (PHONE, 1280):
-        narrow(browser, width)
+        screen(width)
         for page in sorted(site.glob("*.html")):
             browser.get(page.as_uri())
             seen = browser.execute_script(PROBLEMS)
@@ -173,11 +149,11 @@ def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser
     assert not found
 
 
-def test_the_search_works_from_the_keyboard(browser, site):
+def test_the_search_works_from_the_keyboard(browser, screen, site):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    narrow(browser, 1280)
+    screen(1280)
     browser.get((site / "index.html").as_uri())
     browser.find_element(By.TAG_NAME, "body").send_keys("/")
     box = browser.switch_to.active_element
@@ -194,10 +170,10 @@ def test_the_search_works_from_the_keyboard(browser, site):
     assert not browser.find_element(By.ID, "found").is_displayed()
 
 
-def test_the_menu_of_a_phone_opens(browser, site):
+def test_the_menu_of_a_phone_opens(browser, screen, site):
     from selenium.webdriver.common.by import By
 
-    narrow(browser, PHONE)
+    screen(PHONE)
     browser.get((site / "index.html").as_uri())
     groups, menu = browser.find_element(By.ID, "groups"), browser.find_element(By.ID, "menu")
     assert not groups.is_displayed()
