@@ -216,6 +216,14 @@ def test_the_drawn_belt_runs_equally_fast_over_both_pulleys():
     assert np.min(np.sum(corners[1:] * corners[:-1], axis=1)) > 0.98  # it leaves the pulleys along their tangents
 
 
+@pytest.mark.parametrize(("name", "down"), [("skate", [1, 0, 1, 0]), ("knife_edge", [1, 0, 0])])
+def test_down_the_slope_is_down_in_the_picture(name, down):
+    problem = getattr(da.problems, name)()
+    before, after = (parts_of(problem, 0.0, problem.q0 + way * np.array(down, dtype=float)) for way in (0.0, 2.0))
+    for first, last in zip(before, after, strict=True):
+        np.testing.assert_allclose(last.points - first.points, np.tile([0.0, -2.0], (len(first.points), 1)), atol=1e-15)
+
+
 def test_the_brick_of_the_rigid_body_has_its_inertia():
     problem = da.problems.rigid_body(I1=0.7, I2=0.8, I3=1.1)
     faces = [part.points for part in parts_of(problem, 0.0, problem.q0) if part.kind == "body"]

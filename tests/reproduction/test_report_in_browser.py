@@ -46,7 +46,7 @@ def test_the_console_is_silent_and_nothing_is_fetched(page, report):
 
 
 def seen_figures(page):
-    """By experiment, at which share of its size its figure is shown: it is loaded, and begins where its box on the page does."""
+    """By experiment, at which share of its size its figure is shown: loaded, and beginning where its box does."""
     found = page.execute_script("""return [...document.querySelectorAll("article img")].map(image => {
         const part = image.getBoundingClientRect(), box = image.closest(".box").getBoundingClientRect();
         return [image.closest("article").id, image.complete && image.naturalWidth, part.width, part.height, part.left,
@@ -191,7 +191,9 @@ def test_the_report_of_all_experiments_is_complete_and_legible(whole_report, bro
     assert list(shares) == names and min(shares.values()) > 0.7, shares
     assert_nothing_is_cut_off(browser)
     against = {name for name in names if experiments.find(name).contradicts}
-    shown = browser.execute_script('return [...document.querySelectorAll(".contradicts")].map(box => box.closest("article").id)')
+    shown = browser.execute_script(
+        'return [...document.querySelectorAll(".contradicts")].map(box => box.closest("article").id)'
+    )
     assert set(shown) == against and len(shown) == len(against) > 10
     tile = browser.execute_script('return document.querySelector(".counts .against").innerText')
     assert tile.split("\n")[0] == str(len(against))
