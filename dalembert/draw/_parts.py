@@ -38,7 +38,10 @@ class Part:
 
 
 Drawing = Callable[..., "Sequence[Any]"]
-"""From a state to the parts of a mechanism. A list in the list, such as that of `disc`, counts as its parts."""
+"""From a state to the parts of a mechanism.
+
+A function that returns a list of parts; a list in this list, such as that of `disc`, counts as its parts.
+"""
 
 
 def rod(*points: Any, color: str = INK) -> Part:

@@ -149,6 +149,16 @@ def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser
     assert not found
 
 
+def test_wide_pictures_keep_their_size_on_a_phone(browser, screen, site):
+    screen(PHONE)
+    shares = {}
+    for name in ("index", "tutorial-first-constraint", "tutorial-impacts"):
+        browser.get((site / f"{name}.html").as_uri())
+        script = 'return [...document.querySelectorAll("main img")].map(i => [i.naturalWidth, i.getBoundingClientRect().width])'
+        shares |= {(name, natural): width / natural for natural, width in browser.execute_script(script) if natural > 500}
+    assert len(shares) == 3 and min(shares.values()) > 0.79, shares
+
+
 def test_the_search_works_from_the_keyboard(browser, screen, site):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
