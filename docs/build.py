@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ NAVIGATION = {
     "Inside": ("how-it-works", "adding-a-method", "performance"),
     "Reference": (),
 }
+WIDE, WIDEST = 500, 840  # pixels: from which width on a picture has words too small for a phone, and what a desk has room for
 MISSING_PERFORMANCE = "# Performance\n\nNothing has been measured here yet: `make bench` writes this page.\n"
 
 PAGE = """<!DOCTYPE html>
@@ -152,7 +154,25 @@ def _render(root: Path, page: Page, pages: list[Page]) -> str:
     )
     body = re.sub(r"<table>.*?</table>", r'<div class="table" tabindex="0">\g<0></div>', body, flags=re.DOTALL)
     body = re.sub(r"<td>([^<]{1,14})</td>", r'<td class="short">\1</td>', body)  # numbers, which should not be broken
-    return re.sub(r'(href|src)="([^"]+)"', functools.partial(_link, root, page, pages), body)
+    body = re.sub(r'(href|src)="([^"]+)"', functools.partial(_link, root, page, pages), body)
+    return re.sub(r'<p>(<img [^>]*?src="(images/[^"]+)"[^>]*)></p>', functools.partial(_legible, root), body)
+
+
+def _legible(root: Path, match: re.Match[str]) -> str:
+    """A picture that stands alone; a wide one keeps 0.8 of its size, and scrolls in a box where the screen is narrower."""
+    width = _width(root / "docs" / match[2])
+    if width <= WIDE:
+        return match[0]
+    return f'<div class="box" tabindex="0">{match[1]} style="min-width: {min(round(0.8 * width), WIDEST)}px"></div>'
+
+
+def _width(picture: Path) -> int:
+    """The width of a .png or .gif in pixels; 0 where there is none, which the check of links will tell."""
+    if not picture.is_file():
+        return 0
+    with picture.open("rb") as file:
+        start = file.read(24)
+    return struct.unpack(">I", start[16:20])[0] if start.startswith(b"\x89PNG") else struct.unpack("<H", start[6:8])[0]
 
 
 def _navigation(page: Page, pages: list[Page]) -> str:

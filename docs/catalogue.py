@@ -40,13 +40,21 @@ def problems() -> list[tuple[str, Problem]]:
 
 
 def page() -> str:
-    """The text of docs/catalogue.md."""
-    sections = [HEAD]
+    """The text of docs/catalogue.md: the pictures of all problems, and a section about each."""
+    index, sections = [], []
     for module, members in groupby(problems(), key=lambda pair: pair[0]):
         title = (inspect.getdoc(sys.modules[f"dalembert.problems.{module}"]) or "").splitlines()[0].rstrip(".")
-        sections.append(f"## {title}\n")
-        sections += [_section(problem) for _, problem in members]
-    return "\n".join(sections)
+        chosen = [problem for _, problem in members]
+        index.append(_thumbnails(title, chosen))
+        sections += [f"## {title}\n", *(_section(problem) for problem in chosen)]
+    return "\n".join([HEAD, *index, *sections])
+
+
+def _thumbnails(title: str, members: list[Problem]) -> str:
+    """Small pictures that lead to the sections of a module's problems."""
+    pictures = ((problem.name, f'<img src="images/catalogue/{problem.name}.png" alt="">') for problem in members)
+    cells = "\n".join(f'<a href="#{name}">{picture}<span>{name.replace("_", " ")}</span></a>' for name, picture in pictures)
+    return f'<p class="label">{title}</p>\n<div class="thumbnails">\n{cells}\n</div>\n'
 
 
 def _section(problem: Problem) -> str:
@@ -75,8 +83,8 @@ def _constraints(problem: Problem) -> str:
     system = problem.system
     if isinstance(system, IndexTwoDAE):
         return f"{system.n_multipliers} of index 2"
-    kinds = [(system.n_holonomic, "holonomic"), (system.n_nonholonomic, "nonholonomic")]
-    named = [f"{count} {kind}" for count, kind in kinds if count]
+    kinds = ("holonomic", "nonholonomic", "unilateral")
+    named = [f"{count} {kind}" for kind in kinds if (count := getattr(system, f"n_{kind}"))]
     return " and ".join(named) or ("none" if isinstance(system, MechanicalSystem) else "none on y")
 
 

@@ -7,15 +7,20 @@ Docstrings are plain text: indented lines are mathematics or code and stay as th
 from __future__ import annotations
 
 import argparse
+import ast
 import enum
 import html
 import importlib
 import inspect
+import itertools
 import os
+import pkgutil
 import re
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from docstrings import code, docstring, inline
 
 import dalembert as da
 
@@ -42,7 +47,7 @@ GROUPS = (
     Group(
         "reference-simulation",
         "Simulation",
-        ("simulation", "trajectory", "stored", "ensemble", "poincare", "compiler"),
+        ("simulation", "trajectory", "_events", "stored", "ensemble", "poincare", "compiler"),
         "Running a method on a system, one trajectory or thousands, and what a run holds.",
     ),
     Group(
@@ -69,7 +74,6 @@ GROUPS = (
     Group("reference-experiments", "Experiments", ("experiments", "reproduction"), "The literature's experiments, done again."),
     Group("reference-errors", "Errors", ("errors",), "Everything that dalembert raises on purpose."),
 )
-DESCRIBED = ("Args:", "Attributes:", "Raises:", "Returns:")
 OTHER = Group("reference-other", "Other names", (), "Public names that belong to none of the other pages.")
 
 
@@ -81,9 +85,14 @@ class Entry:
     value: object
 
     @property
+    def text(self) -> str:
+        """Its docstring; of an alias of a type, which has none, the string beneath it in the source."""
+        return inspect.getdoc(self.value) or _beneath(self.name)
+
+    @property
     def summary(self) -> str:
         """The first line of its docstring."""
-        return (inspect.getdoc(self.value) or "").partition("\n")[0]
+        return self.text.partition("\n")[0]
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,21 @@ def public_names() -> list[Entry]:
                 known.add(id(value))
                 entries.append(Entry(f"da.{module_name}.{name}", value))
     return entries
+
+
+def _beneath(name: str) -> str:
+    """The string that stands beneath the assignment of a name, in the module that it is exported from or in a part of it."""
+    path, _, alias = name.rpartition(".")
+    module = importlib.import_module(path.replace("da", "dalembert", 1))
+    parts = [f"{module.__name__}.{part.name}" for part in pkgutil.iter_modules(getattr(module, "__path__", ()))]
+    for part in (module.__name__, *parts):
+        statements = ast.parse(inspect.getsource(importlib.import_module(part))).body
+        for first, second in itertools.pairwise(statements):
+            targets = first.targets if isinstance(first, ast.Assign) else ()
+            named = any(isinstance(target, ast.Name) and target.id == alias for target in targets)
+            if named and isinstance(second, ast.Expr) and isinstance(second.value, ast.Constant):
+                return inspect.cleandoc(str(second.value.value))
+    return ""
 
 
 def group_of(entry: Entry) -> Group:
@@ -174,7 +198,7 @@ def _section(entry: Entry) -> str:
     parts = [
         f'<section class="entry"><h2 id="{entry.name}"><code>{entry.name}</code></h2>',
         code(kind + signature(entry.name, entry.value), "python"),
-        docstring(inspect.getdoc(entry.value) or ""),
+        docstring(entry.text),
     ]
     if inspect.isclass(entry.value):
         parts += [_claims(entry.value), *(_member(entry.name, *member) for member in members(entry.value))]
@@ -242,79 +266,7 @@ def _annotation(annotation: object) -> str:
     return re.sub(r"\b(?:dalembert|collections|os|types|numpy|typing)(?:\.\w+)*\.(\w+)", r"\1", text)
 
 
-# -- text ----------------------------------------------------------------------------------------------------------------
-
-
-def docstring(text: str) -> str:
-    """A docstring as HTML: paragraphs, lists, and indented lines as they are."""
-    parts: list[str] = []
-    paragraph: list[str] = []
-    listed: list[str] = []
-    described = False  # inside a section such as "Raises:", whose indented lines are names and what they mean
-    lines = text.splitlines()
-
-    def close() -> None:
-        nonlocal described
-        if paragraph:
-            label = len(paragraph) == 1 and re.fullmatch(r"\w+:", paragraph[0])
-            described = bool(label) and paragraph[0] in DESCRIBED
-            shown = inline(" ".join(paragraph).removesuffix(":") if label else re.sub("::$", ":", " ".join(paragraph)))
-            parts.append(f'<p class="label">{shown}</p>' if label else f"<p>{shown}</p>")
-            paragraph.clear()
-        if listed:
-            parts.append("<ul>" + "".join(f"<li>{inline(item)}</li>" for item in listed) + "</ul>")
-            listed.clear()
-
-    position = 0
-    while position < len(lines):
-        line = lines[position]
-        if not line.strip():
-            close()
-        elif line.startswith("- "):
-            if paragraph:
-                close()
-            listed.append(line[2:])
-        elif listed and re.match(r" {2}\S", line):
-            listed[-1] += " " + line.strip()
-        elif line.startswith(("    ", ">>> ")):
-            close()
-            end = position
-            while end < len(lines) and (not lines[end].strip() or line.startswith(">>>") or lines[end].startswith("    ")):
-                end += 1
-            block = inspect.cleandoc("\n" + "\n".join(lines[position:end])).rstrip()
-            example = ">>>" in block
-            parts.append(_names(block) if described and not example else code(block, "pycon" if example else ""))
-            position = end - 1
-        else:
-            paragraph.append(line.strip())
-        position += 1
-    close()
-    return "\n".join(parts)
-
-
-def _names(block: str) -> str:
-    """`name: what it means`, with continuation lines, as a list."""
-    items = re.split(r"\n(?=\S)", block)
-    shown = (re.sub(r"^`?([\w.*]+)`?: ", r"`\1`: ", " ".join(item.split())) for item in items)
-    return "<ul>" + "".join(f"<li>{inline(item)}</li>" for item in shown) + "</ul>"
-
-
-def inline(text: str) -> str:
-    """A line of plain text, with `code` between backticks."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-
-
-def code(text: str, language: str) -> str:
-    """A block of code, highlighted where Pygments is installed and the language is known."""
-    try:
-        from pygments import highlight
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import get_lexer_by_name
-    except ImportError:
-        language = ""
-    if not language:
-        return f"<pre><code>{html.escape(text, quote=False)}</code></pre>"
-    return str(highlight(text, get_lexer_by_name(language, stripall=True), HtmlFormatter(cssclass="codehilite", wrapcode=True)))
+# -- links between pages -------------------------------------------------------------------------------------------------
 
 
 def linker(reference: list[ReferencePage]) -> Callable[[str], str]:

@@ -1,7 +1,7 @@
 """Pictures of mechanisms, still and moving.
 
 A drawing is a function that returns the parts of a mechanism in one state, a list of `rod`, `mass`, `body` and so on. It names
-what it needs of t, q, p (y, z) and the parameters, like the functions of a model:
+what it needs of t, q, v, p (y, z) and the parameters, like the functions of a model:
 
     run.animate("pendulum.html", draw=lambda q: [rod([0, 0], q), mass(q)])
 

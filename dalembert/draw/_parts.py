@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from dalembert.draw._colors import normal_color
 from dalembert.errors import InputError, ModelError
 
 INK, BLUE, VERMILION, GREY = "#30363f", "#0072B2", "#D55E00", "#8a8f98"
@@ -18,7 +19,13 @@ TURN = np.linspace(0.0, 2 * np.pi, 33)
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of a mechanism in one state: `points` are (points, 2) or (points, 3)."""
+    """One part of a mechanism in one state: `points` are (points, 2) or (points, 3), and `color` is kept as #rrggbb.
+
+    Example:
+        >>> mass([0, 0], color="tomato").color
+        '#ff6347'
+
+    """
 
     kind: Kind
     points: np.ndarray
@@ -26,9 +33,15 @@ class Part:
     radius: float = 0.0
     """Of a mass, in units of length; 0 is a dot of a size that can be seen."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "color", normal_color(self.color))
 
-Drawing = Callable[..., "Sequence[Part]"]
-"""From a state to the parts of a mechanism."""
+
+Drawing = Callable[..., "Sequence[Any]"]
+"""From a state to the parts of a mechanism.
+
+A function that returns a list of parts; a list in this list, such as that of `disc`, counts as its parts.
+"""
 
 
 def rod(*points: Any, color: str = INK) -> Part:
@@ -117,8 +130,17 @@ def trace(point: Any, *, color: str = VERMILION) -> Part:
     return Part("trace", _points([point], least=1), color)
 
 
-def picture(drawing: Drawing, t: float, y: np.ndarray, z: np.ndarray, params: Mapping[str, Any]) -> list[Part]:
+def asks_for(drawing: Drawing) -> list[str]:
+    """What a drawing needs of a state, by the names of its arguments."""
+    return list(inspect.signature(drawing).parameters)
+
+
+def picture(
+    drawing: Drawing, t: float, y: np.ndarray, z: np.ndarray, params: Mapping[str, Any], v: np.ndarray | None = None
+) -> list[Part]:
     """The parts that a drawing returns for one state; without a `trace`, the last point of the last part is followed.
+
+    `v` are the velocities of a mechanical system, for drawings that ask for them.
 
     Example:
         >>> parts = picture(lambda q, l: [rod([0, 0], l * q), mass(l * q)], 0.0, np.array([0.6, 0.8]), np.zeros(2), {"l": 2.0})
@@ -126,13 +148,13 @@ def picture(drawing: Drawing, t: float, y: np.ndarray, z: np.ndarray, params: Ma
         (['rod', 'mass', 'trace'], array([[1.2, 1.6]]))
 
     """
-    known = {"t": t, "q": y, "y": y, "p": z, "z": z} | {name: value for name, value in params.items()}
-    names = list(inspect.signature(drawing).parameters)
+    known = {"t": t, "q": y, "y": y, "p": z, "z": z, **({} if v is None else {"v": v}), **params}
+    names = asks_for(drawing)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ModelError(f"a drawing is a function of {', '.join(known)}, by these names; it asks for {', '.join(unknown)}")
     found = drawing(**{name: known[name] for name in names})
-    parts = list(found) if isinstance(found, list | tuple) else []
+    parts = list(_flat(found)) if isinstance(found, list | tuple) else []
     if not parts or not all(isinstance(part, Part) for part in parts):
         raise ModelError("a drawing returns a list of parts, such as [rod([0, 0], q), mass(q)] of dalembert.draw")
     if len({part.points.shape[1] for part in parts}) > 1:
@@ -141,6 +163,11 @@ def picture(drawing: Drawing, t: float, y: np.ndarray, z: np.ndarray, params: Ma
         moving = [part for part in parts if part.kind not in ("track", "wall")]
         parts += [trace(moving[-1].points[-1])] if moving else []
     return parts
+
+
+def _flat(parts: Sequence[Any]) -> Iterator[Any]:
+    for part in parts:
+        yield from _flat(part) if isinstance(part, list | tuple) else (part,)
 
 
 def _points(points: Sequence[Any], least: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.draw._parts import Drawing, Kind, picture
+from dalembert.draw._parts import Drawing, Kind, asks_for, picture
 from dalembert.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -141,7 +141,8 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])
-    pictures = [picture(drawing, float(t), y_t, z_t, params) for t, y_t, z_t in zip(times, y, z, strict=True)]
+    v = _velocities(run, times, states) if "v" in asks_for(drawing) else [None] * len(times)
+    pictures = [picture(drawing, float(t), q, p, params, q_dot) for t, q, p, q_dot in zip(times, y, z, v, strict=True)]
     looks = [[(part.kind, part.points.shape) for part in parts] for parts in pictures]
     if any(look != looks[0] for look in looks):
         raise ModelError("a drawing must return the same parts, with as many points, in every state")
@@ -153,6 +154,21 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
         still = np.array_equal(points, np.broadcast_to(points[0], points.shape))
         moving.append(MovingPart(parts[0].kind, parts[0].color, parts[0].radius, points[:1] if still else points))
     return Scene(times, tuple(moving))
+
+
+def _velocities(run: Trajectory, times: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """The velocities H_p of a mechanical system in all these states."""
+    from dalembert.trajectory import Trajectory
+
+    if run.blocks[0][0] != "q":
+        variables = " and ".join(name for name, _ in run.blocks if name)
+        raise ModelError(f"only mechanical systems have velocities v: the variables of this run are {variables}")
+    if run.system is None:
+        raise InputError(
+            "the drawing asks for velocities v, and this run was loaded without its model: draw from q and p, or open a stored "
+            "run with da.StoredTrajectory.open(path, system)"
+        )
+    return Trajectory(times, states, run.blocks, run.h, run.method, run.parameters, system=run.system).v
 
 
 def project(points: np.ndarray, azimuth: float = AZIMUTH, elevation: float = ELEVATION) -> tuple[np.ndarray, np.ndarray]:

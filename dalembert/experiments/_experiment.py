@@ -57,8 +57,9 @@ class Experiment:
     """A figure or table of a document: its claim, how its data are computed and drawn, and what the data must show.
 
     `compute(full)` returns arrays by name; with `full` it takes the time that a thorough answer needs. `draw` and `holds`
-    read nothing but these arrays, so that data may be kept and looked at again. `remark` says where the result differs from
-    the document, and why. An experiment that is `timed` measures seconds: it is done after the others.
+    read nothing but these arrays, so that data may be kept and looked at again. `contradicts` is for what cannot both be right:
+    what the document says, what is found here, and why which of them is wrong. `remark` is anything else worth knowing. An
+    experiment that is `timed` measures seconds: it is done after the others.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Experiment:
     compute: Callable[[bool], Data]
     draw: Callable[[Data], Figure]
     holds: Callable[[Data], tuple[Check, ...]]
+    contradicts: str = ""
     remark: str = ""
     timed: bool = False
 
@@ -112,6 +114,7 @@ class Result:
             "document": about.document,
             "item": about.item,
             "claim": about.claim,
+            "contradicts": about.contradicts,
             "remark": about.remark,
             "verdict": self.verdict,
             "holds": self.holds,
@@ -132,8 +135,9 @@ class Result:
         lines.append(textwrap.fill(about.claim, 110, initial_indent="  claim:   ", subsequent_indent=11 * " "))
         lines.append(f"  verdict: {self.verdict} ({self.seconds:.1f} s)" + (f": {self.error}" if self.error else ""))
         lines += [f"    {'ok ' if check.passes else 'NO '} {check}" for check in self.checks]
-        if about.remark:
-            lines.append(textwrap.fill(about.remark, 110, initial_indent="  remark:  ", subsequent_indent=11 * " "))
+        for label, text in (("contradicts the document", about.contradicts), ("remark", about.remark)):
+            if text:
+                lines.append(textwrap.fill(f"{label}: {text}", 110, initial_indent="  ", subsequent_indent=11 * " "))
         lines += [f"  wrote:   {path}" for path in self.files]
         return "\n".join(lines)
 

@@ -59,6 +59,10 @@ def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, sp
         psi = -m * (g * np.sin(theta) + u * omega) / (2 * l)
         return {"q": q, "v": v, "p": m / 2 * v, "lam": np.full((*np.shape(theta), 1), m * omega**2 / 4), "psi": psi[..., None]}
 
+    def drawing(q: np.ndarray) -> list[Part]:
+        a, b = _downhill(q[:2]), _downhill(q[2:])
+        return [rod(a, b), mass(a), mass(b), trace((a + b) / 2)]
+
     return Problem(
         name="skate",
         title="skate on an inclined plane",
@@ -70,9 +74,14 @@ def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, sp
         steps=100,
         exact=exact if omega else None,
         conserved={"energy": energy_is_conserved, "spin": _spin_of_points},
-        drawing=lambda q: [rod(q[:2], q[2:]), mass(q[:2]), mass(q[2:]), trace((q[:2] + q[2:]) / 2)],
+        drawing=drawing,
         labels=("x1", "y1", "x2", "y2"),
     )
+
+
+def _downhill(point: np.ndarray) -> np.ndarray:
+    """A point of a slope as it is drawn: x, down the slope, points down in the picture."""
+    return np.array([point[1], -point[0]])
 
 
 def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1.0, speed: float = 0.0) -> Problem:
@@ -121,7 +130,7 @@ def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1
         steps=1000,
         exact=exact if omega else None,
         conserved={"energy": energy_is_conserved, "spin": lambda run: run.p[:, 2]},
-        drawing=lambda q: [rod(*_segment(q[:2], q[2], 0.25, 0.25)), trace(q[:2])],
+        drawing=lambda q: [rod(*map(_downhill, _segment(q[:2], q[2], 0.25, 0.25))), trace(_downhill(q[:2]))],
         labels=("x", "y", "phi"),
     )
 

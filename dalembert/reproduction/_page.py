@@ -19,14 +19,28 @@ from dalembert.reproduction._template import PAGE, STYLE
 
 MARKS = {"holds": "✓", "does not hold": "✗", "failed": "!", "not run": "&ndash;"}
 CLASSES = {"holds": "holds", "does not hold": "doubt", "failed": "failed", "not run": "missing"}
+AGAINST = '<span class="mark against" role="img" title="{0}" aria-label="{0}">≠</span>'.format("contradicts the document")
 SHOWN_NUMBERS = 8
 """A longer list of numbers is folded, unless one of them is out of bounds."""
+WIDE, LEAST, WIDEST = 500, 0.8, 840
+"""Figures wider than this many pixels are not shown below this share of their size, for their words to stay legible: on a phone
+they scroll. No figure scrolls on a desk, which has room for the widest."""
 
 
 def render(
-    results: Sequence[Result], missing: Sequence[Experiment], stored: int, directory: Path, full: bool, command: str
+    results: Sequence[Result],
+    missing: Sequence[Experiment],
+    stored: int,
+    directory: Path,
+    full: bool,
+    command: str,
+    elapsed: float,
+    jobs: int,
 ) -> str:
-    """The page of some results, whose figures are below `directory`, and of experiments that were not run."""
+    """The page of some results, whose figures are below `directory`, and of experiments that were not run.
+
+    It took `elapsed` seconds to get them, with `jobs` processes.
+    """
     by_document: dict[str, list[Result | Experiment]] = {}
     things: list[Result | Experiment] = [*results, *missing]
     for thing in things:
@@ -36,7 +50,7 @@ def render(
         '<p class="soft">For each experiment: what the document claims, what this software computes, the numbers that decide, '
         "and whether the claim holds here.</p>",
         _counts(results, missing),
-        _facts(results, stored, full, command),
+        _facts(results, stored, full, command, elapsed, jobs),
         _index(by_document),
         *(_section(k, document, things, directory) for k, (document, things) in enumerate(by_document.items(), start=1)),
     ]
@@ -55,10 +69,14 @@ def _counts(results: Sequence[Result], missing: Sequence[Experiment]) -> str:
         if verdict != "not run" or count:
             kind = CLASSES[verdict] if count else "none"
             tiles.append(f'<li class="{kind}" data-verdict="{verdict}"><b>{count}</b>{word}</li>')
+    against = sum(bool(about.contradicts) for about in (*(result.experiment for result in results), *missing))
+    if against:
+        verb = "contradicts its document" if against == 1 else "contradict their documents"
+        tiles.append(f'<li class="against"><b>{against}</b>{verb} <span class="mark" aria-hidden="true">≠</span></li>')
     return f'<ul class="counts">{"".join(tiles)}</ul>'
 
 
-def _facts(results: Sequence[Result], stored: int, full: bool, command: str) -> str:
+def _facts(results: Sequence[Result], stored: int, full: bool, command: str, elapsed: float, jobs: int) -> str:
     known = versions()
     now = datetime.datetime.now().astimezone()
     facts = {
@@ -67,10 +85,11 @@ def _facts(results: Sequence[Result], stored: int, full: bool, command: str) -> 
         "machine": machine(),
         "date": f"{now:%d %B %Y, %H:%M} ({now.tzname()})",
         "length": "full" if full else "default; --full takes the lengths of the documents",
-        "time": f"{seconds(sum(result.seconds for result in results))} of computing",
+        "time": f"{seconds(elapsed)} in all, with {jobs} process{'es' if jobs > 1 else ''}; "
+        f"{seconds(sum(result.seconds for result in results))} of computing",
     }
     if stored:
-        facts["time"] += f"; {stored} of {len(results)} results were kept from earlier runs"
+        facts["time"] += f", with the {stored} of {len(results)} results that were kept from earlier runs"
     rows = [f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items()]
     if command:
         rows.append(f"<dt>command</dt><dd><code>{html.escape(command)}</code></dd>")
@@ -89,7 +108,7 @@ def _index(by_document: dict[str, list[Result | Experiment]]) -> str:
             label = f'<a href="#{_anchor(about)}">{html.escape(about.item)}</a>' if isinstance(thing, Result) else (
                 f'<span class="missing">{html.escape(about.item)}</span>'
             )  # fmt: skip
-            lines.append(f"<li>{mark}<span>{label}{words}</span></li>")
+            lines.append(f"<li>{mark}<span>{label}{words}{AGAINST if about.contradicts else ''}</span></li>")
         title = f'<a href="#document-{k}">{html.escape(document)}</a> <span class="soft">{held} of {len(things)} hold</span>'
         parts.append(f"<h3>{title}</h3>\n<ul>\n{newline.join(lines)}\n</ul>")
     return f'<nav class="index" aria-label="Contents">\n{newline.join(parts)}\n</nav>'
@@ -116,7 +135,8 @@ def _article(result: Result, directory: Path) -> str:
         _error(result),
         _figure(result, directory),
         _numbers(result),
-        _remark(about),
+        _box("contradicts", "Contradicts the document", about.contradicts),
+        _box("remark", "Remark", about.remark),
         "</article>",
     ]
     return "\n".join(filter(None, parts))
@@ -144,13 +164,19 @@ def _figure(result: Result, directory: Path) -> str:
         return ""
     content = pictures[0].read_bytes()
     width, height = struct.unpack(">II", content[16:24])  # of the IHDR chunk, which comes first in every PNG
-    targets = {file: quote(Path(os.path.relpath(file, directory)).as_posix()) for file in result.files}
-    links = [f'<a href="{target}">{html.escape(file.name)}</a>' for file, target in targets.items()]
+    anchor, shown = _anchor(result.experiment), width // 2  # drawn with 200 dots an inch: 100 to an inch are sharp and legible
+    least = f' style="min-width: {min(round(LEAST * shown), WIDEST)}px"' if shown > WIDE else ""
     alt = html.escape(f"{_capital(result.experiment.item)}, computed here: {result.experiment.claim}")
-    size = f'width="{width // 2}" height="{height // 2}"'  # drawn with 200 dots an inch: 100 to an inch are sharp and legible
+    size = f'width="{shown}" height="{height // 2}"{least}'
     image = f'<img alt="{alt}" {size} src="data:image/png;base64,{base64.b64encode(content).decode("ascii")}">'
-    linked = f'<a href="{targets[pictures[0]]}">{image}</a>'  # for a closer look
-    return f'<figure>{linked}<figcaption class="soft">{", ".join(links)}</figcaption></figure>'
+    names = [Path(os.path.relpath(file, directory)).as_posix() for file in result.files]
+    files = ", ".join(f"<code>{html.escape(name)}</code>" for name in names)
+    # a page that is sent alone has no files beside it: the figure is enlarged in place
+    return (
+        f'<figure id="figure-{anchor}"><a class="close" href="#{anchor}">Close</a>'
+        f'<div class="box" tabindex="0"><a href="#figure-{anchor}" title="enlarge">{image}</a></div>'
+        f'<figcaption class="soft">Beside this page: {files}</figcaption></figure>'
+    )
 
 
 def _numbers(result: Result) -> str:
@@ -177,11 +203,8 @@ def _row(check: Check) -> str:
     )
 
 
-def _remark(about: Experiment) -> str:
-    if not about.remark:
-        return ""
-    title = "Where this differs from the document or goes beyond it, and why"
-    return f'<div class="remark"><b>{title}</b>{_prose(about.remark)}</div>'
+def _box(kind: str, title: str, text: str) -> str:
+    return f'<div class="{kind}"><b>{title}</b>{_prose(text)}</div>' if text else ""
 
 
 # -- words ---------------------------------------------------------------------------------------------------------------

@@ -20,12 +20,16 @@ from dalembert.reproduction._store import Store, write_whole
 
 @dataclass(frozen=True)
 class Report:
-    """The results in the order in which they were asked for, what is missing after an interruption, and the page."""
+    """The results in the order in which they were asked for, what is missing after an interruption, and the page.
+
+    `seconds` is the time from the call to the report, however many processes shared the work.
+    """
 
     results: tuple[Result, ...]
     missing: tuple[Experiment, ...]
     stored: int
     path: Path
+    seconds: float
 
     @property
     def all_hold(self) -> bool:
@@ -81,6 +85,7 @@ def reproduce(
         (True, 'report.html')
 
     """
+    began = time.perf_counter()
     chosen = [experiments.find(name) for name in dict.fromkeys(experiments.names() if names is None else names)]
     if jobs is not None and jobs < 1:
         raise InputError(f"experiments need at least one process; got jobs={jobs}")
@@ -94,9 +99,9 @@ def reproduce(
         elif (kept := store.load(experiment, kinds)) is not None:
             results[experiment.name] = kept
     todo, stored = [experiment for experiment in chosen if experiment.name not in results], len(results)
+    jobs = jobs or usable_processors()
     if todo:
         try:
-            jobs = jobs or usable_processors()
             (watcher or Watcher()).begins(len(todo), stored, jobs)
             clock = Clock({experiment.name: last_time[experiment.name] for experiment in todo}, jobs)
             _compute(work(todo, store, kinds, jobs, files), clock, watcher or Watcher(), results)
@@ -108,9 +113,11 @@ def reproduce(
         tuple(e for e in chosen if e.name not in results),
         stored,
         store.page,
+        time.perf_counter() - began,
     )
+    page = render(report.results, report.missing, stored, store.directory, full, command, report.seconds, jobs)
     try:
-        write_whole(report.path, render(report.results, report.missing, report.stored, store.directory, full, command))
+        write_whole(report.path, page)
     except OSError as error:
         raise DalembertError(f"the report could not be written to {report.path} ({error.strerror})") from error
     return report

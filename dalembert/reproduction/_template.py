@@ -2,7 +2,7 @@
 
 STYLE = """
 :root { color-scheme: light; --ink: #1d2430; --soft: #57606d; --line: #dfe3e8; --tint: #f5f7f9; --accent: #005f96;
-  --holds: #00664b; --doubt: #a63d00; --failed: #6a1b6e; }
+  --holds: #00664b; --doubt: #a63d00; --failed: #6a1b6e; --against: #8a1c4a; }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; color: var(--ink); background: #fff; font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; }
@@ -21,6 +21,7 @@ pre { padding: 0.8rem 1rem; overflow-x: auto; background: var(--tint); border-ra
   border-radius: 6px; }
 .counts b { display: block; font-size: 1.8rem; line-height: 1.2; }
 .holds { color: var(--holds); } .doubt { color: var(--doubt); } .failed { color: var(--failed); }
+.against { color: var(--against); }
 .missing, .none { color: var(--soft); }
 .mark { display: inline-block; flex: none; width: 1.2em; font-weight: 700; text-align: center; }
 .facts { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.15rem 1rem; margin: 1rem 0;
@@ -40,6 +41,13 @@ h2 + article { margin-top: 0.4rem; border-top: 0; }
 .claim { margin: 0.8rem 0; padding-left: 0.9rem; border-left: 3px solid var(--line); }
 figure { margin: 1rem 0; }
 figure img { display: block; max-width: 100%; height: auto; }
+figure .box { overflow-x: auto; }
+figure .box a { display: block; cursor: zoom-in; }
+.close { display: none; position: fixed; top: 0.6rem; right: 0.6rem; z-index: 3; padding: 0.3rem 0.9rem; background: #fff;
+  border: 1px solid var(--ink); border-radius: 6px; }
+figure:target .close { display: block; }
+figure:target .box { position: fixed; inset: 0; z-index: 2; overflow: auto; padding: 3.2rem 0.6rem 0.6rem; background: #fff; }
+figure:target img { width: max(100%, 75rem); max-width: none; }
 figcaption { margin-top: 0.3rem; font-size: 0.88em; }
 .table { overflow-x: auto; }
 table { overflow-wrap: break-word; width: 100%; border-collapse: collapse; font-size: 0.9em; }
@@ -50,8 +58,10 @@ sup { line-height: 0; }
 td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
 details { margin: 0.8rem 0; }
 summary { cursor: pointer; }
-.remark { margin: 1rem 0; padding: 0.7rem 1rem; background: var(--tint); border-radius: 6px; }
-.remark b { display: block; font-size: 0.88em; }
+.remark, .contradicts { margin: 1rem 0; padding: 0.7rem 1rem; background: var(--tint); border-radius: 6px; }
+.contradicts { background: #fff; border: 1px solid var(--against); border-left-width: 5px; }
+.remark b, .contradicts b { display: block; font-size: 0.88em; }
+.contradicts b { color: var(--against); }
 .error { padding: 0.7rem 1rem; border: 1px solid var(--failed); border-radius: 6px; }
 @media (max-width: 30rem) {
   main { padding: 1.3rem 1rem 3rem; }

@@ -21,6 +21,21 @@ def test_every_problem_is_on_the_page_once():
     assert sorted(re.findall(r"^### (\w+)$", TEXT, re.MULTILINE)) == NAMES
 
 
+def test_every_problem_has_a_thumbnail_at_the_top():
+    top = TEXT.partition("\n## ")[0]
+    assert sorted(re.findall(r'<a href="#(\w+)"><img src="images/catalogue/(\w+)\.png"', top)) == [
+        (name, name) for name in NAMES
+    ]
+
+
+def test_walls_are_counted_among_the_constraints():
+    rows = {name: TEXT.partition(f"\n### {name}\n")[2].partition("| constraints | ")[2].partition(" |")[0] for name in NAMES}
+    for name in NAMES:
+        walls = getattr(da.problems, name)().system.n_unilateral
+        assert (f"{walls} unilateral" in rows[name]) if walls else ("unilateral" not in rows[name]), name
+    assert sum("unilateral" in row for row in rows.values()) > 3 and "holonomic" in rows["double_pendulum"]
+
+
 def test_the_page_is_up_to_date():
     spec = importlib.util.spec_from_file_location("docs_catalogue", DOCS / "catalogue.py")
     assert spec is not None and spec.loader is not None

@@ -40,6 +40,19 @@ def table(page, heading):
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
 
 
+def is_known(command):
+    """Whether a command that this test does not run is one of a few, and names something that exists."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    match command:
+        case ["cd", "dalembert"] | [".", ".venv/bin/activate"] | ["git", "clone", _] | ["pip", "install", *_]:
+            return True
+        case ["make", target]:
+            return f"\n{target}: " in makefile
+        case ["python", script, *_]:
+            return script.startswith("benchmarks/") and (ROOT / script).is_file()
+    return False
+
+
 # -- code ----------------------------------------------------------------------------------------------------------------
 
 
@@ -58,6 +71,8 @@ def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch
                 command = shlex.split(line, comments=True)
                 if command and command[0] in ("dalembert", ".venv/bin/dalembert"):
                     assert main(command[1:]) == 0, f"{line}: {capsys.readouterr().err}"
+                elif command:
+                    assert is_known(command), f"{page.name}: {line} is neither run nor known to this test"
 
 
 def test_every_block_has_a_language_that_this_test_runs():
@@ -66,6 +81,18 @@ def test_every_block_has_a_language_that_this_test_runs():
             continue
         for language, _, _ in blocks(page):
             assert language in ("python", "sh"), f"{page.name} has a block in {language!r}"
+
+
+def test_commands_stand_in_blocks_of_their_own():
+    for page in PAGES:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        found = re.findall(r"^(?: {4,}|\t)(?:\.venv/bin/)?(?:dalembert|make|pip|python|git|cd)\b.*$", text, re.MULTILINE)
+        assert not found, f"{page.name} has commands that no test sees: write them between ```sh and ```"
+
+
+@pytest.mark.parametrize("line", ["curl example.org", "make nothing", "python benchmarks/none.py", "git push", "cd /"])
+def test_other_programs_are_not_passed_over(line):
+    assert not is_known(line.split())
 
 
 def test_readme_has_its_ten_line_example_its_picture_and_its_two_commands():

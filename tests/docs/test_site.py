@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import shutil
 import subprocess
 import sys
 import types
@@ -51,11 +50,16 @@ def test_every_public_name_has_one_place_in_the_reference(reference):
 def test_no_public_name_is_without_a_docstring(reference):
     missing = []
     for entry in reference.public_names():
-        if not inspect.getdoc(entry.value):
+        if not entry.text:
             missing.append(entry.name)
         for name, member in reference.members(entry.value) if inspect.isclass(entry.value) else ():
             missing += [] if inspect.getdoc(member) else [f"{entry.name}.{name}"]
     assert not missing
+
+
+def test_an_alias_is_described_by_the_string_beneath_it(reference):
+    (drawing,) = (entry for entry in reference.public_names() if entry.name == "da.draw.Drawing")
+    assert drawing.summary == "From a state to the parts of a mechanism."
 
 
 def test_docstrings_become_paragraphs_mathematics_and_examples(reference):
@@ -120,23 +124,6 @@ def test_tutorials_have_small_pictures_and_an_exercise_with_its_answer(page):
 # -- in a browser --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("chromium and chromedriver are not installed: the pages are not looked at in a browser")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,1000"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield window
-    window.quit()
-
-
 PROBLEMS = """
 const broken = [...document.images].filter(image => !(image.complete && image.naturalWidth > 0)).map(image => image.src);
 const width = document.documentElement.clientWidth;
@@ -148,16 +135,10 @@ return {broken, wide, overflow: document.documentElement.scrollWidth - width, wi
 """
 
 
-def narrow(browser, width):
-    """A window of Chromium has a least width; the emulated screen of a phone has not."""
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser, site):
+def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser, screen, site):
     found = {}
     for width in (PHONE, 1280):
-        narrow(browser, width)
+        screen(width)
         for page in sorted(site.glob("*.html")):
             browser.get(page.as_uri())
             seen = browser.execute_script(PROBLEMS)
@@ -168,11 +149,21 @@ def test_pages_show_without_errors_broken_pictures_or_sideways_scrolling(browser
     assert not found
 
 
-def test_the_search_works_from_the_keyboard(browser, site):
+def test_wide_pictures_keep_their_size_on_a_phone(browser, screen, site):
+    screen(PHONE)
+    shares = {}
+    for name in ("index", "tutorial-first-constraint", "tutorial-impacts"):
+        browser.get((site / f"{name}.html").as_uri())
+        script = 'return [...document.querySelectorAll("main img")].map(i => [i.naturalWidth, i.getBoundingClientRect().width])'
+        shares |= {(name, natural): width / natural for natural, width in browser.execute_script(script) if natural > 500}
+    assert len(shares) == 3 and min(shares.values()) > 0.79, shares
+
+
+def test_the_search_works_from_the_keyboard(browser, screen, site):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    narrow(browser, 1280)
+    screen(1280)
     browser.get((site / "index.html").as_uri())
     browser.find_element(By.TAG_NAME, "body").send_keys("/")
     box = browser.switch_to.active_element
@@ -189,10 +180,10 @@ def test_the_search_works_from_the_keyboard(browser, site):
     assert not browser.find_element(By.ID, "found").is_displayed()
 
 
-def test_the_menu_of_a_phone_opens(browser, site):
+def test_the_menu_of_a_phone_opens(browser, screen, site):
     from selenium.webdriver.common.by import By
 
-    narrow(browser, PHONE)
+    screen(PHONE)
     browser.get((site / "index.html").as_uri())
     groups, menu = browser.find_element(By.ID, "groups"), browser.find_element(By.ID, "menu")
     assert not groups.is_displayed()

@@ -45,11 +45,29 @@ def test_a_drawing_receives_what_it_names_and_nothing_else():
         (lambda q: [mass(q), mass([0, 0, 0])], "all in the plane or all in space"),
         (lambda q: [rod(q)], "at least 2 points"),
         (lambda q: [mass(q[0])], "at least 1 points of two or three coordinates"),
+        (lambda q: [mass(q), [np.zeros((2, 2))]], "returns a list of parts"),
+        (lambda q: [mass(q, color="bleu")], "a name such as .*; got 'bleu'"),
+        (lambda q: [mass(q, color="none")], "got 'none'"),
+        (lambda q: [mass(q, color="#12345")], "got '#12345'"),
+        (lambda q: [mass(q, color=[1, 0, 0])], r"got \[1, 0, 0\]"),
     ],
 )
 def test_a_drawing_that_cannot_be_drawn_is_refused_with_the_reason(drawing, message):
     with pytest.raises(da.DalembertError, match=message):
         picture(drawing, 0.0, ZERO, ZERO, {})
+
+
+def test_lists_of_parts_may_stand_in_the_list_of_a_drawing():
+    parts = picture(lambda q: [rod([0, 0], q), disc(q, 0.1), ([[mass(q)]],)], 0.0, ZERO + 1, ZERO, {})
+    assert [part.kind for part in parts] == ["rod", "body", "line", "mass", "trace"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("#0072B2", "#0072b2"), ("#fa0", "#ffaa00"), ("SteelBlue", "#4682b4"), ("k", "#000000"), ("C1", "#ff7f0e")],
+)
+def test_colours_are_kept_in_one_form(given, kept):
+    assert mass([0, 0], color=given).color == kept
 
 
 def test_the_last_point_is_followed_unless_a_trace_says_otherwise():
@@ -104,6 +122,22 @@ def test_parameters_of_the_run_reach_its_drawing():
     run = da.simulate(problem, da.LobattoIIIAB(stages=2), params={"l2": 3.0}, steps=5)
     rods = sample(run, run.drawing, run.t).parts[0].points
     np.testing.assert_allclose(np.linalg.norm(np.diff(rods, axis=1), axis=2), np.tile([1.0, 3.0], (6, 1)), atol=1e-14)
+
+
+def test_a_drawing_may_ask_for_velocities(tmp_path):
+    system = da.Lagrangian(lambda q, v, m: m * (v @ v) / 2 - (q @ q) / 2, dim=2, params={"m": 4.0})
+    run = da.simulate(system, da.Gauss(stages=2), q0=[1, 0], v0=[0, 1], h=0.1, steps=20)
+    arrow = lambda q, v: [rod(q, q + v)]  # noqa: E731
+    rods = sample(run, arrow, np.array([0.0, 0.25, 2.0])).parts[0].points
+    tips = rods[:, 1] - rods[:, 0]
+    np.testing.assert_allclose(tips[[0, 2]], run.p[[0, -1]] / 4.0, atol=1e-15)
+    np.testing.assert_allclose(tips[1], (run.p[2] + run.p[3]) / 8.0, atol=1e-15)
+    run.save(tmp_path / "run.npz")
+    with pytest.raises(da.InputError, match="loaded without its model"):
+        sample(da.Trajectory.load(tmp_path / "run.npz"), arrow, run.t)
+    growth = da.problems.index_two_growth()
+    with pytest.raises(da.ModelError, match="only mechanical systems have velocities"):
+        sample(da.simulate(growth, da.SRK("gauss", 2), steps=3), lambda v: [mass(v)], np.zeros(1))
 
 
 def test_a_view_keeps_lengths_and_depth_together():
@@ -180,6 +214,14 @@ def test_the_drawn_belt_runs_equally_fast_over_both_pulleys():
     belt = next(part.points for part in parts_of(problem, 0.0, run.q[30]) if part.kind == "line" and len(part.points) > 20)
     corners = np.diff(belt, axis=0) / np.linalg.norm(np.diff(belt, axis=0), axis=1)[:, None]
     assert np.min(np.sum(corners[1:] * corners[:-1], axis=1)) > 0.98  # it leaves the pulleys along their tangents
+
+
+@pytest.mark.parametrize(("name", "down"), [("skate", [1, 0, 1, 0]), ("knife_edge", [1, 0, 0])])
+def test_down_the_slope_is_down_in_the_picture(name, down):
+    problem = getattr(da.problems, name)()
+    before, after = (parts_of(problem, 0.0, problem.q0 + way * np.array(down, dtype=float)) for way in (0.0, 2.0))
+    for first, last in zip(before, after, strict=True):
+        np.testing.assert_allclose(last.points - first.points, np.tile([0.0, -2.0], (len(first.points), 1)), atol=1e-15)
 
 
 def test_the_brick_of_the_rigid_body_has_its_inertia():

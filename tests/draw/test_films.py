@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -173,7 +174,11 @@ def test_the_page_holds_the_positions_of_the_run_and_makes_no_requests(run, tmp_
 
 
 def test_names_cannot_break_out_of_the_page(run):
-    scene = run.animate(draw=lambda q: [mass(q, color="</script><b>")], duration=0.1).scene
+    with pytest.raises(da.InputError, match="the colour of a part"):
+        mass([0, 0], color="</script><b>")
+    scene = run.animate(draw=lambda q: [mass(q)], duration=0.1).scene
+    hostile = dataclasses.replace(scene.parts[0], color="</script><b>")  # past the check of colours
+    scene = dataclasses.replace(scene, parts=(hostile, *scene.parts[1:]))
     page = Animation(scene, 25.0, 1.0, "<i>&").html()
     assert "</script><b>" not in page and "<title>&lt;i&gt;&amp;</title>" in page
     assert data_of(page)["parts"][0]["color"] == "</script><b>"

@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-
 import numpy as np
 import pytest
 
 import dalembert as da
-
-BROWSER, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
-missing = [
-    name
-    for name, found in (("chromium", BROWSER), ("chromedriver", DRIVER), ("selenium", importlib.util.find_spec("selenium")))
-    if not found
-]
-pytestmark = pytest.mark.skipif(bool(missing), reason=f"the player is tested in a browser: {', '.join(missing)} not installed")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1000,800"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +19,9 @@ def runs():
 
 
 @pytest.fixture
-def opened(browser, runs, tmp_path):
+def opened(browser, screen, runs, tmp_path):
     def open_film(name, width=1000, **options):
-        browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": width < 600}
-        )
+        screen(width, 800, scale=2)
         film = runs[name].animate(tmp_path / f"{name}.html", fps=20, **options)
         browser.get((tmp_path / f"{name}.html").as_uri())
         return film
@@ -81,7 +53,6 @@ def ink(browser):
 @pytest.mark.parametrize("name", ["double_pendulum", "heavy_top", "car_with_trailer"])
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_draws_without_complaint_and_fits_the_screen(browser, opened, name, width):
-    browser.get_log("browser")
     opened(name, width)
     assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
     assert ink(browser) > 500
@@ -170,7 +141,6 @@ def test_dragging_turns_the_view_of_a_mechanism_in_space_and_only_of_that(browse
 def test_the_page_asks_the_network_for_nothing(browser, opened):
     import json
 
-    browser.get_log("performance")
     opened("heavy_top")
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]

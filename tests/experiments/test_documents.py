@@ -9,8 +9,6 @@ from dalembert import experiments
 GIVEN = "coefficients, compared entry by entry in tests/tableaux"
 DRAWING = "a drawing: nothing is computed"
 
-"""Experiments with impacts that are still to come: demanded as soon as this is empty."""
-
 DOCUMENTS = {
     "jay1996": {
         "table 2.1": GIVEN,

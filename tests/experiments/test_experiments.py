@@ -78,6 +78,16 @@ def test_a_failure_is_raised_or_kept():
     assert "failed" in str(result)
 
 
+def test_a_contradiction_is_told_apart_from_a_remark():
+    result = experiments.run(toy(contradicts="It says four.", remark="Two is even."))
+    assert result.as_dict()["contradicts"] == "It says four." and result.as_dict()["remark"] == "Two is even."
+    assert [line.strip() for line in str(result).splitlines()[-2:]] == [
+        "contradicts the document: It says four.",
+        "remark: Two is even.",
+    ]
+    assert "contradicts" not in str(experiments.run(toy())) and experiments.run(toy()).as_dict()["contradicts"] == ""
+
+
 def test_names_are_unique_and_near_misses_are_suggested(registry):
     experiments.register(toy())
     assert experiments.names()[-1] == "toy" and experiments.find("toy").claim == "Two is at most three."

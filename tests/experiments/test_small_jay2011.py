@@ -5,7 +5,7 @@ import pytest
 from experiment_data import broken, scaled
 
 import dalembert as da
-from dalembert.experiments.small_jay2011 import existence
+from dalembert.experiments.small_jay2011 import existence, orders
 
 # -- what must fail fails ------------------------------------------------------------------------------------------------
 
@@ -101,3 +101,22 @@ def test_internal_multipliers_solve_the_step_equations():
     Z = z0 + h / 2 * (f + r(y0, Lam[0]))
     assert np.abs(y1 - (y0 + h * 2 * Z)).max() < 1e-14  # v = 2 p
     assert np.abs(new.p - (z0 + h * f + h / 2 * (r(y0, Lam[0]) + r(y1, Lam[1])))).max() < 1e-14
+
+
+# -- figures -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_figure_of_orders_has_its_marks_and_slopes_inside_its_axes():
+    h = {f"h{s}": orders.T1 / np.array(orders.STEPS[s]) for s in orders.STAGES}
+    data = h | {
+        f"{method}{s}_{name}": h[f"h{s}"] ** (2 * s)
+        for method in ("spark", "emprk") for s in orders.STAGES for name in orders.COMPONENTS
+    }  # fmt: skip
+    figure = orders.draw_orders(data)
+    figure.canvas.draw()
+    for ax in figure.axes:
+        frame = ax.get_window_extent()
+        slopes = [text.get_window_extent() for text in ax.texts]
+        assert len(slopes) == 4 and all(frame.x0 + 1 < box.x0 and box.x1 < frame.x1 for box in slopes)
+        marks = np.concatenate([ax.transData.transform(line.get_xydata())[:, 0] for line in ax.lines])
+        assert frame.x0 + 5 < marks.min() and marks.max() < frame.x1 - 5

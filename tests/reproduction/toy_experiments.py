@@ -50,7 +50,7 @@ def wait():
 
 
 good = toy("good", remark="A remark with `code` " + "and_one_very_long_word" * 10 + HOSTILE)
-many = toy("many", checks=30)
+many = toy("many", checks=30, contradicts=f"Nobody says three, it is two {HOSTILE}")
 false = toy("false", value=4.0)
 nan = toy("nan", value=float("nan"))
 failing = toy("failing", fail)

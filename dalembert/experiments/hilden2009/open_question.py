@@ -192,6 +192,7 @@ EXPERIMENTS = (
         compute=compute_exponents,
         draw=draw_exponents,
         holds=exponents_hold,
-        remark="The thesis takes z_0 = -0.4 for chaotic in the SPARK method.",
+        contradicts="The thesis takes z_0 = -0.4 for chaotic in the SPARK method, by the look of figure 4.14. Its "
+        "exponent tends to zero like that of McLachlan and Perlmutter's method.",
     ),
 )  # fmt: skip

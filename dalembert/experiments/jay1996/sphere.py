@@ -216,7 +216,7 @@ EXPERIMENTS = (
         compute=compute_hamiltonian,
         draw=lambda data: draw_band(data, ENERGY, r"$H - (1.2^2 - \sqrt{0.92})$"),
         holds=lambda data: band_checks(data, ENERGY, 1e-5),
-        remark="The paper prints the exact value as 0.4808336955; it is 0.4808336953.",
+        contradicts="The paper prints the exact value 1.2^2 - sqrt(0.92) as 0.4808336955; it is 0.4808336953.",
     ),
     Experiment(
         name="jay1996.figure5.3",

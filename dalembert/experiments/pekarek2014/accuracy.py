@@ -197,8 +197,10 @@ EXPERIMENTS = (
         compute=compute_jaggedness,
         draw=draw_jaggedness,
         holds=jaggedness_holds,
-        remark="The error of VCI over that of CVA is a sawtooth in beta: uneven partial steps before and after the impacts "
-        "explain 97 % of its variance. The paper sees it especially at larger h; but the swings have nearly the same "
-        "relative size at both, and a period that is proportional to h, so that the total variation grows as h falls.",
+        contradicts="The paper sees the jaggedness of VCI especially at larger h. The swings have nearly the same "
+        "relative size at both step sizes and a period that is proportional to h, so that the total variation grows as h "
+        "falls.",
+        remark="The error of VCI over that of CVA is a sawtooth in beta: uneven partial steps before and after the "
+        "impacts explain 97 % of its variance.",
     ),
 )

@@ -103,8 +103,9 @@ EXPERIMENTS = (
         compute=compute_energies,
         draw=draw_energies,
         holds=energies_hold,
-        remark="The energy of Xi(3.2) is 37.8 J with V as printed in (35); the paper's range of 41 to 65 J is shifted by m2 "
-        "g L = 4 J. MCVAC's expansion around eta varies by an eighth of what H does before t = 5, and by a third before t = "
+        contradicts="The paper gives energies from 41 to 65 J for the starts Xi(3.2) to Xi(5.2). With V as printed in "
+        "(35) that of Xi(3.2) is 37.8 J: the printed range is shifted by m2 g L = 4 J.",
+        remark="MCVAC's expansion around eta varies by an eighth of what H does before t = 5, and by a third before t = "
         "20; the even expansion of SVC, of as many derivatives, by a thousandth.",
     ),
 )

@@ -156,14 +156,14 @@ def costs(data: Data, h: float) -> dict[str, tuple[float, float, float]]:
 
 
 def table2_holds(data: Data) -> tuple[Check, ...]:
-    """SVC's steps are cheaper and MCVAC's impacts dearer, so that MCVAC gains where impacts are sparser."""
+    """SVC's steps are cheaper and impacts cost as much as many steps, so that MCVAC gains where impacts are sparser."""
     checks, totals = [], []
     for h in SIZES:
         sva, svc = (costs(data, h)[name] for name in TIMED)
         totals.append(svc[0] / sva[0])
         checks.append(Check(f"h = {h}: a step of MCVAC without impacts over one of MCVAA", svc[1] / sva[1], "<=", 1))
-        checks.append(Check(f"h = {h}: an impact of MCVAC over one of MCVAA", svc[2] / sva[2], ">=", 1))
-        checks.append(Check(f"h = {h}: an impact of MCVAA over one of its steps", sva[2] / sva[1], ">=", 5))
+        for name, (_, step, impact) in (("MCVAA", sva), ("MCVAC", svc)):
+            checks.append(Check(f"h = {h}: an impact of {name} over one of its steps", impact / step, ">=", 5))
     checks.append(Check("time of MCVAC over that of MCVAA: h = 0.01 over h = 0.032", totals[1] / totals[0], "<=", 1))
     return tuple(checks)
 
@@ -203,25 +203,28 @@ EXPERIMENTS = (
         compute=compute_table1,
         draw=draw_table1,
         holds=table1_holds,
+        contradicts="Algorithm 1 applies the reset (33) of VCI before it takes the time of the impact off tau_max. So "
+        "read, VCI is not symplectic, which the paper says it is; with tau_max as the time that remains after the impact "
+        "it is, to round-off.",
         remark="Symplectic to a specified accuracy is a matter of degree: the defect of one step with an impact is O(h^2) "
         "for CVA, O(h^4) for MCVAA and for MCVAC (although it leaves out O(h^3), because its partial steps have order 4), "
-        "and O(h^6) with a truncation of O(h^6). VCI is symplectic if tau_max in (33) is the time that remains after the "
-        "impact.",
+        "and O(h^6) with a truncation of O(h^6).",
     ),
     Experiment(
         name="pekarek2014.table2",
         document=DOCUMENT,
         item="table II",
-        claim="MCVAC has cheaper steps without impacts and dearer impacts than MCVAA, so that which of them is faster "
-        "depends on how sparse impacts are.",
+        claim="MCVAC has cheaper steps without impacts than MCVAA, and an impact costs as much as many steps, so that which "
+        "of them is faster depends on how sparse impacts are.",
         compute=compute_table2,
         draw=draw_table2,
         holds=table2_holds,
-        remark="The rows of table II contradict the text, which says that MCVAA takes less time and that MCVAC takes less "
-        "with the smaller h: exchanged, they agree with it. Column 3.2E-1 is 3.2E-2. Here an impact costs about 50 steps "
-        "and MCVAA breaks even at about 50 steps an impact: at h = 0.032 (45) there is little between the two, at h = 0.01 "
-        "(137) MCVAC is faster, and neither takes less time with the smaller h. Times are the least of several repeats in "
-        "one run.",
+        contradicts="The rows of table II contradict the text, which says that MCVAA takes less time and that MCVAC takes "
+        "less with the smaller h: exchanged, they agree with it. Column 3.2E-1 is 3.2E-2. Neither statement of the text "
+        "is confirmed here: at h = 0.032 there is little between the two, at h = 0.01 MCVAC is faster, and neither takes "
+        "less time with the smaller h.",
+        remark="Here an impact costs about 50 steps, those of MCVAC no more than a quarter above those of MCVAA, and MCVAA "
+        "breaks even at about 50 steps an impact; there are 45 at h = 0.032 and 137 at h = 0.01. Times are the least of several repeats in one run.",
         timed=True,
     ),
 )

@@ -67,6 +67,7 @@ def draw_orders(data: Data) -> Figure:
                 ax.plot(h, line, color=color, linewidth=0.7, linestyle=(0, (4, 3)))
                 ax.annotate(f"{2 * s}", (h[-1], line[-1]), xytext=(-9, -2), textcoords="offset points", fontsize=8, color=color)
             ax.set(xscale="log", yscale="log", xlabel="$h$", title="$" + {"psi": r"\psi"}.get(component, component) + "$")
+            ax.margins(x=0.14)  # room for the slopes beside the finest steps
             ax.minorticks_off()
             ax.grid(True)
         figure.axes[0].set_ylabel(f"error at $t = {T1:g}$")

@@ -108,8 +108,9 @@ EXPERIMENTS = (
         compute=compute_skate,
         draw=draw_skate,
         holds=skate_holds,
-        remark="The slides print l = 2, which contradicts their initial values; l = 1 is meant, and has a closed "
-        "form. The difference in energy is a property of this problem: the energy error of EMPRK is of order "
-        "6 here, while positions are of order 4 for both methods, with errors of 7e-6 and 2.5e-6.",
+        contradicts="The slides print the length l = 2, which contradicts their initial values, g(q_0) = -3/2; l = 1 is "
+        "meant, and has a closed form.",
+        remark="The difference in energy is a property of this problem: the energy error of EMPRK is of order 6 here, "
+        "while positions are of order 4 for both methods, with errors of 7e-6 and 2.5e-6.",
     ),
 )

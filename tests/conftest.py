@@ -1,0 +1,57 @@
+"""What tests of several folders share: a browser, for the pages that the library and its documentation write."""
+
+import importlib.util
+import shutil
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+
+
+def pytest_collection_modifyitems(items):
+    """Tests in a browser share one, so that they share a process, too."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Chromium without a window; tests that need it are skipped where it is missing."""
+    found = {"chromium": CHROMIUM, "chromedriver": DRIVER, "selenium": importlib.util.find_spec("selenium")}
+    missing = [name for name, place in found.items() if not place]
+    if missing:
+        pytest.skip(f"pages are not looked at in a browser, {', '.join(missing)} is not installed: "
+                    "apt-get install chromium chromium-driver, pip install selenium")  # fmt: skip
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1280,1000"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """The browser on an empty page, without a word of earlier tests in its logs."""
+    chromium.get("about:blank")
+    for kind in ("browser", "performance"):
+        chromium.get_log(kind)
+    return chromium
+
+
+@pytest.fixture
+def screen(browser):
+    """A function that gives the browser a screen: a window has a least width, the emulated screen of a phone has not."""
+
+    def emulate(width, height=900, scale=1):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    return emulate
