@@ -231,7 +231,8 @@ def is_contact(plan, memory, which):
     """Whether phi is zero at CONTACT, as well as round-off and a time that is known to MERGE h let it be."""
     call_kernel(plan[MEASURE], memory)
     blur, span = max(memory[plan[BLUR] + which], ROUND_OFF * memory[plan[SLACK] + which]), MERGE * memory[H_SLOT]
-    return abs(memory[plan[PHI_CONTACT] + which]) <= BEHIND * blur + span * abs(memory[plan[RATE_CONTACT] + which])
+    rate = max(abs(memory[plan[RATE_HERE] + which]), abs(memory[plan[RATE_THERE] + which]))  # at a pole it knows no bounds
+    return abs(memory[plan[PHI_CONTACT] + which]) <= BEHIND * blur + span * min(rate, abs(memory[plan[RATE_CONTACT] + which]))
 
 
 @compiled_as("float64", "boolean", "float64", "float64", "int64")

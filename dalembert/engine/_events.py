@@ -97,11 +97,11 @@ GONE = 1e-6
 
 @compiled_as("float64", "int64", "float64")
 def energy_of(plan, memory, row, t):
-    """H at a state, and with it BLUR, how far round-off blurs phi."""
+    """H at a state, and with it BLUR, how far round-off blurs phi: here, or where positions come from in this step."""
     place(plan, memory, row, t)
     call_kernel(plan[MEASURE], memory)
     for k in range(plan[M]):
-        memory[plan[BLUR] + k] = ROUND_OFF * memory[plan[SLACK] + k]
+        memory[plan[BLUR] + k] = max(memory[plan[BLUR] + k], ROUND_OFF * memory[plan[SLACK] + k])
     return memory[ENERGY_SLOT]
 
 
@@ -388,6 +388,8 @@ def resolve(plan, memory, log, t0, h, grid):
     with the partial step after it. A positive `grid` rounds collision times to the middle of one of so many intervals.
     """
     elapsed, after, first = 0.0, False, True
+    for k in range(plan[M]):
+        memory[plan[BLUR] + k] = 0.0
     energy_of(plan, memory, HERE, t0)
     call_kernel(plan[TANGENT_OF], memory)
     memory[PUSH_SLOT] = h * largest_of(plan, memory, plan[TANGENT] + plan[N], plan[N])

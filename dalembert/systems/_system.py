@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -68,7 +68,7 @@ class System:
         """The values of one or several model functions that state constraints, of which `most` can be independent."""
         if function is None:
             return ca.SX(0, 1)
-        functions = function if isinstance(function, (list, tuple)) else [function]
+        functions: Sequence[Any] = function if isinstance(function, (list, tuple)) else [function]
         value = ca.vertcat(*(vector_expression(role, call_model(role, f, visible, self.parameters)) for f in functions))
         if value.shape[0] == 0:
             raise ModelError(f"{role} returned an empty list; leave the argument out for a system without such constraints")
