@@ -5,7 +5,7 @@ from __future__ import annotations
 from dalembert.engine._collision_times import look, may_collide, place
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
-from dalembert.engine._events import energy_of, resolve
+from dalembert.engine._events import behind_a_wall, energy_of, resolve
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import AGE, DELTA, MODE, N_STATE, N_X, SAVED, STATE, STEPS_DONE
 from dalembert.engine._layout import X as FULL_X
@@ -15,6 +15,7 @@ from dalembert.engine._plan import (
     HERE,
     JUST_HIT,
     LOGGED,
+    NO_TIME,
     PHI_HERE,
     PHI_THERE,
     RATE_HERE,
@@ -52,22 +53,24 @@ def advance_with_impacts(
         if not make_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
             return UNSOLVED
         for k in range(n_state):
+            contact[plan[HERE] + k] = memory[state + k]
             contact[plan[THERE] + k] = memory[state + k] + (memory[delta + k] + memory[state + n_state + k])
         look(plan, contact, THERE, end, PHI_THERE, RATE_THERE)
-        if not may_collide(plan, contact, h):
+        if not may_collide(plan, contact, memory[0], h):
             add_increment(memory, state, delta, state, n_state)
             for k in range(plan[M]):
                 contact[plan[PHI_HERE] + k] = contact[plan[PHI_THERE] + k]
                 contact[plan[RATE_HERE] + k] = contact[plan[RATE_THERE] + k]
                 plan[plan[JUST_HIT] + k] = 0
         else:
-            for k in range(n_state):
-                contact[plan[HERE] + k] = memory[state + k]
             plan[STATUS] = resolve(plan, contact, log, memory[0], h, grid)
             if plan[STATUS] != RESOLVED:
                 return STOPPED
-            energy_of(plan, contact, HERE, end)
             look(plan, contact, HERE, end, PHI_HERE, RATE_HERE)
+            if grid == 0.0 and behind_a_wall(plan, contact, PHI_HERE, RATE_HERE):
+                plan[STATUS] = NO_TIME
+                return STOPPED
+            energy_of(plan, contact, HERE, end)
             for k in range(plan[M]):
                 if contact[plan[PHI_HERE] + k] > contact[plan[BLUR] + k]:
                     plan[plan[JUST_HIT] + k] = 0

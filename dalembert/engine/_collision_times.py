@@ -16,6 +16,7 @@ from dalembert.engine._plan import (
     BLUR,
     CONTACT,
     DELTA,
+    DIP,
     DT_SLOT,
     END,
     END_AFTER,
@@ -26,9 +27,11 @@ from dalembert.engine._plan import (
     HERE,
     JUST_HIT,
     LOOK,
+    MEASURE,
     PASSED,
     PHI,
     PHI_CONTACT,
+    PHI_DIP,
     PHI_HERE,
     PHI_THERE,
     RATE,
@@ -37,8 +40,10 @@ from dalembert.engine._plan import (
     RATE_THERE,
     S_SLOT,
     SIZE,
+    SLACK,
     STATE,
     T_SLOT,
+    THERE,
     WALL,
     WALL_AFTER,
     M,
@@ -48,6 +53,12 @@ from dalembert.engine._plan import (
 
 MERGE = 1.5e-8
 """sqrt(eps): impacts closer than this fraction of a step are one event, and so are an impact and the step's end."""
+
+ROUND_OFF = 16 * 2.220446049250313e-16
+"""By this times the sum of all roundings, round-off blurs phi."""
+
+BEHIND = 8.0
+"""So many times the blur of phi may a state lie behind a wall, for the round-off of positions."""
 
 
 @compiled_as("void", "int64", "float64")
@@ -68,10 +79,10 @@ def look(plan, memory, state, t, phi, rate):
 
 
 @compiled_as("void", "int64", "int64")
-def choose(plan, memory, place, which):
+def choose(plan, memory, vector, which):
     """A unit vector that selects one constraint."""
     for k in range(plan[M]):
-        memory[plan[place] + k] = 1.0 if k == which else 0.0
+        memory[plan[vector] + k] = 1.0 if k == which else 0.0
 
 
 @compiled_as("boolean", "boolean", "float64", "float64", "int64")
@@ -91,13 +102,18 @@ def flow(plan, memory, after, t, dt, target):
     return np.isfinite(total)
 
 
+@compiled("UniTuple(float64, 2)(float64, float64, float64, float64)")
+def hermite(phi0, slope0, phi1, slope1):
+    """c2 and c3 of the cubic phi0 + slope0 u + c2 u^2 + c3 u^3 through phi and its slope at u = 0 and u = 1."""
+    return 3.0 * (phi1 - phi0) - 2.0 * slope0 - slope1, 2.0 * (phi0 - phi1) + slope0 + slope1
+
+
 @compiled("float64(float64, float64, float64, float64)")
 def lowest(phi0, slope0, phi1, slope1):
     """Where in (0, 1) the Hermite cubic of phi has its minimum, if it falls at 0 and rises at 1; else -1."""
     if slope0 >= 0.0 or slope1 <= 0.0:
         return -1.0
-    c3 = 2.0 * (phi0 - phi1) + slope0 + slope1
-    c2 = 3.0 * (phi1 - phi0) - 2.0 * slope0 - slope1
+    c2, c3 = hermite(phi0, slope0, phi1, slope1)
     a, b = 0.0, 1.0
     for _ in range(60):  # the derivative slope0 + 2 c2 u + 3 c3 u^2 rises through zero once
         u = 0.5 * (a + b)
@@ -114,8 +130,7 @@ def first_root(phi0, slope0, phi1, slope1, on_wall):
 
     0 means that a leg that starts on the wall does not leave it.
     """
-    c3 = 2.0 * (phi0 - phi1) + slope0 + slope1
-    c2 = 3.0 * (phi1 - phi0) - 2.0 * slope0 - slope1
+    c2, c3 = hermite(phi0, slope0, phi1, slope1)
     if on_wall:  # phi = u (slope0 + c2 u + c3 u^2)
         start, c1, c2, c3 = slope0, c2, c3, 0.0
         end = start + c1 + c2
@@ -140,20 +155,46 @@ def first_root(phi0, slope0, phi1, slope1, on_wall):
     return b
 
 
-@compiled_as("boolean", "float64")
-def may_collide(plan, memory, dt):
-    """Whether phi <= 0 at the end of a step (31), or its Hermite cubic falls below zero inside of it."""
+@compiled_as("boolean", "float64", "float64")
+def look_between(plan, memory, t, dt):
+    """Whether some phi falls below zero between HERE and THERE, by its Hermite cubic or on the chord between them.
+
+    On the chord it is looked at where the tangents of phi at both ends meet, and only if they meet below zero: if phi is convex
+    along the way it stays above them. DIP is that place, as a fraction of dt, if phi < 0 there, or else zero.
+    """
+    found = False
     for k in range(plan[M]):
+        memory[plan[DIP] + k] = 0.0
         phi0, phi1 = memory[plan[PHI_HERE] + k], memory[plan[PHI_THERE] + k]
-        if phi1 <= 0.0:
-            return True
         slope0, slope1 = dt * memory[plan[RATE_HERE] + k], dt * memory[plan[RATE_THERE] + k]
-        if slope0 < 0.0 < slope1 and phi0 + slope0 < 0.0:  # the minimum lies above the tangents
-            u = lowest(phi0, slope0, phi1, slope1)
-            c3 = 2.0 * (phi0 - phi1) + slope0 + slope1
-            if phi0 + u * (slope0 + u * (3.0 * (phi1 - phi0) - 2.0 * slope0 - slope1 + u * c3)) <= 0.0:
-                return True
-    return False
+        if not (slope0 < 0.0 < slope1 and phi0 > 0.0 and phi1 > 0.0):
+            continue
+        meet = (phi0 - phi1 + slope1) / (slope1 - slope0)
+        if not (0.0 < meet < 1.0 and phi0 + slope0 * meet < 0.0):
+            continue
+        u = lowest(phi0, slope0, phi1, slope1)
+        c2, c3 = hermite(phi0, slope0, phi1, slope1)
+        if phi0 + u * (slope0 + u * (c2 + u * c3)) <= 0.0:
+            found = True
+            continue
+        memory[T_SLOT] = t + meet * dt
+        for i in range(2 * plan[N]):
+            here, there = memory[plan[HERE] + i], memory[plan[THERE] + i]
+            memory[plan[STATE] + i] = here + meet * (there - here)
+        call_kernel(plan[LOOK], memory)
+        if memory[plan[PHI] + k] < 0.0:
+            memory[plan[DIP] + k], memory[plan[PHI_DIP] + k] = meet, memory[plan[PHI] + k]
+            found = True
+    return found
+
+
+@compiled_as("boolean", "float64", "float64")
+def may_collide(plan, memory, t, dt):
+    """Whether phi > 0 does not hold at the end of a step (31), or does not seem to hold inside of it."""
+    found = look_between(plan, memory, t, dt)
+    for k in range(plan[M]):
+        found = found or not memory[plan[PHI_THERE] + k] > 0.0
+    return found
 
 
 @compiled_as("boolean", "int64")
@@ -176,9 +217,22 @@ def next_candidate(plan, memory, dt):
             u = 0.0
         else:
             u = first_root(phi0, slope0, phi1, slope1, on_wall)
+            dip = memory[plan[DIP] + k]
+            if u < 0.0 and dip > 0.0:  # of the parabola through phi, its slope and the dip
+                c2 = (memory[plan[PHI_DIP] + k] - phi0 - slope0 * dip) / (dip * dip)
+                u = 2.0 * phi0 / (-slope0 + np.sqrt(slope0 * slope0 - 4.0 * c2 * phi0))
         if 0.0 <= u < where:
             which, where = k, u
     return which, where
+
+
+@compiled_as("boolean", "int64")
+def is_contact(plan, memory, which):
+    """Whether phi is zero at CONTACT, as well as round-off and a time that is known to MERGE h let it be."""
+    call_kernel(plan[MEASURE], memory)
+    blur, span = max(memory[plan[BLUR] + which], ROUND_OFF * memory[plan[SLACK] + which]), MERGE * memory[H_SLOT]
+    rate = max(abs(memory[plan[RATE_HERE] + which]), abs(memory[plan[RATE_THERE] + which]))  # at a pole it knows no bounds
+    return abs(memory[plan[PHI_CONTACT] + which]) <= BEHIND * blur + span * min(rate, abs(memory[plan[RATE_CONTACT] + which]))
 
 
 @compiled_as("float64", "boolean", "float64", "float64", "int64")
@@ -186,7 +240,10 @@ def bisect(plan, memory, after, t, left, which):
     """CollisionTime by bisection, where Newton's method failed; -1 if no partial step is known to end behind the wall."""
     phi0, phi1 = memory[plan[PHI_HERE] + which], memory[plan[PHI_THERE] + which]
     slope0, slope1 = left * memory[plan[RATE_HERE] + which], left * memory[plan[RATE_THERE] + which]
-    a, b = 0.0, left if phi1 <= 0.0 else left * lowest(phi0, slope0, phi1, slope1)
+    a, b = 0.0, left
+    if phi1 > 0.0:
+        dip = memory[plan[DIP] + which]
+        b = left * (dip if dip > 0.0 else lowest(phi0, slope0, phi1, slope1))
     if b <= 0.0 or not flow(plan, memory, after, t, b, CONTACT):
         return -1.0
     look(plan, memory, CONTACT, t + b, PHI_CONTACT, RATE_CONTACT)
@@ -206,7 +263,7 @@ def bisect(plan, memory, after, t, left, which):
     if b < MERGE * MERGE * left or not flow(plan, memory, after, t, b, CONTACT):
         return -1.0
     look(plan, memory, CONTACT, t + b, PHI_CONTACT, RATE_CONTACT)
-    return b
+    return b if is_contact(plan, memory, which) else -1.0
 
 
 @compiled_as("float64", "boolean", "float64", "float64", "int64", "float64")
@@ -231,7 +288,7 @@ def fly(plan, memory, after, t, left, which, guess):
             for k in range(2 * plan[N]):
                 memory[plan[CONTACT] + k] = memory[plan[HERE] + k] + memory[plan[DELTA] + k]
             look(plan, memory, CONTACT, t + tau, PHI_CONTACT, RATE_CONTACT)
-            if memory[plan[RATE_CONTACT] + which] <= 0.0:
+            if memory[plan[RATE_CONTACT] + which] <= 0.0 and is_contact(plan, memory, which):
                 return tau
     return bisect(plan, memory, after, t, left, which)
 

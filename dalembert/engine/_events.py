@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.engine._collision_times import MERGE, choose, chosen, collision_time, flow, look, place
+from dalembert.engine._collision_times import (
+    BEHIND,
+    MERGE,
+    ROUND_OFF,
+    choose,
+    chosen,
+    collision_time,
+    flow,
+    look,
+    look_between,
+    place,
+)
 from dalembert.engine._dense_newton import compiled_as, largest_of, newton
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._plan import (
     ACCUMULATED,
     AFTER,
     AHEAD,
+    BAD_RESTITUTION,
     BLUR,
     CONTACT,
     COUPLED,
@@ -56,6 +68,7 @@ from dalembert.engine._plan import (
     RESET,
     RESOLVED,
     SLACK,
+    STATE,
     STRENGTH,
     STRENGTH_BEFORE,
     TANGENT,
@@ -63,27 +76,32 @@ from dalembert.engine._plan import (
     THERE,
     TOO_MANY,
     UNCOUPLED,
+    UNDEFINED,
     M,
     N,
 )
 
-TOUCHING, SEPARATING = 1, 2
-"""Marks of constraints that were just hit: those whose reset would pull are separating."""
+APART, TOUCHING, SEPARATING = range(3)
+"""Marks of constraints, whether they were just hit: those whose reset would pull are separating."""
 
 MOST_IN_A_STEP = 1000
-MOST_AT_ONCE = 1000
-ROUND_OFF = 16 * 2.220446049250313e-16
+LOGGED_SINGLY, MOST_AT_ONCE = 1000, 1_000_000
+"""Resets at one instant: how many have a row of the log each, and how many there may be."""
+AT_REST = 1e-12
+"""Of the first approach; what is left of it after many resets with restitution is no approach."""
+SLOW = 0.1
+"""An approach below this part of the whole motion is slow enough for phi_dot and a reset to disagree about its sign."""
 GONE = 1e-6
 """A gradient of phi that has fallen by this factor since the step began counts as vanished."""
 
 
 @compiled_as("float64", "int64", "float64")
 def energy_of(plan, memory, row, t):
-    """H at a state, and with it BLUR, how far round-off blurs phi."""
+    """H at a state, and with it BLUR, how far round-off blurs phi: here, or where positions come from in this step."""
     place(plan, memory, row, t)
     call_kernel(plan[MEASURE], memory)
     for k in range(plan[M]):
-        memory[plan[BLUR] + k] = ROUND_OFF * memory[plan[SLACK] + k]
+        memory[plan[BLUR] + k] = max(memory[plan[BLUR] + k], ROUND_OFF * memory[plan[SLACK] + k])
     return memory[ENERGY_SLOT]
 
 
@@ -107,24 +125,73 @@ def end_entry(plan, memory, log, entry, t):
     log[entry, LOG_AFTER] = energy_of(plan, memory, HERE, t)
 
 
-RESET_DONE, RESET_FAILED, RESET_PULLS = range(3)
+PULLS = -1
 
 
 @compiled_as("int64", "float64[:, ::1]", "int64", "float64", "int64")
 def reset(plan, memory, log, entry, t, which):
-    """R^reset on one constraint, from the momentum HERE, which stays if the impulse would pull."""
+    """R^reset on one constraint, from the momentum HERE, which stays if the impulse would pull; RESOLVED or why not."""
     begin_entry(plan, memory, log, entry, t, which)
     choose(plan, memory, HIT, which)
     call_kernel(plan[plan[RESET] + GUESS], memory)
     if not newton(plan, memory, RESET, memory[H_SLOT]):
-        return RESET_FAILED
+        return NO_RESET
     call_kernel(plan[OUTCOME], memory)
+    if not 0.5 - 1e-12 <= memory[FRACTION_SLOT] <= 1.0 + 1e-12:
+        choose(plan, memory, AHEAD, which)
+        return BAD_RESTITUTION
     if not np.isfinite(memory[IMPULSE_SLOT]):
-        return RESET_FAILED
+        return NO_RESET
     if memory[IMPULSE_SLOT] < 0.0:
-        return RESET_PULLS
+        return PULLS
     end_entry(plan, memory, log, entry, t)
-    return RESET_DONE
+    return RESOLVED
+
+
+@compiled_as("boolean", "float64", "float64")
+def is_slow(plan, memory, t, speed):
+    """Whether an approach HERE, phi_dot / sqrt(grad phi^T H_pp grad phi), is a small part of the whole motion, sqrt(p . v)."""
+    place(plan, memory, HERE, t)
+    call_kernel(plan[TANGENT_OF], memory)
+    whole = 0.0
+    for k in range(plan[N]):
+        whole += memory[plan[STATE] + plan[N] + k] * memory[plan[TANGENT] + k]
+    return speed * speed <= SLOW * SLOW * abs(whole)
+
+
+@compiled_as("void", "float64[:, ::1]", "int64", "int64")
+def add_to_sum(plan, memory, log, entry, total):
+    """Add the impulse of one entry, and its change of the momentum, to those that a row sums up."""
+    before, after = LOG_STATE + plan[N], LOG_STATE + 2 * plan[N]
+    log[total, LOG_IMPULSE] += log[entry, LOG_IMPULSE]
+    for k in range(plan[N]):
+        log[total, after + k] += log[entry, after + k] - log[entry, before + k]
+
+
+@compiled_as("void", "float64[:, ::1]", "float64", "int64")
+def log_sums(plan, memory, log, t, first):
+    """Turn the sums of impulses, one row a constraint from `first` on, into impacts that follow upon each other."""
+    n, entry = plan[N], plan[LOGGED]
+    for k in range(n):  # the momentum before all of them
+        memory[plan[CONTACT] + k] = memory[plan[HERE] + k]
+        memory[plan[CONTACT] + n + k] = memory[plan[HERE] + n + k]
+        for which in range(plan[M]):
+            memory[plan[CONTACT] + n + k] -= log[first + which, LOG_STATE + 2 * n + k]
+    for which in range(plan[M]):
+        row = first + which
+        if log[row, LOG_IMPULSE] == 0.0:
+            continue
+        log[entry, LOG_T], log[entry, LOG_WHICH], log[entry, LOG_IMPULSE] = t, which, log[row, LOG_IMPULSE]
+        log[entry, LOG_BEFORE] = energy_of(plan, memory, CONTACT, t)
+        for k in range(n):
+            kick = log[row, LOG_STATE + 2 * n + k]
+            log[entry, LOG_STATE + k] = memory[plan[CONTACT] + k]
+            log[entry, LOG_STATE + n + k] = memory[plan[CONTACT] + n + k]
+            memory[plan[CONTACT] + n + k] += kick
+            log[entry, LOG_STATE + 2 * n + k] = memory[plan[CONTACT] + n + k]
+        log[entry, LOG_AFTER] = energy_of(plan, memory, CONTACT, t)
+        entry += 1
+    plan[LOGGED] = entry
 
 
 @compiled_as("int64", "float64[:, ::1]", "float64")
@@ -134,8 +201,11 @@ def collide(plan, memory, log, t):
     An approach is measured by the part of the motion that it takes, phi_dot / sqrt(grad phi^T H_pp grad phi). In slow impacts
     phi_dot and the reset may disagree about its sign, if the reset conserves another function than that of which phi_dot is
     the derivative: a reset that would pull is not done, until another one has changed the motion.
+
+    In a corner with restitution < 1 approaches shrink like a geometric sequence: they end AT_REST. Impulses after the first
+    LOGGED_SINGLY ones are summed up, one impact a constraint.
     """
-    first, marks = 0.0, plan[plan[JUST_HIT] : plan[JUST_HIT] + plan[M]]
+    first, sums, marks = 0.0, -1, plan[plan[JUST_HIT] : plan[JUST_HIT] + plan[M]]
     for repetition in range(MOST_AT_ONCE):
         look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
         call_kernel(plan[MEASURE], memory)
@@ -147,19 +217,29 @@ def collide(plan, memory, log, t):
                     worst, fastest = k, speed
         if repetition == 0:
             first = fastest
-        if worst < 0 or fastest <= 1e-13 * first:
+        if worst < 0 or fastest <= AT_REST * first:
             for k in range(plan[M]):
                 marks[k] = min(marks[k], TOUCHING)
+            if sums >= 0:
+                log_sums(plan, memory, log, t, sums)
             return RESOLVED
-        if plan[LOGGED] >= len(log):
-            return ENDLESS
+        if plan[LOGGED] + 2 * plan[M] >= len(log):
+            return TOO_MANY
         result = reset(plan, memory, log, plan[LOGGED], t, worst)
-        if result == RESET_FAILED:
-            return NO_RESET
-        if result == RESET_PULLS:
+        if result == PULLS:
+            if not is_slow(plan, memory, t, fastest):
+                return NO_RESET
             marks[worst] = SEPARATING
             continue
-        plan[LOGGED] += 1
+        if result != RESOLVED:
+            return result
+        if repetition < LOGGED_SINGLY:
+            plan[LOGGED] += 1
+        else:
+            if sums < 0:  # behind the rows that they will fill
+                sums = plan[LOGGED] + plan[M]
+                log[sums : sums + plan[M]] = 0.0
+            add_to_sum(plan, memory, log, plan[LOGGED], sums + worst)
         for k in range(plan[M]):
             marks[k] = min(marks[k], TOUCHING)
     return ENDLESS
@@ -171,9 +251,10 @@ def mark_touching(plan, memory, which, span):
     count = 0
     for k in range(plan[M]):
         near = max(memory[plan[BLUR] + k], -memory[plan[RATE_CONTACT] + k] * span)
-        plan[plan[JUST_HIT] + k] = 1 if k == which or abs(memory[plan[PHI_CONTACT] + k]) <= near else 0
+        touches = k == which or abs(memory[plan[PHI_CONTACT] + k]) <= near
+        plan[plan[JUST_HIT] + k] = TOUCHING if touches else APART
         plan[plan[PASSED] + k] = 0
-        count += plan[plan[JUST_HIT] + k]
+        count += touches
     return count
 
 
@@ -202,11 +283,6 @@ def finish(plan, memory, log, after, first, t, left):
     solve_again = not plan[FULL_IS_PARTIAL] if first else after
     if solve_again and not flow(plan, memory, after, t, left, THERE):
         return NO_FLOW
-    look(plan, memory, THERE, t + left, PHI_THERE, RATE_THERE)
-    for k in range(plan[M]):
-        if memory[plan[PHI_THERE] + k] < -memory[plan[BLUR] + k] and plan[plan[PASSED] + k]:
-            choose(plan, memory, AHEAD, k)
-            return NO_TIME
     if after:
         end_coupled_reset(plan, memory, log, t)
     for k in range(2 * plan[N]):
@@ -214,13 +290,24 @@ def finish(plan, memory, log, after, first, t, left):
     return RESOLVED
 
 
+@compiled_as("int64", "float64[:, ::1]", "float64")
+def uncoupled_reset(plan, memory, log, t):
+    """The last impact of the log, HERE, by the reset that does not solve for the partial step after it."""
+    entry = plan[LOGGED] - 1
+    status = reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH]))
+    look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
+    for k in range(plan[M]):
+        plan[plan[PASSED] + k] = 0
+    return NO_RESET if status == PULLS else status
+
+
 @compiled_as("int64", "float64[:, ::1]", "boolean", "float64", "float64")
 def merge_with_end(plan, memory, log, after, t, left):
     """End a step right after an impact, along the tangent: the error, of second order in `left`, is lost in round-off."""
     if after:
-        entry = plan[LOGGED] - 1
-        if reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])) != RESET_DONE:
-            return NO_RESET
+        status = uncoupled_reset(plan, memory, log, t)
+        if status != RESOLVED:
+            return status
     place(plan, memory, HERE, t)
     call_kernel(plan[TANGENT_OF], memory)
     for k in range(2 * plan[N]):
@@ -242,7 +329,55 @@ def rest_of_step(plan, memory, after, t, left):
             memory[plan[CONTACT] + plan[N] + k] = memory[plan[AFTER] + k]
         look(plan, memory, CONTACT, t, PHI_HERE, RATE_HERE)
     look(plan, memory, THERE, t + left, PHI_THERE, RATE_THERE)
+    look_between(plan, memory, t, left)
     return True
+
+
+@compiled_as("boolean", "int64", "int64")
+def behind_a_wall(plan, memory, phi, rate):
+    """Whether a state that was just looked at lies behind a wall by more than round-off; AHEAD is left at that wall.
+
+    Round-off is that of phi, here and where the leg began, and of the leg's length. At a contact, and where a wall was just
+    hit, phi may be negative as far as the time of that is known.
+    """
+    call_kernel(plan[MEASURE], memory)
+    for k in range(plan[M]):
+        hit = phi == PHI_CONTACT or plan[plan[JUST_HIT] + k] != APART
+        span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[H_SLOT]
+        blur = max(memory[plan[BLUR] + k], ROUND_OFF * memory[plan[SLACK] + k])
+        depth = BEHIND * blur + span * abs(memory[plan[rate] + k])
+        if not memory[plan[phi] + k] >= -depth:
+            choose(plan, memory, AHEAD, k)
+            return True
+    return False
+
+
+@compiled_as("boolean", "int64")
+def undefined(plan, memory, phi):
+    """Whether some phi is not finite; AHEAD is left at it."""
+    for k in range(plan[M]):
+        if not np.isfinite(memory[plan[phi] + k]):
+            choose(plan, memory, AHEAD, k)
+            return True
+    return False
+
+
+@compiled_as("boolean", "boolean", "float64", "float64", "float64")
+def may_be_taken(plan, memory, after, t, left, tau):
+    """Whether the leg to CONTACT, or without a collision to THERE, crosses no wall and starts with no impact that pulls.
+
+    Where the reset is coupled with the leg, a leg to a wall may have another p+ than one to the end of the step.
+    """
+    if after and tau > 0.0:
+        place(plan, memory, HERE, t)
+        call_kernel(plan[OUTCOME_AFTER], memory)
+        if not memory[IMPULSE_SLOT] >= 0.0:
+            return False
+    if tau < 0.0:
+        place(plan, memory, THERE, t + left)
+        return not (after and behind_a_wall(plan, memory, PHI_THERE, RATE_THERE))
+    place(plan, memory, CONTACT, t + tau)
+    return not behind_a_wall(plan, memory, PHI_CONTACT, RATE_CONTACT)
 
 
 @compiled_as("int64", "float64[:, ::1]", "float64", "float64", "float64")
@@ -253,6 +388,8 @@ def resolve(plan, memory, log, t0, h, grid):
     with the partial step after it. A positive `grid` rounds collision times to the middle of one of so many intervals.
     """
     elapsed, after, first = 0.0, False, True
+    for k in range(plan[M]):
+        memory[plan[BLUR] + k] = 0.0
     energy_of(plan, memory, HERE, t0)
     call_kernel(plan[TANGENT_OF], memory)
     memory[PUSH_SLOT] = h * largest_of(plan, memory, plan[TANGENT] + plan[N], plan[N])
@@ -263,18 +400,24 @@ def resolve(plan, memory, log, t0, h, grid):
         t, left = t0 + elapsed, h - elapsed
         if left <= MERGE * h:
             return merge_with_end(plan, memory, log, after, t, left)
-        if not first and not rest_of_step(plan, memory, after, t, left):
+        solved = first or rest_of_step(plan, memory, after, t, left)
+        if not (solved or after):
+            return NO_FLOW
+        if solved and undefined(plan, memory, PHI_THERE):
+            return UNDEFINED
+        tau = collision_time(plan, memory, after, t, left) if solved else 0.0
+        if solved and tau >= 0.0 and undefined(plan, memory, PHI_CONTACT):
+            return UNDEFINED
+        if not solved or (grid == 0.0 and not may_be_taken(plan, memory, after, t, left, tau)):
             if not after:
-                return NO_FLOW
+                return NO_TIME
             # no p+ has the discrete energy that is asked for, as may happen in slow impacts: take the other reset
             plan[UNCOUPLED] += 1
-            entry = plan[LOGGED] - 1
-            if reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH])) != RESET_DONE:
-                return NO_RESET
-            look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
+            status = uncoupled_reset(plan, memory, log, t)
+            if status != RESOLVED:
+                return status
             after = False
             continue
-        tau = collision_time(plan, memory, after, t, left)
         if tau < 0.0:
             return finish(plan, memory, log, after, first, t, left)
         which = chosen(plan, memory)

@@ -37,7 +37,16 @@ STOPS = {
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
     at.TOO_MANY: "there are more than 1000 impacts in one step: reduce h",
-    at.ENDLESS: "constraints that are hit at once exchange impulses without end: separate them, or give restitution < 1",
+    at.ENDLESS: (
+        "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
+        "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
+    ),
+    at.UNDEFINED: (
+        "unilateral[{which}] is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"
+    ),
+    at.BAD_RESTITUTION: (
+        "the restitution of unilateral[{which}] is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"
+    ),
 }
 
 
@@ -155,7 +164,8 @@ class ImpactRun(Run):
             return None
         if self.plan[at.STATUS] == at.ACCUMULATED:
             return self._stay_in_contact()
-        values = {"t": float(self.contact[at.T_SLOT]), "which": int(np.argmax(self._known(at.AHEAD)))}
+        values = {"which": int(np.argmax(self._known(at.AHEAD))), "speed": float(self.contact[at.SPEED_SLOT])}
+        values["e"] = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0
         return STOPS[int(self.plan[at.STATUS])].format(**values)
 
     def _make_room(self) -> None:
@@ -225,8 +235,9 @@ class ImpactRun(Run):
 
     def stats(self) -> dict[str, float]:
         """What the run took, and how many impacts of da.VCI had no variational reset."""
-        counts = self.logged_before + int(self.plan[at.LOGGED]), int(self.plan[at.UNCOUPLED])
-        return super().stats() | dict(zip(self._program.counted, counts, strict=False))
+        counts = [self.logged_before + int(self.plan[at.LOGGED]), int(self.plan[at.UNCOUPLED])]
+        names = self._program.counted
+        return super().stats() | dict(zip(names, counts[: len(names)], strict=True))
 
     @property
     def contacts(self) -> Contacts:
@@ -262,7 +273,8 @@ def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarra
     size = program.memory_size
     for name in ("HERE", "THERE", "CONTACT"):
         named[name], size = size, size + 2 * n
-    for name in ("PHI_HERE", "RATE_HERE", "PHI_THERE", "RATE_THERE", "PHI_CONTACT", "RATE_CONTACT", "BLUR", "STRENGTH_BEFORE"):
+    for name in ("PHI_HERE", "RATE_HERE", "PHI_THERE", "RATE_THERE", "PHI_CONTACT", "RATE_CONTACT", "BLUR", "STRENGTH_BEFORE",
+                 "DIP", "PHI_DIP"):  # fmt: skip
         named[name], size = size, size + m
     named["SIZES"], size = size, size + program.n_blocks
     named |= {"COUPLED": program.coupled, "FULL_IS_PARTIAL": method.full_is_partial}

@@ -14,28 +14,31 @@ LOOK, MEASURE, TANGENT_OF, FULL_GUESS, END, END_AFTER, OUTCOME, OUTCOME_AFTER, E
 STATE, HIT, AHEAD, PHI, RATE, SLACK, STRENGTH, DELTA, AFTER, TANGENT, X, F, A = range(11, 24)
 
 # places in memory: states at the start of a partial step, at its end and at contact; phi and phi_dot there; how far round-off
-# blurs phi; grad phi^T H_pp grad phi at the step's start; the sizes of blocks of unknowns
+# blurs phi; grad phi^T H_pp grad phi at the step's start; a place between the ends where phi was seen below zero, and
+# phi there; the sizes of blocks of unknowns
 (HERE, THERE, CONTACT, PHI_HERE, RATE_HERE, PHI_THERE, RATE_THERE, PHI_CONTACT, RATE_CONTACT, BLUR, STRENGTH_BEFORE,
- SIZES) = range(24, 36)  # fmt: skip
+ DIP, PHI_DIP, SIZES) = range(24, 38)  # fmt: skip
 
 # places in the plan: systems of equations, marks of constraints that were just hit or on which no collision was found, pivots
-FLOW, WALL, RESET, FLOW_AFTER, WALL_AFTER, JUST_HIT, PASSED, PIVOTS = range(36, 44)
+FLOW, WALL, RESET, FLOW_AFTER, WALL_AFTER, JUST_HIT, PASSED, PIVOTS = range(38, 46)
 
 # facts about the integrator: resets are coupled with what follows; Phi^partial is Phi^full
-COUPLED, FULL_IS_PARTIAL = range(44, 46)
+COUPLED, FULL_IS_PARTIAL = range(46, 48)
 
 # results: impacts in the log, the status of the last step with impacts, resets that could not be coupled
-LOGGED, STATUS, UNCOUPLED = range(46, 49)
-N_NAMED = 49
+LOGGED, STATUS, UNCOUPLED = range(48, 51)
+N_NAMED = 51
 
 # a system of equations, from its place in the plan on
 SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)
 
-# slots of memory with a fixed place
-T_SLOT, DT_SLOT, H_SLOT, ENERGY_BEFORE_SLOT, S_SLOT, IMPULSE_SLOT, FRACTION_SLOT, ENERGY_SLOT, PUSH_SLOT = range(9)
+# slots of memory with a fixed place; PUSH is how much forces change p in a full step
+(T_SLOT, DT_SLOT, H_SLOT, ENERGY_BEFORE_SLOT, S_SLOT, IMPULSE_SLOT, FRACTION_SLOT, SPEED_SLOT, ENERGY_SLOT,
+ PUSH_SLOT) = range(10)  # fmt: skip
+N_SLOTS = 10
 
 # columns of the log, followed by q, p_before and p_after
 LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_STATE = range(6)
 
 # how the resolution of impacts ends
-RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS = range(8)
+RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS, UNDEFINED, BAD_RESTITUTION = range(10)

@@ -43,10 +43,16 @@ class Maps:
     velocity: ca.SX | None = None
 
 
+def approach_speed(system: MechanicalSystem, at: Point) -> ca.SX:
+    """-phi_dot, which is zero where only a modified Hamiltonian approaches."""
+    return ca.fmax(-system.function("phi_dot")(at.t, at.q, at.p, at.theta), 0)
+
+
 def impulse_fraction(system: MechanicalSystem, at: Point) -> ca.SX:
     """(1 + e)/2, by which an impact with the coefficient of restitution e scales the elastic impulse."""
-    speed = -system.function("phi_dot")(at.t, at.q, at.p, at.theta)
-    return (1 + ca.dot(system.function("restitution")(speed, at.theta), at.hit)) / 2
+    e = system.function("restitution")(approach_speed(system, at), at.theta)
+    chosen = [ca.if_else(at.hit[k] != 0, e[k], 0) for k in range(system.n_unilateral)]  # no other may be in its way by a nan
+    return (1 + sum(chosen, ca.SX(0))) / 2
 
 
 class CollisionIntegrator(OneStepMethod):
@@ -97,7 +103,9 @@ class CollisionIntegrator(OneStepMethod):
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """A step with impacts is an algorithm, not one system of equations."""
-        raise UnsupportedSystem(f"{self} is an event-driven algorithm: only da.simulate and da.verify can run it")
+        raise UnsupportedSystem(
+            f"{self} is an event-driven algorithm: only da.simulate, da.simulate_many and da.verify can run it"
+        )
 
     def __str__(self) -> str:
         shown = repr(self.base) if isinstance(self.base, str) else str(self.full)

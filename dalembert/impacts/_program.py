@@ -11,7 +11,8 @@ import numpy as np
 from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.impacts._collision import CollisionIntegrator, Maps, impulse_fraction
+from dalembert.engine import _plan as fixed
+from dalembert.impacts._collision import CollisionIntegrator, Maps, approach_speed, impulse_fraction
 from dalembert.impacts._flow import Equations, Flow, Point, base_flow, onto_the_wall
 from dalembert.systems import MechanicalSystem
 
@@ -29,17 +30,16 @@ class Slots:
     """Of the largest system of equations."""
     n_full: int
 
-    t = 0
-    dt = 1
-    h = 2
-    energy_before = 3
-    s = 4
-    impulse = 5
-    fraction = 6
-    energy = 7
-    push = 8
-    """How much forces change p in a full step."""
-    theta = 9
+    t = fixed.T_SLOT
+    dt = fixed.DT_SLOT
+    h = fixed.H_SLOT
+    energy_before = fixed.ENERGY_BEFORE_SLOT
+    s = fixed.S_SLOT
+    impulse = fixed.IMPULSE_SLOT
+    fraction = fixed.FRACTION_SLOT
+    speed = fixed.SPEED_SLOT
+    energy = fixed.ENERGY_SLOT
+    theta = fixed.N_SLOTS
 
     @property
     def state(self) -> int:
@@ -204,10 +204,11 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
     def end(name: str, flow: Flow) -> Kernel:
         return Kernel(name, [*inputs, (flow.equations.x, slots.x)], [(flow.increment, slots.delta)])
 
-    fraction = impulse_fraction(system, at)
+    speed, fraction = ca.dot(approach_speed(system, at), at.hit), impulse_fraction(system, at)
 
     def outcome(name: str, x: ca.SX, kick: ca.SX, impulse: ca.SX) -> Kernel:
         results = [(at.p + fraction * kick, slots.after), (fraction * impulse, slots.impulse), (fraction, slots.fraction)]
+        results.append((speed, slots.speed))
         return Kernel(name, [*inputs, (x, slots.x)], results)
 
     kernels = [

@@ -15,6 +15,7 @@ from dalembert.impacts._collision import CollisionIntegrator, Maps, Reset
 from dalembert.impacts._flow import Equations, Point, base_flow
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem
+from dalembert.tableaux import gauss
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,10 @@ def normal(system: MechanicalSystem, at: Point) -> tuple[ca.SX, ca.SX]:
 
 
 def reset(system: MechanicalSystem, at: Point) -> Reset:
-    """R^CVA, (32): lambda, and mu where there are holonomic constraints; not the trivial root lambda = 0."""
+    """R^CVA, (32): lambda, and mu where there are holonomic constraints; not the trivial root lambda = 0.
+
+    H+ - H- = kick . mean of H_p between p- and p+. For quadratic H the mean is H_p in the middle; G v = -g_t drops out of it.
+    """
     t, q, p, theta = at.t, at.q, at.p, at.theta
     H, v, g_dot, H_pp = (system.function(name) for name in ("H", "H_p", "g_dot", "H_pp"))
     n, phi_t = normal(system, at)
@@ -71,18 +75,39 @@ def reset(system: MechanicalSystem, at: Point) -> Reset:
     kick = lam * n + G.T @ mu
     guess = quadratic_reset(system, at)
     if ca.depends_on(H_pp(t, q, p, theta), p):
-        # H is convex in p, so that Newton's method finds the root that is not zero from any lambda at which H rises
         g_t = ca.jacobian(system.function("g")(t, q, theta), t)
-        balance = H(t, q, p + kick, theta) - H(t, q, p, theta) + lam * phi_t + ca.dot(mu, g_t)
+        rule = gauss(5)
+        mean = sum((b * v(t, q, p + c * kick, theta) for b, c in zip(rule.b, rule.c, strict=True)), ca.SX(0))
+        mean_work = ca.dot(n, mean) + ca.dot(mu, G @ mean) / lam
+        quotient = divided_difference(system, at, lam, H(t, q, p, theta), H(t, q, p + kick, theta), mean_work)
+        balance = quotient + phi_t + ca.dot(mu, g_t) / lam
         rise = ca.Function("rise", [lam, mu, p, q, t, theta, at.hit], [ca.dot(n, v(t, q, p + kick, theta)) + phi_t])
-        for _ in range(8):
-            guess = ca.if_else(rise(guess[0], guess[1:, 0], p, q, t, theta, at.hit) > 0, guess, 2 * guess)
+        guess = _where_it_rises(guess, lambda x: rise(x[0], x[1:, 0], p, q, t, theta, at.hit))
     else:
-        # for quadratic H, H+ - H- = kick . v(p- + kick/2), in which lambda cancels exactly; G v = -g_t drops out
         balance = ca.dot(n, v(t, q, p + kick / 2, theta)) + phi_t
     residual = ca.vertcat(balance, g_dot(t, q, p + kick, theta))
     x, scales = ca.vertcat(lam, mu), (("momentum", 1 + system.n_holonomic),)
     return Reset(Equations(x, scales, guess, residual, residual), kick, lam)  # type: ignore[arg-type]
+
+
+def divided_difference(system: MechanicalSystem, at: Point, lam: ca.SX, before: ca.SX, after: ca.SX, mean: ca.SX) -> ca.SX:
+    """(H+ - H-)/lambda, in which lambda = 0 is no root; in small impacts it loses its digits: a mean of grad phi . H_p."""
+    n, _ = normal(system, at)
+    H_pp, v = (system.function(name)(at.t, at.q, at.p, at.theta) for name in ("H_pp", "H_p"))
+    small = lam**2 * (n.T @ H_pp @ n) < 1e-4 * (ca.fabs(before) + ca.fabs(ca.dot(at.p, v)))
+    return ca.if_else(small, mean, (after - before) / lam)
+
+
+def _where_it_rises(guess: ca.SX, rise: Callable[[ca.SX], ca.SX]) -> ca.SX:
+    """2^k guess, -30 <= k <= 33, behind the minimum of a convex function, but not more than twice as far.
+
+    From there Newton's method finds the root that is not zero: between here and there it need not be convex.
+    """
+    falls = guess * 2.0**-31
+    for doublings in (32, 16, 8, 4, 2, 1):
+        further = falls * 2.0**doublings
+        falls = ca.if_else(rise(further) <= 0, further, falls)
+    return 2 * falls
 
 
 def quadratic_reset(system: MechanicalSystem, at: Point) -> ca.SX:

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.errors import UnsupportedSystem
 from dalembert.impacts._collision import CollisionIntegrator, Maps, Reset
 from dalembert.impacts._flow import Equations, Flow, Point
-from dalembert.impacts.cva import normal, quadratic_reset
+from dalembert.impacts.cva import divided_difference, normal, quadratic_reset
 from dalembert.methods import OneStepMethod
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.systems import MechanicalSystem, System
@@ -170,9 +170,7 @@ def _general_reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Poi
     momenta = [p, p + lam * n / 2, p + lam * n]
     values, gradients, internal = zip(*(H_mod.at(q, P, Z[:, k], h, theta) for k, P in enumerate(momenta)), strict=True)
     simpson = sum((w * ca.dot(n, g[system.dim :]) for w, g in zip((1 / 6, 2 / 3, 1 / 6), gradients, strict=True)), ca.SX(0))
-    H_pp, v = (system.function(name)(at.t, q, p, theta) for name in ("H_pp", "H_p"))
-    small = lam**2 * (n.T @ H_pp @ n) < 1e-4 * (ca.fabs(values[0]) + ca.fabs(ca.dot(p, v)))
-    balance = ca.if_else(small, simpson, (values[2] - values[0]) / lam) + phi_t
+    balance = divided_difference(system, at, lam, values[0], values[2], simpson) + phi_t
     model = ca.dot(n, system.function("H_p")(at.t, q, p + lam * n / 2, theta)) + phi_t
     guesses = [] if H_mod.explicit else [H_mod.guess(q, p + c * elastic * n, theta) for c in (0, 0.5, 1)]
     equations = Equations(

@@ -9,7 +9,7 @@ import casadi as ca
 
 from dalembert.symbolic import from_column
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._model import call_model, scalar_expression
+from dalembert.systems._model import Constraints, call_model, scalar_expression
 
 
 class Hamiltonian(MechanicalSystem):
@@ -22,7 +22,8 @@ class Hamiltonian(MechanicalSystem):
 
     `unilateral` (phi) keeps the motion where phi(t, q) >= 0, one number or several; impacts on phi = 0 take a collision
     integrator such as `da.CVA()`. They are elastic, or have the coefficient `restitution`: a number between 0 and 1, one for
-    each phi, or a function of the approach speed `speed` and of parameters.
+    each phi, or a function of the approach speed `speed` and of parameters. Constraints of one kind may also be stated by a
+    list of functions.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -41,9 +42,9 @@ class Hamiltonian(MechanicalSystem):
         H: Callable,
         dim: int,
         *,
-        holonomic: Callable | None = None,
-        nonholonomic: Callable | None = None,
-        unilateral: Callable | None = None,
+        holonomic: Constraints = None,
+        nonholonomic: Constraints = None,
+        unilateral: Constraints = None,
         restitution: Any = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,

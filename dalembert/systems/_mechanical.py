@@ -20,7 +20,7 @@ import numpy as np
 from dalembert._one_thread import one_at_a_time
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
-from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
 
@@ -52,10 +52,10 @@ class MechanicalSystem(System):
         H: ca.SX,
         H_p: ca.SX,
         minus_H_q: ca.SX,
-        holonomic: Callable | None,
-        nonholonomic: Callable | None,
+        holonomic: Constraints,
+        nonholonomic: Constraints,
         force: Callable | None,
-        unilateral: Callable | None,
+        unilateral: Constraints,
         restitution: Any,
     ) -> None:
         """Derive all functions of (t, q, p) from the energy, the velocity and the conservative force."""
@@ -95,7 +95,7 @@ class MechanicalSystem(System):
             self.described |= {"k": "nonholonomic", "k_v": "the derivative of nonholonomic"}
         self._derive_unilateral(unilateral, restitution, visible, H_p)
 
-    def _derive_unilateral(self, unilateral: Callable | None, restitution: Any, visible: Mapping[str, Any], v: ca.SX) -> None:
+    def _derive_unilateral(self, unilateral: Constraints, restitution: Any, visible: Mapping[str, Any], v: ca.SX) -> None:
         if unilateral is None:
             if restitution is not None:
                 raise ModelError("restitution says how a body bounces off unilateral=..., which this system does not have")

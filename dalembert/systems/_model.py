@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -11,6 +11,9 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ModelError
 from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
+
+Constraints = Callable | Sequence[Callable] | None
+"""One function that states constraints, or several."""
 
 RESERVED = ("t", "q", "v", "p", "y", "z", "lam", "psi", "h", "speed")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -18,7 +18,7 @@ import numpy as np
 
 from dalembert._one_thread import one_at_a_time
 from dalembert.errors import ModelError
-from dalembert.systems._model import Parameters, call_model, vector_expression
+from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
 from dalembert.systems._travel import pack, unpack_system
 
@@ -64,11 +64,12 @@ class System:
         self._define("H", "t y z", energy)
         self.described["H"] = "energy"
 
-    def _constraints(self, role: str, function: Callable | None, visible: Mapping[str, Any], most: float = np.inf) -> ca.SX:
-        """The value of a model function that states constraints, of which `most` can be independent."""
+    def _constraints(self, role: str, function: Constraints, visible: Mapping[str, Any], most: float = np.inf) -> ca.SX:
+        """The values of one or several model functions that state constraints, of which `most` can be independent."""
         if function is None:
             return ca.SX(0, 1)
-        value = vector_expression(role, call_model(role, function, visible, self.parameters))
+        functions: Sequence[Any] = function if isinstance(function, (list, tuple)) else [function]
+        value = ca.vertcat(*(vector_expression(role, call_model(role, f, visible, self.parameters)) for f in functions))
         if value.shape[0] == 0:
             raise ModelError(f"{role} returned an empty list; leave the argument out for a system without such constraints")
         if value.shape[0] > most:

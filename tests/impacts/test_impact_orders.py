@@ -66,14 +66,33 @@ def driven(force=True, moving=False):
 )
 @pytest.mark.parametrize("method", [da.CVA(), da.CVA("SVA"), da.VCI(), da.VCI("SVA")], ids=str)
 def test_forces_and_moving_walls_keep_the_second_order(system, method):
-    start = {"q0": [1.0, 0.3], "v0": [0.0, 0.5]}
-    exact = da.simulate(system, da.CVA(da.Gauss(stages=4)), h=0.005, t1=4.0, **start)
-    assert len(exact.impacts) >= 1
-    counts = (100, 200, 400, 800, 1600, 3200)
-    ends = [da.simulate(system, method, h=4.0 / n, steps=n, **start).states[-1] for n in counts]
-    found = [np.abs(end - exact.states[-1]).max() for end in ends]
-    # the variational reset's error depends on where in a step the impact falls, so only the trend has an order
-    assert abs(fitted(found) - 2) < (0.1 if isinstance(method, da.CVA) else 0.35)
+    # the variational reset's error depends on where in a step the impact falls: its mean over several starts has an order
+    starts = [{"q0": [1.0 + 0.01 * k, 0.3], "v0": [0.0, 0.5]} for k in range(1 if isinstance(method, da.CVA) else 12)]
+    counts, found = (200, 400, 800, 1600), np.zeros(4)
+    for start in starts:
+        exact = da.simulate(system, da.CVA(da.Gauss(stages=4)), h=0.01, t1=4.0, **start)
+        assert len(exact.impacts) >= 1
+        ends = [da.simulate(system, method, h=4.0 / n, steps=n, **start).states[-1] for n in counts]
+        found += [np.abs(end - exact.states[-1]).max() for end in ends]
+    assert abs(fitted(found) - 2) < (0.1 if isinstance(method, da.CVA) else 0.2)
+
+
+def test_the_variational_reset_has_order_two_with_holonomic_constraints():
+    """A pendulum that hits a wall, against the same in its angle; the mean error over starts, as above."""
+    angle = da.Lagrangian(lambda q, v: v @ v / 2 + np.cos(q[0]), dim=1, unilateral=lambda q: np.sin(q[0]) + 0.2)
+    point = da.Lagrangian(
+        lambda q, v: v @ v / 2 - q[1], dim=2, holonomic=lambda q: [np.hypot(q[0], q[1]) - 1], unilateral=lambda q: q[0] + 0.2
+    )
+    counts, found = (100, 200, 400, 800), np.zeros(4)
+    for a in np.linspace(1.0, 1.2, 12):
+        exact = da.simulate(angle, da.CVA(da.Gauss(stages=4)), q0=[a], v0=[0.0], h=0.01, t1=4.0)
+        assert len(exact.impacts) >= 1
+        x, y = np.sin(exact.q[-1, 0]), -np.cos(exact.q[-1, 0])
+        ends = [
+            da.simulate(point, da.VCI(), q0=[np.sin(a), -np.cos(a)], v0=[0.0, 0.0], h=4.0 / n, steps=n).q[-1] for n in counts
+        ]
+        found += [np.abs(end - [x, y]).max() for end in ends]
+    assert abs(fitted(found) - 2) < 0.2
 
 
 def test_a_double_pendulum_in_cartesian_coordinates_hits_a_wall_as_it_does_in_angles():

@@ -1,0 +1,205 @@
+"""What no collision integrator may do: pass a wall, pull, make energy, or stop with advice that cannot be followed."""
+
+import numpy as np
+import pytest
+from impact_models import free_particle
+
+import dalembert as da
+from dalembert.engine import _plan
+from dalembert.impacts._program import Slots
+
+
+def line(unilateral, **options):
+    return da.Lagrangian(lambda q, v: v @ v / 2, dim=1, unilateral=unilateral, **options)
+
+
+def test_a_wall_that_is_not_defined_behind_it_stops_the_run_with_that_reason():
+    with pytest.raises(
+        da.StepFailed, match=r"unilateral\[0\] is not finite behind the wall: .* defined on both sides, or reduce h"
+    ):
+        da.simulate(line(lambda q: np.log(q[0])), da.CVA(), q0=[1.05], v0=[-2.0], h=1.0, steps=3)
+
+
+def test_no_state_behind_a_wall_is_stored():
+    """1/q - 1 is positive for 0 < q < 1 and falls below zero through a pole, where there is no contact."""
+    run = da.simulate(line(lambda q: 1 / q[0] - 1), da.CVA(), q0=[0.5], v0=[-1.0], h=0.13, steps=6, on_failure="return")
+    assert run.status == "failed"
+    assert "behind unilateral[0]" in run.message
+    assert np.all(1 / run.q - 1 > 0) and len(run.impacts) == 0
+
+
+@pytest.mark.parametrize("e", [2.0, -0.5, -1.5])
+@pytest.mark.parametrize("method", [da.CVA(), da.VCI(), da.MCVA()], ids=str)
+def test_a_restitution_function_that_leaves_its_range_is_named(method, e):
+    system = line(lambda q: q[0], restitution=lambda speed, e: e * speed, params={"e": 1.0})
+    with pytest.raises(
+        da.StepFailed, match=rf"restitution of unilateral\[0\] is {e:g} at the approach speed 1: it must be between"
+    ):
+        da.simulate(system, method, q0=[1.0], v0=[-1.0], h=0.13, steps=20, params={"e": e})
+
+
+def test_a_restitution_that_is_no_number_is_named_and_members_of_ensembles_fail_alone():
+    system = line(lambda q: q[0], restitution=lambda speed, e: np.sqrt(e * speed), params={"e": 1.0})
+    with pytest.raises(da.StepFailed, match=r"restitution of unilateral\[0\] is nan at the approach speed 1"):
+        da.simulate(system, da.CVA(), q0=[1.0], v0=[-1.0], h=0.13, steps=20, params={"e": -1.0})
+    starts = {"q0": np.ones((3, 1)), "v0": -np.ones((3, 1)), "params": {"e": np.array([0.25, 4.0, 1.0])}}
+    runs = da.simulate_many(system, da.CVA(), h=0.13, steps=20, **starts)
+    assert runs.status == ("done", "failed", "done")
+    assert "the restitution of unilateral[0] is 2 at the approach speed 1" in runs.message[1]
+    assert np.allclose(runs.impacts[0].p_after, 0.5) and np.allclose(runs.impacts[2].p_after, 1.0)
+
+
+@pytest.mark.parametrize("w", [0.9, 0.999999, 0.99999999])
+def test_a_relativistic_wall_kicks_a_particle_at_rest_as_far_as_it_should(w):
+    """In the wall's frame the momentum is turned round: p+ = 2 w/(1 - w^2) for H = sqrt(1 + p^2)."""
+    system = da.Hamiltonian(lambda p: np.sqrt(1 + p @ p), dim=1, unilateral=lambda t, q, w: q[0] - w * t, params={"w": 0.5})
+    run = da.simulate(system, da.CVA(da.Gauss(stages=1)), q0=[1.0], p0=[0.0], h=0.13, steps=20, params={"w": w})
+    assert np.allclose(run.impacts.t, [1 / w], rtol=1e-12)
+    assert np.allclose(run.impacts.p_after, 2 * w / (1 - w**2), rtol=1e-13 + 3e-15 / (1 - w))
+
+
+def test_an_impact_of_a_hamiltonian_that_is_steep_on_one_side_only_keeps_its_energy():
+    system = da.Hamiltonian(lambda p: np.exp(p[0]) - p[0], dim=1, unilateral=lambda q: q[0])
+    impacts = da.simulate(system, da.CVA(da.Gauss(stages=1)), q0=[1.0], p0=[-6.0], h=0.13, steps=20).impacts
+    assert len(impacts) == 1 and impacts.p_after[0, 0] > 0
+    assert abs(impacts.energy_after - impacts.energy_before)[0] < 1e-14
+
+
+@pytest.mark.parametrize("e", [0.5, 0.0])
+@pytest.mark.parametrize("w", [0.0, 0.6])
+def test_impacts_of_a_hamiltonian_that_is_not_quadratic_accumulate_to_contact(e, w):
+    """With w = 0 the first fall takes sqrt((1 + 1/2)^2 - 1)/(1/2): p' = -1/2, and H = 1 + 1/2 at the start."""
+    system = da.Hamiltonian(
+        lambda q, p: np.sqrt(1 + p @ p) + q[0] / 2,
+        dim=1,
+        unilateral=lambda t, q, w: q[0] - w * t,
+        restitution=e,
+        params={"w": w},
+    )
+    run = da.simulate(system, da.CVA(da.LobattoIIIAB(stages=2)), q0=[1.0], p0=[0.0], h=0.02, t1=20.0)
+    assert len(run.contacts) == 1 and np.abs(run.q[-1, 0] - 20 * w) < 1e-13
+    assert abs(run.p[-1, 0] / np.sqrt(1 + run.p[-1, 0] ** 2) - w) < 1e-13
+    if w == 0:
+        assert np.isclose(run.impacts.t[0], np.sqrt(5), rtol=1e-4)
+
+
+@pytest.mark.parametrize("angle", [60, 10, 5, 1])
+@pytest.mark.parametrize("e", [0.0, 0.5])
+def test_a_damped_corner_brings_a_particle_to_rest(angle, e):
+    """No velocity leaves both walls of a wedge that is narrower than a right angle, if each impact takes some of it away.
+
+    For e = 1/2 at 60 degrees three impacts turn the particle round before it comes to rest.
+    """
+    a = np.radians(angle)
+    wedge = free_particle(lambda q, a: [q[1], np.sin(a) * q[0] - np.cos(a) * q[1]], restitution=e, params={"a": a})
+    inwards = np.array([np.cos(a / 2.2), np.sin(a / 2.2)])
+    run = da.simulate(wedge, da.CVA(), q0=inwards, v0=-inwards, h=0.13, steps=20)
+    impacts, gradients = run.impacts, np.array([[0.0, 1.0], [np.sin(a), -np.cos(a)]])
+    jumps = impacts.p_after - impacts.p_before - impacts.impulse[:, None] * gradients[impacts.which]
+    assert np.abs(jumps[:1000]).max() < 1e-15 and np.abs(jumps).max() < 1e-11  # sums of up to 10^5 impulses are rounded so
+    assert np.allclose(impacts.p_before[1:], impacts.p_after[:-1], atol=1e-13) and np.all(impacts.impulse > 0)
+    assert len(impacts) <= 1002
+    approach = gradients @ run.p[-1]
+    assert np.all(approach >= -1e-12) and np.linalg.norm(run.p[-1]) < 1
+    if (angle, e) != (60, 0.5):
+        assert np.abs(run.q[-1]).max() < 1e-9 and np.abs(run.p[-1]).max() < 1e-9
+
+
+def test_an_elastic_slit_without_a_width_stops_with_advice_that_can_be_followed():
+    slit = free_particle(lambda q: [q[0], -q[0]])
+    with pytest.raises(da.StepFailed, match="still exchange impulses after a million of them: they face each other"):
+        da.simulate(slit, da.CVA(), q0=[0.0, 0.0], v0=[0.3, 1.0], h=0.13, steps=2)
+
+
+@pytest.mark.parametrize("method", [da.CVA(), da.VCI(), da.MCVA()], ids=str)
+@pytest.mark.parametrize("h", [3.9, 4.1, 6.0])
+def test_a_disc_that_a_step_crosses_through_its_middle_is_hit(method, h):
+    disc = free_particle(lambda q: np.hypot(q[0], q[1]) - 1)
+    run = da.simulate(disc, method, q0=[-h / 2, 0.05], v0=[1.0, 0.0], h=h, steps=1)
+    assert np.allclose(run.impacts.t, h / 2 - np.sqrt(1 - 0.05**2), rtol=1e-13)
+    assert np.hypot(*run.q[-1]) > 1
+
+
+def test_several_functions_may_state_constraints():
+    box = free_particle([lambda q: q[0], lambda q: [q[1], 1 - q[0]], lambda q, b: b - q[1]], params={"b": 1.0})
+    assert box.n_unilateral == 4
+    run = da.simulate(box, da.CVA(), q0=[0.5, 0.4], v0=[1.0, 0.73], h=0.1, steps=20)
+    unfolded = np.array([0.5, 0.4]) + run.t[:, None] * np.array([1.0, 0.73])
+    assert np.abs(run.q - np.abs((unfolded + 1) % 2 - 1)).max() < 1e-13
+    chain = da.Lagrangian(
+        lambda q, v: v @ v / 2,
+        dim=4,
+        holonomic=(lambda q: q[0] ** 2 + q[1] ** 2 - 1, lambda q: [q[2]]),
+        nonholonomic=[lambda q, v: v[3] - v[0]],
+    )
+    assert (chain.n_holonomic, chain.n_nonholonomic) == (2, 1)
+    with pytest.raises(da.ModelError, match="unilateral must be a function"):
+        free_particle([lambda q: q[0], 3.0])
+    with pytest.raises(da.ModelError, match="empty list"):
+        free_particle([])
+
+
+def curved_box():
+    """An anharmonic particle between four walls, three of them curved."""
+    return da.Lagrangian(
+        lambda q, v, a, k: (1 + k * q[0] ** 2) * v @ v / 2 - a * q[1] - k * q @ q / 2,
+        dim=2,
+        unilateral=lambda q, b: [
+            q[1] - b * np.sin(3 * q[0]), 1 - q[1] + b * np.cos(2 * q[0]), q[0] + 1, 1 - q[0] - b * q[1] ** 2
+        ],
+        params={"a": 1.0, "k": 0.5, "b": 0.2},
+    )  # fmt: skip
+
+
+def walls(q, b):
+    x, y = q.T
+    return np.array([y - b * np.sin(3 * x), 1 - y + b * np.cos(2 * x), x + 1, 1 - x - b * y**2])
+
+
+@pytest.mark.parametrize(
+    ("q", "p", "h", "params"),
+    [
+        ([-0.9928117909100467, 0.00928100306408497], [-2.011675512696671, 1.1746968985664978], 0.4116112170491932,
+         {"a": 10.0, "b": 0.29890274708537573}),
+        ([-0.49372996087425, 0.38410879180412033], [-10.439537592077947, 10.349819776539135], 0.29678444895954553,
+         {"a": 10.0, "b": 0.23788346334687951}),
+        ([0.632014255886068, 0.14292425939910544], [-20.7343774636457, -1.2501285131880375], 0.2757442792550019,
+         {"a": 10.0, "b": 0.06874106067720029}),
+    ],
+)  # fmt: skip
+def test_a_variational_reset_that_pulls_or_passes_a_wall_is_not_taken(q, p, h, params):
+    run = da.simulate(curved_box(), da.VCI(), q0=q, p0=p, h=h, steps=1, params=params)
+    assert np.all(run.impacts.impulse >= 0)
+    assert run.stats["impacts_without_variational_reset"] >= 1
+    assert walls(run.q, params["b"]).min() > -1e-13
+    phi = walls(run.impacts.q, params["b"])
+    assert np.abs(phi[run.impacts.which, np.arange(len(run.impacts))]).max() < 1e-13 and phi.min() > -1e-13
+
+
+@pytest.mark.parametrize("method", [da.CVA(), da.VCI(), da.MCVA()], ids=str)
+def test_whatever_the_start_and_the_step_no_wall_is_passed_and_none_pulls(method):
+    system, rng, impacts, done = curved_box(), np.random.default_rng(1), 0, 0
+    for _ in range(60):
+        b, h = rng.uniform(0, 0.3), 10 ** rng.uniform(-2.5, -0.3)
+        params = {"a": rng.choice([0.0, 1.0, 10.0]), "b": b}
+        v0 = rng.normal(size=2) * 10 ** rng.uniform(-2, 1)
+        run = da.simulate(system, method, q0=[0.1, 0.5], v0=v0, h=h, steps=200, params=params, on_failure="return")
+        impacts, done = impacts + len(run.impacts), done + (run.status == "done")
+        assert walls(run.q, b).min() > -1e-12
+        if len(run.impacts):
+            assert run.impacts.impulse.min() >= 0
+            at_contact = walls(run.impacts.q, b)
+            assert np.abs(at_contact[run.impacts.which, np.arange(len(run.impacts))]).max() < 1e-7 * h * (
+                1 + np.abs(run.p).max()
+            )
+        if isinstance(method, da.CVA):
+            change = np.abs(run.impacts.energy_after - run.impacts.energy_before)
+            assert np.all(change <= 1e-13 * (1 + np.abs(run.impacts.energy_before)))
+    assert impacts > 1000 and done > 30
+
+
+def test_the_kernels_and_the_driver_agree_on_fixed_slots():
+    fixed = {name: value for name, value in vars(_plan).items() if name.endswith("_SLOT")}
+    assert sorted(fixed.values()) == list(range(_plan.N_SLOTS)) and Slots.theta == _plan.N_SLOTS
+    for name in ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy"):
+        assert getattr(Slots, name) == fixed[f"{name.upper()}_SLOT"]
