@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 import dalembert as da
+from dalembert.draw._scene import sample
 from dalembert.systems import MechanicalSystem, state_at
 
 EXACT = da.CVA(da.Gauss(stages=4))
@@ -136,12 +137,10 @@ def test_it_meets_its_walls_and_stays_in_front_of_them(row: Row) -> None:
 def test_drawing_shows_the_mechanism(row: Row) -> None:
     problem = row()
     assert problem.drawing is not None
-    pictures = [problem.drawing(q) for q in da.simulate(problem, da.CVA(), steps=100, progress=False).q]
-    shapes = [line.shape for line in pictures[0]]
-    assert all(len(shape) == 2 and shape[0] >= 2 and shape[1] == 2 for shape in shapes)
-    assert all([line.shape for line in picture] == shapes for picture in pictures)
-    ends = np.array([np.vstack(picture) for picture in pictures])
-    assert np.ptp(ends, axis=0).max() > 1e-2
+    run = da.simulate(problem, da.CVA(), steps=100, progress=False)
+    scene = sample(run, problem.drawing, run.t)
+    assert scene.dim == 2 and any(part.kind in ("wall", "track") for part in scene.parts)
+    assert max(np.ptp(part.points, axis=0).max() for part in scene.parts) > 1e-2
 
 
 @pytest.mark.parametrize(
