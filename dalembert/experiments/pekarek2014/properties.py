@@ -224,8 +224,8 @@ EXPERIMENTS = (
         "is confirmed here: at h = 0.032 there is little between the two, at h = 0.01 MCVAC is faster, and neither takes "
         "less time with the smaller h.",
         remark="Here an impact costs about 50 steps, those of MCVAC no more than a quarter above those of MCVAA, and MCVAA "
-        "breaks even at about 50 steps an impact; there are 45 at h = 0.032 and 137 at h = 0.01. Times are the least of several "
-        "repeats in one run.",
+        "breaks even at about 50 steps an impact; there are 45 at h = 0.032 and 137 at h = 0.01. Times are the least of "
+        "several repeats in one run.",
         timed=True,
     ),
 )
