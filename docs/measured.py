@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.compiler._program import build_program, operation_count
+from dalembert.compiler import build_program
+from dalembert.compiler._ir import operation_count
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "methods"))
 
