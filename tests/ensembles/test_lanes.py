@@ -12,7 +12,9 @@ from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, 
 import dalembert as da
 from dalembert.compiler._ir import _ARITHMETIC, _COMPARISONS, _INTRINSICS, _LIBRARY, Kernel, emit_module
 from dalembert.compiler._jit import compile_module
+from dalembert.compiler._lanes import CONTROL
 from dalembert.engine import _ensemble, _lot
+from dalembert.engine import _layout as at
 
 TWO = {ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_COPYSIGN, ca.OP_FMIN, ca.OP_FMAX,
        ca.OP_ATAN2, ca.OP_HYPOT, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
@@ -165,30 +167,45 @@ def test_stage_multipliers_come_from_every_lane():
         assert np.abs(one.stage_lam[1:] - other.stage_lam[1:]).max() < 1e-9
 
 
-def lost(monkeypatch) -> list[int]:
-    """Members that leave their vectors, as they do."""
-    left, alone = [], _lot.Lot._alone
-
-    def leave(lot, unit, lane, member):
-        left.append(member)
-        return alone(lot, unit, lane, member)
-
-    monkeypatch.setattr(_lot.Lot, "_alone", leave)
-    return left
-
-
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_a_lane_that_fails_leaves_alone(monkeypatch, lanes):
-    """At its first step, where no lane has converged yet, or later with factors that others share."""
+    """At its first step, where no lane has converged yet, or later; what it takes along is the increment of its last step."""
     monkeypatch.setattr(_ensemble, "lanes_for", lambda operations: lanes)
-    left = lost(monkeypatch)
+    left, alone = {}, _lot.Lot._alone
+
+    def leave(lot, unit, lane, member):
+        run = alone(lot, unit, lane, member)
+        left[member] = run.steppers[0].memory[run.steppers[0].slots("delta")].copy()
+        return run
+
+    monkeypatch.setattr(_lot.Lot, "_alone", leave)
     case = falling_into_a_hole(16)
     q0, p0 = case.varied["q0"], case.varied["p0"]
-    q0[9], p0[9] = 0.999, 3.0  # beyond the domain within the first step
+    q0[5], q0[9], p0[9] = 0.45, 0.999, 3.0  # the last is beyond the domain within the first step
     runs = da.simulate_many(case.system, case.method, q0=q0, p0=p0, h=case.h, steps=200, simd=True)
-    failed = {k for k, status in enumerate(runs.status) if status == "failed"}
-    assert failed == {2, 5, 9} and runs.steps_done[9] == 0 < runs.steps_done[2]
-    assert sorted(left) == [2, 5, 9]
+    failed = [k for k, status in enumerate(runs.status) if status == "failed"]
+    assert failed == sorted(left) == [2, 5, 9] and runs.steps_done[9] == 0 < runs.steps_done[2]
+    for k in (2, 5):
+        last = runs.states[k, runs.steps_done[k]] - runs.states[k, runs.steps_done[k] - 1]
+        np.testing.assert_allclose(left[k], last, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("method", [da.LobattoIIIAB(3), da.RadauIIA(3, projected=True)], ids=["plain", "with a polish"])
+def test_lanes_learn_the_rate_of_convergence_as_the_driver_does(monkeypatch, method):
+    """Equal members in all lanes make the decisions of one."""
+    rates, harvest = [], _lot.Lot._harvest
+
+    def look(lot, unit, lane):
+        slot = lot.programs[0].layout.work + CONTROL.index("last_rate")
+        rates.append(lot.memory[unit].reshape(-1, lot.lanes)[slot, lane] if lot.lanes > 1 else lot.numbers[unit, 0, at.RATE])
+        harvest(lot, unit, lane)
+
+    monkeypatch.setattr(_lot.Lot, "_harvest", look)
+    q0 = np.tile(hanging(np.array([[0.4, -0.6]])), (8, 1))
+    for simd in (True, False):
+        da.simulate_many(da.problems.double_pendulum(), method, q0=q0, p0=np.zeros(4), h=0.2, steps=7, simd=simd)
+    assert len(rates) == 16 and 0 < rates[0] < 1
+    np.testing.assert_allclose(rates, rates[-1], rtol=0.05)
 
 
 def test_a_lane_that_starts_from_rest_does_not_hold_up_the_others(monkeypatch):
