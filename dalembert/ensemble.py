@@ -419,13 +419,17 @@ def _events(dim: int, impacts: Sequence[Any], contacts: Sequence[Any], kind: str
 
 
 def _reduced(run: Any, h: float) -> dict[str, Reduction | ImpactReduction]:
-    """The accumulators of the watch as numbers; the slope is comoment / (h sum (k - mean of k)^2)."""
-    count = run.steps_done + 1.0
+    """The accumulators of the watch as numbers, nan for members that never began.
+
+    The slope is comoment / (h sum (k - mean of k)^2).
+    """
+    count, began = run.steps_done + 1.0, run.watched[:, run.watch.count] > 0
     spread = count * (count**2 - 1) / 12
     result: dict[str, Reduction | ImpactReduction] = {}
     for k, name in enumerate(run.watch.quantities):
         slot = run.watch.reduced + k * len(REDUCED)
-        first, last, least, most, mean, comoment = run.watched[:, slot : slot + len(REDUCED)].T
+        kept = np.where(began[:, None], run.watched[:, slot : slot + len(REDUCED)], np.nan)
+        first, last, least, most, mean, comoment = kept.T
         with np.errstate(invalid="ignore"):
             result[name] = Reduction(first, last, least, most, mean, comoment / (h * spread))
     return result

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dalembert as da
-from dalembert.compiler._program import build_program, operation_count
+from dalembert.compiler import build_program, operation_count
 
 if TYPE_CHECKING:
     from method_table import Row

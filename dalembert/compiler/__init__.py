@@ -3,7 +3,8 @@
 from dalembert.compiler._elimination import SingularMatrix
 from dalembert.compiler._guess import first_guess, first_guesses
 from dalembert.compiler._observe import Observer, observer
-from dalembert.compiler._program import Program, build_program, build_programs, reduced_step
+from dalembert.compiler._orders import build_program, build_programs
+from dalembert.compiler._program import Program, reduced_step
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._step_function import step_function
 from dalembert.compiler._watch import Watch, build_watch, reductions, state_function

@@ -1,8 +1,8 @@
 """The kernels of a program for several trajectories at once, one a lane, with the decisions of Newton's iteration inside.
 
 What the driver decides for one trajectory by branches (`solve` and `finish_step` of engine/_driver.py) is arithmetic here, for
-lanes cannot branch apart: one that has converged is masked and stays as it is while others go on. The driver looks at single
-lanes only where one asks for attention.
+lanes cannot branch apart: one that has converged, or is lost, is masked and stays as it is while others go on. The driver looks
+at single lanes only where one asks for attention.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
 
-CONTROL = ("mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "wrong")
-"""Numbers of each lane that lie behind the program's own memory, in this order."""
+CONTROL = (
+    "mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong",
+)  # fmt: skip
+"""Numbers of each lane that lie behind the program's own memory, in this order; `age` counts the iterations of a step."""
 
-NAMES = ("predict", "weigh", "factor", "iterate", "finish")
+ASKS, DIVERGES = 1.0, 2.0
+"""The attention that a lane may need: other weights or factors, or none, for it is lost."""
+
+NAMES = ("predict", "weigh", "factor", "iterate", "finish", "weigh_again")
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class LaneCode:
 
     @property
     def addresses(self) -> np.ndarray:
-        """The kernels' addresses, in the order of a program's."""
+        """The kernels' addresses: those of a program, in its order, and one more."""
         return np.array([self.code.addresses[name] for name in NAMES], dtype=np.int64)
 
 
@@ -51,9 +56,11 @@ def compile_lanes(
     # A new guess: all lanes go on, and the last step's rate stands in for the first iteration's, with a margin.
     stand_in = ca.fmin(1.0, ca.fmax(100.0 * lane["last_rate"], FASTEST_GUESS))
     begin = {"mask": lane["alive"], "previous": ca.SX(np.inf), "rate": stand_in, "age": ca.SX(0)}
+    begin |= {"refreshes": ca.SX(0), "lost": ca.SX(0)}
     anew = [(value, slot[name]) for name, value in begin.items()]
     noise = ca.SX.sym("noise")
-    new_x, decided = x - lane["mask"] * step, _decide(lane, size, noise, fastest)
+    # a product with the mask would let what is not finite through
+    new_x, decided = x - ca.if_else(lane["mask"], step, 0), _decide(lane, size, noise, fastest)
     orientation, energy, delta = (
         next(value for value, at in finish.outputs if at == place)
         for place in (layout.orientation, layout.energy, layout.delta)
@@ -73,29 +80,44 @@ def compile_lanes(
             outputs=[(new_x, layout.x), (size, layout.increment_size), *((decided[name], slot[name]) for name in decided)],
         ),
         replace(finish, inputs=[*finish.inputs, *control], outputs=[*finish.outputs, (wrong, slot["wrong"])]),
+        _weigh_again(weigh, layout, lane["attention"], slot),
     )
     work = layout.work + len(CONTROL)
     assembly, used = emit_module(altered, work, lanes)
     return LaneCode(compile_module(assembly, NAMES), work + used)
 
 
+def _weigh_again(weigh: Kernel, layout: Layout, asks: ca.SX, slot: dict[str, int]) -> Kernel:
+    """New weights for the lanes that ask for them, whose increments begin anew; the others keep what they have."""
+    previous = ca.SX.sym("previous")
+    inputs, outputs = [*weigh.inputs, (asks, slot["attention"]), (previous, slot["previous"])], []
+    for value, place in weigh.outputs:
+        if place in (layout.weights, layout.noise) and value.shape[0]:
+            old = ca.SX.sym("old", value.shape[0])
+            inputs.append((old, place))
+            outputs.append((ca.if_else(asks, value, old), place))
+    outputs.append((ca.if_else(asks, np.inf, previous), slot["previous"]))
+    return Kernel("weigh_again", inputs, outputs)
+
+
 def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -> dict[str, ca.SX]:
     """What an increment of this size means for each lane: the rules of `solve` in engine/_driver.py."""
-    mask, previous, age, both = lane["mask"], lane["previous"], lane["age"], ca.logic_and
+    mask, previous, age, both, either = lane["mask"], lane["previous"], lane["age"], ca.logic_and, ca.logic_or
     ratio = size / previous
-    counted = both(both(mask, ratio > 0), ca.logic_or(age == 1, size > ca.fmax(SMALL, noise)))
+    counted = both(both(mask, ratio > 0), either(age == 1, size > ca.fmax(SMALL, noise)))
     rate = ca.if_else(counted, ca.fmax(ca.fmax(ratio, fastest), 1e-4 * lane["rate"]), lane["rate"])
-    stalled = both(ratio >= 0.25, ca.logic_or(size <= noise, both(both(size <= STAGNATION, rate <= FAST), age > 2)))
-    small = ca.logic_or(size * rate <= ROUND_OFF, size <= lane["tolerance"])
-    open_ = both(mask, ca.logic_not(ca.logic_or(stalled, small)))
+    stalled = both(ratio >= 0.25, either(size <= noise, both(both(size <= STAGNATION, rate <= FAST), age > 2)))
+    closed = either(stalled, either(size * rate <= ROUND_OFF, size <= lane["tolerance"]))
+    open_ = both(mask, ca.logic_not(closed))
     slow = both(age > 0, ratio > SLOW)  # renew the factors
     far = both(age == 0, size > 1.0)  # the guess was far too small to measure increments by, as in a start from rest
-    broken = ca.logic_not(size < np.inf)
+    # not finite, or larger than the unknowns and than the increment before
+    diverges = either(ca.logic_not(size < np.inf), both(slow, both(size > previous, previous > 1.0)))
     return {
         "mask": open_,
         "previous": size,
         "rate": rate,
-        "last_rate": ca.if_else(both(mask, age > 0), rate, lane["last_rate"]),
+        "last_rate": ca.if_else(both(both(mask, closed), age > 0), rate, lane["last_rate"]),
         "age": age + 1,
-        "attention": both(open_, ca.logic_or(slow, ca.logic_or(far, broken))),
+        "attention": open_ * ca.if_else(diverges, DIVERGES, either(slow, far) * ASKS),
     }

@@ -38,6 +38,11 @@ class Watch:
     reduced: int
 
     @property
+    def count(self) -> int:
+        """Where the number of states that were seen lies."""
+        return self.state + self.n_state
+
+    @property
     def plan(self) -> np.ndarray:
         """What the driver must know: where the state goes, its size, where the flag and the event are, the event's size."""
         return np.array([self.state, self.n_state, self.crossed, self.event, self.event_size], dtype=np.int64)
@@ -100,9 +105,18 @@ def _residuals(system: System) -> dict[str, ca.Function]:
             residual = system.function(name)(t, y, *(() if name == "g" else (z,)), theta)
             largest = ca.fabs(residual[0])
             for k in range(1, n):
-                largest = ca.fmax(largest, ca.fabs(residual[k]))
+                largest = _most(largest, ca.fabs(residual[k]))
             found["g" if index_two else name] = ca.Function("residual", [t, y, z, theta], [largest])
     return found
+
+
+def _least(x: ca.SX, y: ca.SX) -> ca.SX:
+    """The smaller of two numbers; nan if one of them is, which `fmin` would hide."""
+    return ca.if_else(x <= y, x, ca.if_else(y < x, y, np.nan))
+
+
+def _most(x: ca.SX, y: ca.SX) -> ca.SX:
+    return -_least(-x, -y)
 
 
 @one_at_a_time
@@ -136,7 +150,7 @@ def build_watch(
         new_mean = mean + (value - mean) / (count + 1)
         # the mean of k before this state, the number `count`, is (count - 1)/2
         new_comoment = comoment + (count + 1) / 2 * (value - new_mean)
-        reduced = [ca.if_else(count, first, value), value, ca.fmin(least, value), ca.fmax(most, value), new_mean, new_comoment]
+        reduced = [ca.if_else(count, first, value), value, _least(least, value), _most(most, value), new_mean, new_comoment]
         inputs.append((old, slot))
         outputs.append((ca.vertcat(*reduced), slot))
     crossed, event, event_size = 0, 0, 0

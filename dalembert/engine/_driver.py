@@ -156,7 +156,8 @@ def solve(kernels, layout, index, memory, counts, numbers, work):
                 newton_increment(kernels, layout, index, memory, work)
             return iteration
         if ratio > SLOW and iteration > 1:
-            if refreshed == MAX_REFRESHES:
+            # Increments that are larger than the unknowns, and grow, lead anywhere, maybe to another solution.
+            if refreshed == MAX_REFRESHES or size > previous > 1.0:
                 return -1
             factorize(kernels, layout, index, memory, counts, work)
             refreshed += 1

@@ -2,14 +2,16 @@
 
 A unit is what shares memory and counters: as many trajectories as there are lanes, every slot of memory holding one number a
 lane. They take their steps together, with factors of the same age, and an iteration ends when the last of them has converged.
-A lane whose step fails leaves the unit. Like the driver for one trajectory, this file knows no model.
+A lane whose step fails leaves the unit, and the others make theirs again. Like the driver for one trajectory, this file knows
+no model.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from dalembert.compiler._lanes import CONTROL
+from dalembert.compiler._lanes import CONTROL, DIVERGES
+from dalembert.compiler._stopping import FASTEST_GUESS
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import (
     DONE,
@@ -43,8 +45,10 @@ from dalembert.engine._layout import (
 )
 
 FULL, RUNNING = 2, 3
-SIZE_SLOT = 2
-MASK, ALIVE, ATTENTION, WRONG = (CONTROL.index(name) for name in ("mask", "alive", "attention", "wrong"))
+MASK, ALIVE, PREVIOUS, RATE, LAST_RATE, AGE_IN_STEP, ATTENTION, REFRESHES, LOST, WRONG = (
+    CONTROL.index(name)
+    for name in ("mask", "alive", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong")
+)
 
 # the plan of a watch: slots of its memory
 WATCH_STATE, WATCH_N_STATE, WATCH_FLAG, WATCH_EVENT, WATCH_EVENT_SIZE = range(5)
@@ -121,31 +125,76 @@ def any_lane(bits, first, lanes):
     return some != 0
 
 
+@compiled()
+def attend(memory, iteration, lanes, control):
+    """Mask the lanes for which there is no hope; True if one that goes on asks for new weights or factors."""
+    asked = False
+    for lane in range(control, control + lanes):
+        attention, refreshes = memory[lane + ATTENTION * lanes], memory[lane + REFRESHES * lanes]
+        if attention == DIVERGES or (attention != 0.0 and refreshes == MAX_REFRESHES):
+            memory[lane + MASK * lanes], memory[lane + ATTENTION * lanes], memory[lane + LOST * lanes] = 0.0, 0.0, 1.0
+        elif attention != 0.0:
+            memory[lane + REFRESHES * lanes] += iteration > 1
+            asked = True
+    return asked
+
+
 @inlined
-def solve_lanes(kernels, memory, bits, counts, polish, lanes, control):
-    """`solve` of the driver, for all lanes; the number of iterations, or -1: then the lanes that are not masked failed."""
-    refreshed, mask, attention = 0, control + MASK * lanes, control + ATTENTION * lanes
+def solve_lanes(kernels, memory, bits, counts, lanes, control):
+    """`solve` of the driver, for all lanes in the mask: the number of iterations; lanes that fail are `lost`."""
+    mask, attention = control + MASK * lanes, control + ATTENTION * lanes
     for iteration in range(1, MAX_ITERATIONS + 1):
         call_kernel(kernels[3], memory)
         counts[ITERATIONS] += 1
         if not any_lane(bits, mask, lanes):
-            for _ in range(polish):
-                for lane in range(lanes):
-                    memory[at(mask + lane)] = memory[at(control + ALIVE * lanes + lane)]
-                call_kernel(kernels[3], memory)
             return iteration
-        if any_lane(bits, attention, lanes):
-            for lane in range(lanes):
-                if memory[at(attention + lane)] != 0.0 and not np.isfinite(memory[at(SIZE_SLOT * lanes + lane)]):
-                    return -1
+        if any_lane(bits, attention, lanes) and attend(memory, iteration, lanes, control):
             if iteration == 1:
-                call_kernel(kernels[1], memory)
-            elif refreshed == MAX_REFRESHES:
-                return -1
+                call_kernel(kernels[5], memory)
             else:
                 factorize_lanes(kernels, memory, counts)
-                refreshed += 1
-    return -1
+    for lane in range(lanes):
+        memory[at(control + LOST * lanes + lane)] = max(memory[control + LOST * lanes + lane], memory[mask + lane])
+    return MAX_ITERATIONS
+
+
+@compiled()
+def begin_again(memory, x, guess, lanes, control):
+    """Put the lanes that are lost, and no others, back to their guess."""
+    for lane in range(lanes):
+        here = control + lane
+        lost = memory[here + LOST * lanes] != 0.0
+        memory[here + MASK * lanes] = 1.0 if lost else 0.0
+        if lost:
+            for k in range(lane, len(guess), lanes):
+                memory[x + k] = guess[k]
+            memory[here + PREVIOUS * lanes] = np.inf
+            memory[here + RATE * lanes] = min(1.0, max(100.0 * memory[here + LAST_RATE * lanes], FASTEST_GUESS))
+            memory[here + AGE_IN_STEP * lanes] = memory[here + REFRESHES * lanes] = memory[here + LOST * lanes] = 0.0
+
+
+@inlined
+def solve_step_lanes(kernels, memory, bits, counts, numbers, known, guess, x, polish, lanes, control):
+    """`solve_step` of the driver, for all lanes; False if one or more are `lost`."""
+    lost = control + LOST * lanes
+    reused = counts[AGE] >= 0
+    if not reused:
+        factorize_lanes(kernels, memory, counts)
+    iterations = solve_lanes(kernels, memory, bits, counts, lanes, control)
+    if reused and any_lane(bits, lost, lanes):
+        begin_again(memory, x, guess, lanes, control)
+        factorize_lanes(kernels, memory, counts)
+        iterations = solve_lanes(kernels, memory, bits, counts, lanes, control)
+    if any_lane(bits, lost, lanes):
+        return False
+    for _ in range(polish):
+        for lane in range(lanes):
+            memory[at(control + MASK * lanes + lane)] = memory[at(control + ALIVE * lanes + lane)]
+            memory[at(control + AGE_IN_STEP * lanes + lane)] = 0.0  # nothing is learnt from this about rates
+        call_kernel(kernels[3], memory)
+    if not keep_factors(iterations, counts, numbers, known):
+        counts[AGE] = -1
+    return True
 
 
 @inlined
@@ -155,29 +204,15 @@ def make_step_lanes(kernels, layout, memory, bits, counts, numbers, known, guess
     call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
     for k in range(n_x):
         guess[at(k)] = memory[at(x + k)]
-    solved = True
-    if n_x:
-        reused, polish = counts[AGE] >= 0, layout[POLISH]
-        if not reused:
-            factorize_lanes(kernels, memory, counts)
-        iterations = solve_lanes(kernels, memory, bits, counts, polish, lanes, control)
-        if iterations < 0 and reused:
-            for k in range(n_x):
-                memory[at(x + k)] = guess[at(k)]
-            call_kernel(kernels[1], memory)
-            factorize_lanes(kernels, memory, counts)
-            iterations = solve_lanes(kernels, memory, bits, counts, polish, lanes, control)
-        solved = iterations >= 0
-        if solved and not keep_factors(iterations, counts, numbers, known):
-            counts[AGE] = -1
-    call_kernel(kernels[4], memory)
-    wrong = control + WRONG * lanes
-    if solved and not any_lane(bits, wrong, lanes):
-        counts[MODE] = PREDICT
-        return True
+    verdict = control + LOST * lanes
+    if n_x == 0 or solve_step_lanes(kernels, memory, bits, counts, numbers, known, guess, x, layout[POLISH], lanes, control):
+        verdict = control + WRONG * lanes
+        call_kernel(kernels[4], memory)
+        if not any_lane(bits, verdict, lanes):
+            counts[MODE] = PREDICT
+            return True
     for lane in range(lanes):
-        unsolved = 0.0 if solved else memory[at(control + MASK * lanes + lane)]
-        failed[lane] = max(unsolved, memory[at(wrong + lane)])
+        failed[lane] = memory[at(verdict + lane)]
     for k in range(n_x):
         memory[at(x + k)] = guess[at(k)]
     counts[AGE] = -1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalembert.compiler import Program, build_program, first_guess
+from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
@@ -40,33 +41,26 @@ class Stepper:
     def __post_init__(self) -> None:
         if self.given is None:
             self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
-            self.begin(self.start, np.zeros(self.system.n_state))
-            self.counts[at.SIGN] = orientation_at(self.system, self.start)
+            guess = first_guess(self._first_program.reduced, self.system, self.start, self.h)
+            self._sign = float(orientation_at(self.system, self.start))
         else:
-            self._first_program, guess, self.counts[at.SIGN] = self.given
-            self.begin(self.start, np.zeros(self.system.n_state), guess)
-        self.numbers[at.TOLERANCE] = self.tolerance**2
-        self.numbers[at.FASTEST] = fastest(self.system)
+            self._first_program, guess, self._sign = self.given
+        self.begin(self.start, np.zeros(self.system.n_state), guess)
 
     def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
-        self._load(self._first_program)
         self._begun = state
-        self.memory[self.slots("state")] = state.packed
+        if guess is None:
+            guess = first_guess(self._first_program.reduced, self.system, state, self.h)
+        self._load(self._first_program, state.packed, guess)
         self.memory[self.slots("compensation")] = compensation
-        known = guess is not None
-        self.memory[self.slots("x")] = guess if known else first_guess(self.program.reduced, self.system, state, self.h)
-        self.counts[[at.AGE, at.MODE, at.PERIODS]] = -1, driver.GUESS_READY, 0
-        self.numbers[[at.RATE, at.PERIOD_COST]] = 1.0, 0.0
-        self.known[:] = 0.0
+        begin_steps(self.counts, self.numbers, self.known)
 
-    def _load(self, program: Program) -> None:
-        self.program, slots = program, program.layout
-        self.layout = driver_layout(program)
+    def _load(self, program: Program, state: np.ndarray, x: np.ndarray) -> None:
+        self.program, self.layout = program, driver_layout(program)
         self.memory = np.zeros(program.memory_size)
-        self.memory[slots.h] = self.h
-        self.memory[slots.theta : slots.theta + slots.n_theta] = self.start.theta
-        self.numbers[at.COST_RATIO] = program.cost_ratio
+        write_start(self.memory, program.layout, self.h, self.start.theta, state, x)
+        set_rules(self.counts, self.numbers, program, self.system, self._sign, self.tolerance)
 
     def slots(self, name: str) -> slice:
         """Where a part of the memory lies."""
@@ -102,8 +96,8 @@ class Stepper:
 
     def use(self, program: Program) -> None:
         """Go on with another program (another pivot order) from the current state."""
-        now, kept = self.time, {name: self.memory[self.slots(name)].copy() for name in ("state", "compensation", "accepted")}
-        self._load(program)
+        now, kept = self.time, {name: self.memory[self.slots(name)].copy() for name in ("compensation", "accepted")}
+        self._load(program, self.state, self.unknowns)
         self.memory[program.layout.time] = now
         for name, values in kept.items():
             self.memory[self.slots(name)] = values
@@ -114,6 +108,40 @@ class Stepper:
         self.counts[at.MODE] = driver.SOLVED
         self.counts[at.AGE] = -1
         self.rescued += 1
+
+
+def write_start(
+    slots: np.ndarray,
+    layout: Layout,
+    h: float | np.ndarray,
+    theta: np.ndarray,
+    state: np.ndarray,
+    x: np.ndarray,
+) -> None:
+    """What the memory of a program holds before the first step, for one trajectory or many: slots are the first axis."""
+    slots[layout.h] = h
+    for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x)):
+        slots[first : first + len(values)] = values
+
+
+def set_rules(
+    counts: np.ndarray,
+    numbers: np.ndarray,
+    program: Program,
+    system: System,
+    sign: float | np.ndarray,
+    tolerance: float,
+) -> None:
+    """By what the driver judges iterations and steps of a program, for one trajectory or many."""
+    counts[..., at.SIGN], numbers[..., at.TOLERANCE] = sign, tolerance**2
+    numbers[..., at.FASTEST], numbers[..., at.COST_RATIO] = fastest(system), program.cost_ratio
+
+
+def begin_steps(counts: np.ndarray, numbers: np.ndarray, known: np.ndarray) -> None:
+    """Let the driver forget all earlier steps, of one trajectory or many."""
+    counts[..., [at.AGE, at.MODE, at.PERIODS]] = -1, driver.GUESS_READY, 0
+    numbers[..., [at.RATE, at.PERIOD_COST]] = 1.0, 0.0
+    known[...] = 0.0
 
 
 def driver_layout(program: Program) -> np.ndarray:

@@ -9,6 +9,7 @@ import pytest
 from ensemble_cases import double_pendulums, falling_into_a_hole, rolling_coins
 
 import dalembert as da
+from dalembert.engine import _lot
 
 
 @pytest.mark.parametrize("simd", [False, True])
@@ -88,3 +89,35 @@ def test_reductions_that_do_not_exist_are_refused():
         da.simulate_many(case.system, case.method, **case.all, h=0.1, steps=2, reduce={"a": lambda x: x})
     with pytest.raises(da.ModelError, match="must return one number"):
         da.simulate_many(case.system, case.method, **case.all, h=0.1, steps=2, reduce={"a": lambda q: q})
+
+
+@pytest.mark.parametrize("simd", [False, True])
+def test_a_quantity_that_was_not_a_number_once_has_no_bounds(simd):
+    oscillator = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=1)
+    options = {"q0": [[1.0], [0.5], [2.0]], "p0": [0.0], "h": 0.1, "steps": 60, "simd": simd}
+    roots = da.simulate_many(oscillator, da.Gauss(2), **options, reduce={"root": lambda q: np.sqrt(q[0] + 1.5)}).reduced["root"]
+    assert np.isfinite(roots.first).all() and np.isfinite(roots.last).all()  # after a period all is well again
+    for values in (roots.min, roots.max, roots.range, roots.mean):
+        assert np.isfinite(values).tolist() == [True, True, False]
+    assert np.allclose(roots.max[:2], np.sqrt([2.5, 2.0]), atol=1e-3) and np.allclose(
+        roots.min[:2], np.sqrt([0.5, 1.0]), atol=1e-2
+    )
+
+
+def test_members_that_never_began_have_no_reductions(monkeypatch):
+    """As after Ctrl-C: only the first lot is carried."""
+    advance, carried = _lot.Lot.advance, []
+
+    def first_only(lot):
+        if not carried or lot is carried[0]:
+            carried.append(lot)
+            advance(lot)
+
+    monkeypatch.setattr(_lot.Lot, "advance", first_only)
+    oscillator = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=1)
+    q0 = np.linspace(1, 2, 64)[:, None]
+    runs = da.simulate_many(oscillator, da.Gauss(2), q0=q0, p0=[0.0], h=0.1, steps=50, reduce="energy", workers=1, simd=False)
+    began, energy = runs.steps_done > 0, runs.reduced["energy"]
+    assert 0 < began.sum() < 64 and np.allclose(energy.first[began], q0[began, 0] ** 2 / 2)
+    for name in ("first", "last", "min", "max", "range", "mean", "slope"):
+        assert np.array_equal(np.isfinite(getattr(energy, name)), began)

@@ -10,7 +10,8 @@ import pytest
 from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, hanging, rolling_coins, sliding_blocks
 
 import dalembert as da
-from dalembert.compiler import _program
+from dalembert.compiler import _orders, _program
+from dalembert.engine import _ensemble
 
 
 def composed() -> Case:
@@ -87,6 +88,29 @@ def test_elimination_in_loops_is_bit_for_bit_too(monkeypatch):
     for k in range(5):
         alone = da.simulate(case.system, case.method, **case.member(k), h=case.h, steps=100)
         assert np.array_equal(runs.q[k], alone.q)
+
+
+def test_members_beyond_the_orders_of_their_own_are_the_same_to_round_off(monkeypatch):
+    """Links along the axes: pivots of the order that other starts share vanish there, and not the same ones for all."""
+    right = np.pi / 2
+    starts = hanging(np.array([[right, 0], [0, right], [-right, 0], [right, right], [0, -right], [right, -right], [0.3, 0.4]]))
+    problem, method, programs = da.problems.double_pendulum(), da.LobattoIIIAB(3), []
+
+    def counted(*arguments, **options):
+        programs.append(build_programs(*arguments, **options))
+        return programs[-1]
+
+    build_programs = _ensemble.build_programs
+    monkeypatch.setattr(_ensemble, "build_programs", counted)
+    options = {"p0": np.zeros(4), "h": 0.05, "steps": 60}
+    own = da.simulate_many(problem, method, q0=starts, **options, simd=False)
+    monkeypatch.setattr(_orders, "OWN_ORDERS", 1)
+    shared = da.simulate_many(problem, method, q0=starts, **options, simd=False)
+    assert len(set(programs[1])) < len(set(programs[0]))
+    for k, q0 in enumerate(starts):
+        alone = da.simulate(problem, method, q0=q0, **options)
+        assert np.array_equal(own.states[k], alone.states)
+        assert shared.status[k] == "done" and np.abs(shared.states[k] - alone.states).max() < 1e-12
 
 
 @pytest.mark.parametrize("simd", [False, True])
