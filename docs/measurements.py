@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dalembert as da
-from dalembert.compiler import build_program, operation_count
+from dalembert.compiler import build_program
+from dalembert.compiler._ir import operation_count
 
 if TYPE_CHECKING:
     from method_table import Row
