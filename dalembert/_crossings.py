@@ -20,6 +20,9 @@ SAME = 1e-6
 """How well a step must be reproduced, and how small a gap of the section function is not a jump, relative to its change."""
 
 ARRIVED = 1e-9
+WIDTH = 64
+"""How many units of round-off wide a bracket may be in which a section function jumps."""
+
 ROUND_OFF = 1e3 * np.finfo(float).eps
 
 
@@ -119,11 +122,12 @@ class Search:
             inside = (secant > low[here]) & (secant < high[here]) & (not bisect)
             fraction = (0.5 + troubles[here] * (np.sqrt(5) - 1) / 2) % 1  # not again where it was not a number
             guess[here] = np.where(inside, secant, low[here] + fraction * (high[here] - low[here]))
-            done = (least[here] == 0) | (stalled[here] >= 2) & (least[here] <= bound[here])
-            done |= (high[here] - low[here] <= np.finfo(float).eps * h) | (troubles[here] >= MOST_TROUBLES)
+            arrived = least[here] <= bound[here]
+            done = (least[here] == 0) | (stalled[here] >= 2) & arrived | (troubles[here] >= MOST_TROUBLES)
+            done |= high[here] - low[here] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h
             open_ = here[~done]
         found = least <= bound
         self.tau[found] = best[found]
-        jumped = (high - low <= np.finfo(float).eps * h) & (np.abs(at_high - at_low) > SAME * change)
+        jumped = (high - low <= WIDTH * np.finfo(float).eps * h) & (np.abs(at_high - at_low) > SAME * change)
         self.why[found | jumped | np.isfinite(self.tau)] = ""
         self.why[open_[~found[open_]]] = "no length of it was found that ends on the section"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert._arguments import count
 from dalembert._events import KINDS, Contacts, rows_of
 from dalembert._run_store import Checkpoint, Header, Progress, RunStore
 from dalembert._same_model import check_model, check_same_method, equations_hash, plain
@@ -221,9 +220,10 @@ def resume(
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
     header = store.header
     check_same_method(store.path, vars(header), system, method)
-    steps = header.steps if steps is None else count("steps", steps, least=0)
-    if steps < store.checkpoint.step:
-        raise InputError(f"steps is the total number of steps, at least the {store.checkpoint.step} that are done; got {steps}")
+    least, steps = store.checkpoint.step, header.steps if steps is None else steps
+    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < least:
+        raise InputError(f"steps is the total number of steps, at least the {least} that are done; got {steps!r}")
+    steps = int(steps)
     if steps == header.steps and store.progress.status == "done":
         return StoredTrajectory(store, system, start_of(header, system), method, drawing)
     run = _new_run(replace(header, steps=steps), system, method)
