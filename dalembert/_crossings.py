@@ -123,7 +123,8 @@ class Search:
             fraction = (0.5 + troubles[here] * (np.sqrt(5) - 1) / 2) % 1  # not again where it was not a number
             guess[here] = np.where(inside, secant, low[here] + fraction * (high[here] - low[here]))
             arrived = least[here] <= bound[here]
-            done = (least[here] == 0) | (stalled[here] >= 2) & arrived | (troubles[here] >= MOST_TROUBLES)
+            patience = 2 if iteration < 10 else 6  # bisections do not help everywhere
+            done = (least[here] == 0) | (stalled[here] >= patience) & arrived | (troubles[here] >= MOST_TROUBLES)
             done |= high[here] - low[here] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h
             open_ = here[~done]
         found = least <= bound

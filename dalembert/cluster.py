@@ -193,7 +193,9 @@ def _gathered(
         array = store.array(name)
         return array if isinstance(array, np.ndarray) else StoredArray(array, header["members"], header["part"])
 
-    steps_done = whole("steps_done")
+    # what a process that was killed had written of a part does not count
+    there = np.isin(np.arange(header["members"]) // header["part"], store.parts)
+    steps_done = np.where(there, whole("steps_done"), -1)
     status = np.where(steps_done == header["steps"], "done", "interrupted").astype(object)
     status[list(store.messages)] = "failed"
     message = [store.messages.get(k, "" if status[k] == "done" else "not computed yet") for k in range(len(status))]

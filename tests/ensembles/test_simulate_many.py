@@ -235,7 +235,7 @@ def test_wrong_parameters_are_named_with_the_member():
             da.simulate_many(system, da.Gauss(2), params=params, **start)
     with pytest.raises(da.ModelError, match="member 2: parameter 'm' must be finite"):
         da.simulate_many(system, da.Gauss(2), params={"m": [1.0, 2.0, np.nan]}, **start)
-    with pytest.raises(da.ModelError, match="^parameter 'm' must be finite"):
+    with pytest.raises(da.ModelError, match=r"^parameter 'm' must be finite"):
         da.simulate_many(system, da.Gauss(2), params={"m": np.nan, "k": np.ones((3, 2))}, **start)
     with pytest.raises(da.InputError, match="simd is True, False, or None"):
         da.simulate_many(system, da.Gauss(2), simd="no", **start)
