@@ -108,10 +108,11 @@ def on_workers(executor: Any, sweep: Sweep, parts: Mapping[int, Members]) -> Gen
         running: dict[Any, int] = {}
         try:
             while waiting or suspects or running:
+                crowd = not suspects  # also the last suspect is alone
                 if suspects and not running:
                     part = suspects.popleft()
                     running[submit(bytes_, parts[part])] = part
-                while waiting and not suspects and (most is None or len(running) < most):
+                while crowd and waiting and (most is None or len(running) < most):
                     part = waiting.popleft()
                     running[submit(bytes_, parts[part])] = part
                 for future in ready(list(running)):
