@@ -9,143 +9,18 @@ walls there, from which the run goes on.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
 import os
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalembert._events import KINDS, columns_of, layout
-from dalembert.errors import DalembertError, InputError
-
-FORMAT = 1
-KIND = "dalembert run"
-CHUNK_NUMBERS = 2**21
-"""How many numbers a run computes from one chunk to the next: a part of a second for small systems."""
-
-
-EVENT_CHUNK = 4096
-"""Impacts, or contacts, in a chunk of their arrays."""
-
-
-def zarr_module() -> Any:
-    """The package zarr, if it is there."""
-    try:
-        import zarr
-    except ImportError:
-        raise DalembertError("runs on disk need the package zarr: pip install dalembert[zarr]") from None
-    return zarr
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """What the system says about a place that cannot be written, as a sentence."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            advice = "make room on the disk, then go on with da.resume"
-        else:
-            advice = "check the path and its permissions"
-        reason = error.strerror or str(error)
-        raise DalembertError(
-            f"{path} cannot be written ({reason}): {advice}; what was written before stays readable"
-        ) from error
-
-
-def check_target(path: Path, size: int) -> None:
-    """Refuse a place for a new store that is taken, unwritable or too small, before anything is computed."""
-    if path.exists():
-        raise InputError(f"{path} exists already: go on with it by da.resume, choose another name, or delete it")
-    if not path.parent.is_dir():
-        raise InputError(f"the directory {path.parent} of {path.name} does not exist: make it first")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise DalembertError(f"{path} cannot be written (permission denied for {path.parent}): choose another place")
-    free = shutil.disk_usage(path.parent).free
-    if size > free:
-        raise DalembertError(
-            f"{path} would take {size / 1e9:.3g} GB, and the disk has {free / 1e9:.3g} GB left: store fewer states with "
-            "save_every=, or choose another disk"
-        )
-
-
-def create_group(path: Path, arrays: dict[str, dict[str, Any]], attributes: dict[str, Any]) -> None:
-    """A new Zarr group with arrays that hold nothing yet; it appears whole or not at all."""
-    zarr = zarr_module()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with writing(path):
-            group = zarr.create_group(store=str(temporary), zarr_format=3, attributes=attributes)
-            for name, options in arrays.items():
-                group.create_array(name, **options)
-            os.rename(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def event_arrays(names: Mapping[str, tuple[tuple[int, ...], str]]) -> dict[str, dict[str, Any]]:
-    """What `create_group` needs for columns of events, none of which is there yet."""
-    return {
-        name: {"shape": (0, *shape), "chunks": (EVENT_CHUNK, *shape), "dtype": dtype, "fill_value": fill_value(dtype)}
-        for name, (shape, dtype) in names.items()
-    }
-
-
-def fill_value(dtype: str) -> float:
-    """What stands for numbers that are not there yet."""
-    return np.nan if dtype == "float64" else -1
-
-
-def append_events(path: Path, array: Any, name: str, first: int, values: np.ndarray) -> None:
-    """Write events from the row `first` on, behind all that count, and wait until the disk has them."""
-    if not len(values):
-        return
-    last = first + len(values)
-    if array.shape[0] < last:
-        array.resize((last, *array.shape[1:]))
-        sync(path / name / "zarr.json")
-    array[first:last] = values
-    for chunk in range(first // EVENT_CHUNK, (last - 1) // EVENT_CHUNK + 1):
-        sync(path / name / "c" / str(chunk))
-
-
-def sync(place: Path) -> None:
-    """Wait until the disk has a file, or all files below a directory."""
-    for file in [place] if place.is_file() else place.rglob("*"):
-        if file.is_file():
-            descriptor = os.open(file, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-
-
-def read_attributes(path: Path) -> dict[str, Any]:
-    """The attributes of a group, from its own file."""
-    try:
-        return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): give the path that save_to= was given") from None
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is not a run saved by dalembert") from None
-
-
-def write_attributes(path: Path, attributes: dict[str, Any]) -> None:
-    """Replace the attributes of a group in one atomic move."""
-    document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    temporary = path / "t" / ".attributes"  # what a killed process leaves in an array's folder does not disturb other readers
-    with writing(path):
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(document, allow_nan=False))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path / "zarr.json")
+from dalembert._store import Store, create_group, event_arrays, sync, writing
+from dalembert.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -237,8 +112,10 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class RunStore:
+class RunStore(Store):
     """The Zarr group of one run."""
+
+    KIND: ClassVar[str] = "dalembert run"
 
     path: Path
     header: Header
@@ -258,59 +135,95 @@ class RunStore:
             names = ("time", "variable" if name == "states" else "constraint_" + name.removeprefix("stage_"))
             arrays[name] = {"shape": (rows, size), "chunks": (header.chunk, size), "dimension_names": names, **common}
         store = cls(path, header, Progress(0, 0, "running", "", checkpoint.stats), checkpoint)
-        create_group(path, arrays | event_arrays(header.events), store._attributes())
+        create_group(path, arrays | event_arrays(header.events), cls._marked(store._parts()))
         return store
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunStore:
         """A store that is there."""
         place = Path(path)
-        attributes = read_attributes(place)
+        attributes = cls._read(place)
         try:
-            if attributes["kind"] != KIND:
-                raise KeyError
-            if attributes["format"] != FORMAT:
-                raise InputError(f"{place} has the format {attributes['format']} of another version of dalembert")
             fields, point = dict(attributes["header"]), dict(attributes["checkpoint"])
             for name in ("blocks", "stage"):
                 fields[name] = tuple((str(block), int(size)) for block, size in fields[name])
             for name in ("row", "compensation"):
                 point[name] = np.array(point[name], dtype=float)  # None becomes nan
-            return cls(place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point))
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
+            store = cls(place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point))
+        except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a run saved by dalembert") from None
+        return store._without_lost_rows()
 
-    def _attributes(self) -> dict[str, Any]:
+    def _without_lost_rows(self) -> RunStore:
+        """The same run as far as its arrays hold it."""
+        try:
+            there = min(self._length(name) for name in self._growing)
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{self.path} has lost arrays that a run saved by dalembert has: begin it again") from None
+        if self.progress.rows <= there:
+            return self
+        if self._complete.rows <= there:
+            return replace(self, progress=self._complete)
+        raise InputError(
+            f"the arrays in {self.path} have {there} rows, and its attributes say that {self.progress.rows} are stored: "
+            "copy it again from where it is whole, or begin the run again"
+        )
+
+    def _length(self, name: str) -> int:
+        return int(json.loads((self.path / name / "zarr.json").read_text(encoding="utf-8"))["shape"][0])
+
+    @property
+    def _growing(self) -> tuple[str, ...]:
+        """The arrays with one row a stored state."""
+        return ("t", *(name for name, _ in self.header.arrays))
+
+    @property
+    def _complete(self) -> Progress:
+        """The progress of a run that stands at the checkpoint: complete chunks only."""
+        rows, point = self.checkpoint.step // self.header.save_every, self.checkpoint
+        return Progress(rows, max(0, rows - 1) * self.header.save_every, "running", "", point.stats, dict(point.events))
+
+    def _parts(self) -> dict[str, Any]:
         point = vars(self.checkpoint) | {
             name: [x if np.isfinite(x) else None for x in getattr(self.checkpoint, name).tolist()]
             for name in ("row", "compensation")
         }
-        parts = {"header": vars(self.header), "progress": vars(self.progress), "checkpoint": point}
-        return {"kind": KIND, "format": FORMAT, **parts}
-
-    def array(self, name: str, mode: str = "r") -> Any:
-        """One of the Zarr arrays."""
-        if (name, mode) not in self._opened:
-            self._opened[name, mode] = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
-        return self._opened[name, mode]
+        return {"header": vars(self.header), "progress": vars(self.progress), "checkpoint": point}
 
     def _write(self, name: str, first: int, values: np.ndarray) -> None:
         """Put values into one chunk of an array, and wait until the disk has them: the attributes must not come before them."""
         self.array(name, "r+")[first : first + len(values)] = values
         sync(self.path / name / "c" / str(first // self.header.chunk))
 
-    def extended(self, steps: int) -> RunStore:
-        """The same run, with another number of steps."""
-        rows = self.header.rows(steps)
-        with writing(self.path):
-            for name in ("t", *(name for name, _ in self.header.arrays)):
-                array = self.array(name, "r+")
-                array.resize((rows, *array.shape[1:]))
-        store = replace(self, header=replace(self.header, steps=steps), _opened={})
-        write_attributes(self.path, store._attributes())
+    def going_on(self, steps: int) -> RunStore:
+        """The same run under way again, with another number of steps or the same.
+
+        What the attributes say is true at every moment: rows are cut off after they have said that these do not count, and
+        appended before they say that there are more. A last state between two stored steps is not a row of the longer run.
+        """
+        every, progress = self.header.save_every, self.progress
+        if progress.steps > steps:
+            progress = self._complete
+        elif progress.steps % every:
+            progress = replace(progress, rows=progress.rows - 1, steps=progress.steps // every * every)
+        running = replace(progress, status="running", message="")
+        store = replace(self, header=replace(self.header, steps=steps), progress=running, _opened={})
+        if steps < self.header.steps:
+            store._write_attributes(store._parts())
+        store._resize()
+        if steps >= self.header.steps:
+            store._write_attributes(store._parts())
         return store
+
+    def _resize(self) -> None:
+        rows = self.header.rows(self.header.steps)
+        with writing(self.path):
+            for name in self._growing:
+                array = self.array(name, "r+")
+                if array.shape[0] != rows:
+                    array.resize((rows, *array.shape[1:]))
+                    sync(self.path / name / "zarr.json")
+        self._opened.clear()
 
     def commit(
         self, rows: np.ndarray, events: Mapping[str, Any], progress: Progress, checkpoint: Checkpoint | None = None
@@ -326,11 +239,9 @@ class RunStore:
                 column += size
             stored = dict(self.checkpoint.events)
             for kind, found in events.items():
-                for name, values in columns_of(found, kind).items():
-                    append_events(self.path, self.array(name, "r+"), name, stored.get(kind, 0), values)
-                    self._opened.pop((name, "r"), None)  # it knows the old length
+                self._append_events(columns_of(found, kind), stored.get(kind, 0))
                 stored[kind] = stored.get(kind, 0) + len(found)
         point = self.checkpoint if checkpoint is None else replace(checkpoint, events=stored)
         store = replace(self, progress=replace(progress, rows=last, events=stored), checkpoint=point)
-        write_attributes(self.path, store._attributes())
+        store._write_attributes(store._parts())
         return store

@@ -6,35 +6,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalembert._events import layout_of_members
-from dalembert._run_store import (
-    CHUNK_NUMBERS,
-    append_events,
-    create_group,
-    event_arrays,
-    fill_value,
-    read_attributes,
-    sync,
-    write_attributes,
-    writing,
-    zarr_module,
-)
+from dalembert._store import CHUNK_NUMBERS, Store, create_group, event_arrays, fill_value, sync, writing
 from dalembert.errors import InputError
-
-FORMAT = 1
-KIND = "dalembert sweep"
 
 
 @dataclass
-class SweepStore:
+class SweepStore(Store):
     """The arrays of a sweep; a part counts once the group's attributes, replaced in one atomic move, name it.
 
     Impacts and contacts, which are not as many for every member, are appended to growing arrays as the parts arrive.
     """
+
+    KIND: ClassVar[str] = "dalembert sweep"
 
     path: Path
     header: dict[str, Any]
@@ -66,36 +54,25 @@ class SweepStore:
         if header["keeps_impacts"]:
             arrays |= event_arrays(layout_of_members(header["blocks"][0][1]))
         store = cls(path, header)
-        create_group(path, arrays, store._attributes())
+        create_group(path, arrays, cls._marked(store._parts()))
         return store
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SweepStore:
         """A store that is there."""
         place = Path(path)
-        attributes = read_attributes(place)
+        attributes = {"events": {}, **cls._read(place)}  # an older store has none
         try:
-            if attributes["kind"] != KIND:
-                raise KeyError
-            if attributes["format"] != FORMAT:
-                raise InputError(f"{place} has the format {attributes['format']} of another version of dalembert")
             messages = {int(member): text for member, text in attributes["messages"].items()}
-            attributes = {"events": {}, **attributes}  # an older store has none
             header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
             return cls(place, header, attributes["parts"], messages, attributes["stats"], attributes["events"])
-        except KeyError:
+        except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a sweep saved by dalembert") from None
 
-    def _attributes(self) -> dict[str, Any]:
+    def _parts(self) -> dict[str, Any]:
         messages = {str(member): text for member, text in self.messages.items()}
         progress = {"parts": self.parts, "messages": messages, "stats": self.stats, "events": self.events}
-        return {"kind": KIND, "format": FORMAT, "header": self.header, **progress}
-
-    def array(self, name: str, mode: str = "r") -> Any:
-        """One of the Zarr arrays."""
-        if (name, mode) not in self._opened:
-            self._opened[name, mode] = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
-        return self._opened[name, mode]
+        return {"header": self.header, **progress}
 
     def event_column(self, kind: str, name: str) -> np.ndarray:
         """A column of the impacts or contacts of all parts, as they arrived."""
@@ -117,11 +94,9 @@ class SweepStore:
                 sync(self.path / name / "c" / str(part))
             count = dict(self.events)
             for kind, found in events.items():
-                for name, values in found.items():
-                    append_events(self.path, self.array(name, "r+"), name, self.events.get(kind, 0), values)
-                    self._opened.pop((name, "r"), None)  # it knows the old length
-                    count[kind] = self.events.get(kind, 0) + len(values)
+                self._append_events(found, self.events.get(kind, 0))
+                count[kind] = self.events.get(kind, 0) + len(found[f"{kind}_member"])
         self.events, self.parts = count, [*self.parts, part]
         self.messages = self.messages | dict(messages)
         self.stats = {name: self.stats.get(name, 0) + value for name, value in stats.items()}
-        write_attributes(self.path, self._attributes())
+        self._write_attributes(self._parts())

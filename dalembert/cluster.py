@@ -4,216 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import pickle
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert._events import OF_MEMBERS, TALLIED, ImpactReduction, columns_of, from_columns, in_order_of_members
-from dalembert._run_store import check_target, zarr_module
+from dalembert._arguments import check_memory, thread_count
+from dalembert._ensemble import Ensemble, Reduction
+from dalembert._events import OF_MEMBERS, ImpactReduction, from_columns, in_order_of_members
+from dalembert._executors import abreast, here, on_workers
+from dalembert._same_model import check_model, check_same_method, equations_hash, plain
+from dalembert._store import check_target, zarr_module
+from dalembert._stored_trajectory import StoredArray
+from dalembert._sweep import COUNTS, REDUCTION, Members, Sweep, part_size
 from dalembert._sweep_store import SweepStore
-from dalembert.compiler import Watch, build_watch
-from dalembert.ensemble import Ensemble, Reduction, _ensemble, run_ensemble
-from dalembert.errors import DalembertError, InputError
-from dalembert.impacts import CollisionIntegrator
-from dalembert.impacts._program import event_program
 from dalembert.methods import OneStepMethod
 from dalembert.progress import ProgressLine
-from dalembert.stored import StoredArray, check_model_of, equations_hash, plain
-from dalembert.systems import MechanicalSystem, System
+from dalembert.systems import System
 from dalembert.systems._model import Parameters
 from dalembert.systems._states import States
 
-GROUP = 8
-"""Parts have a multiple of this many members, so that they fill the machine's vectors."""
-
-MOST_PARTS = 256
-RETRIES = 5
-"""How often a part whose worker was lost is tried again."""
-
-COUNTS = ("newton_iterations", "factorizations", "rescued_steps")
-REDUCTION = ("first", "last", "min", "max", "mean", "slope")
 GIVEN = ("t0", "start", "theta", "multipliers")
-Members = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Times, states, parameters and multipliers, one row a member."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """What all members of an ensemble have in common; it travels to the workers."""
-
-    system: System
-    method: OneStepMethod
-    h: float
-    steps: int
-    save_every: int
-    quantities: dict[str, ca.Function] = field(default_factory=dict)
-    newton_tolerance: float | None = None
-    stage_multipliers: bool = False
-    simd: bool | None = None
-    workers: int | None = None
-    counted: tuple[str, ...] = ()
-    """The names under which impacts are counted instead of stored."""
-
-    @property
-    def keeps_impacts(self) -> bool:
-        """Whether there may be impacts, and they are stored."""
-        return isinstance(self.method, CollisionIntegrator) and not self.counted
-
-    @property
-    def impact_counts(self) -> tuple[str, ...]:
-        """What is counted of every member's impacts."""
-        if not isinstance(self.method, CollisionIntegrator) or not isinstance(self.system, MechanicalSystem):
-            return ()
-        return event_program(self.system, self.method).counted
-
-    @property
-    def columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """What a part consists of: the shape of a member's row, and the type of its numbers."""
-        rows, n = self.steps // self.save_every + 1, self.system.n_state
-        m = self.system.n_multipliers if self.stage_multipliers else 0
-        found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + m,), "float64")}
-        found |= {"prepared": ((n,), "float64"), **({"stage": ((rows, m), "float64")} if m else {})}
-        found |= {name: ((), "int64") for name in ("steps_done", *COUNTS, *self.impact_counts)}
-        found |= {f"counted_{name}": ((len(TALLIED),), "float64") for name in self.counted}
-        return found | {f"reduced_{name}": ((len(REDUCTION),), "float64") for name in self.quantities}
-
-    def watch(self) -> Watch | None:
-        """The kernel that follows the quantities."""
-        return build_watch(self.system, self.quantities) if self.quantities else None
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What became of some members: columns, events, and messages of those that failed."""
-
-    columns: dict[str, np.ndarray]
-    events: dict[str, dict[str, np.ndarray]]
-    """The columns of impacts and of contacts."""
-    messages: dict[int, str]
-    stats: dict[str, float]
-    complete: bool
-
-
-def compute(sweep: Sweep, watch: Watch | None, members: Members) -> Part:
-    """Run some members to their end."""
-    run = run_ensemble(
-        sweep.system, sweep.method, States(sweep.system, *members), sweep.h, sweep.steps, sweep.save_every, watch,
-        sweep.workers, sweep.simd, False, sweep.newton_tolerance, sweep.stage_multipliers, tally_impacts=bool(sweep.counted),
-    )  # fmt: skip
-    runs = _ensemble(run, sweep.h)
-    columns = {"states": runs.states, "last": runs.last, "prepared": run.states.packed, "steps_done": runs.steps_done}
-    columns |= {name: runs._counts[name] for name in (*COUNTS, *sweep.impact_counts)}
-    columns |= {f"counted_{name}": run.tallies for name in sweep.counted}
-    columns |= {} if runs.stage_multipliers is None or "stage" not in sweep.columns else {"stage": runs.stage_multipliers}
-    for name, reduction in runs.reduced.items():
-        assert isinstance(reduction, Reduction)
-        columns[f"reduced_{name}"] = np.stack([getattr(reduction, kind) for kind in REDUCTION], axis=1)
-    failed = {k: text for k, (status, text) in enumerate(zip(runs.status, runs.message, strict=True)) if status == "failed"}
-    stats = {name: runs.stats[name] for name in ("build_seconds", "wall_seconds")}
-    kept = {"impact": runs.impacts, "contact": runs.contacts} if sweep.keeps_impacts else {}
-    events = {kind: columns_of(found, kind) for kind, found in kept.items()}
-    return Part(columns, events, failed, stats, "interrupted" not in runs.status)
-
-
-# -- on workers ------------------------------------------------------------------------------------------------------------
-
-
-def compute_remotely(sweep: bytes, members: Members) -> Part:
-    """`compute` on a worker, which takes the model apart and compiles it once."""
-    return compute(*_received(sweep), members)
-
-
-@functools.lru_cache(maxsize=4)
-def _received(sweep: bytes) -> tuple[Sweep, Watch | None]:
-    arrived = pickle.loads(sweep)
-    return arrived, arrived.watch()
-
-
-def _packed(sweep: Sweep) -> bytes:
-    """The sweep as bytes; cloudpickle also takes methods that are made of a user's own functions."""
-    try:
-        import cloudpickle
-    except ImportError:
-        cloudpickle = pickle
-    try:
-        return cloudpickle.dumps(sweep)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise DalembertError(f"{sweep.method} cannot be sent to workers ({error}): pip install dalembert[cluster]") from None
-
-
-def _results(executor: Any, sweep: bytes, parts: Mapping[int, Members]) -> Iterator[tuple[int, Part]]:
-    """The parts as they become ready; those whose worker was lost are tried again."""
-    dask = type(executor).__module__.split(".")[0] == "distributed" and not isinstance(executor, Executor)
-    if not dask and not isinstance(executor, Executor):
-        raise InputError(
-            f"executor is a concurrent.futures executor or a dask.distributed Client; got {type(executor).__name__}"
-        )
-    with contextlib.ExitStack() as own:
-        submit: Callable[[int], Any]
-        if dask:
-            from distributed import wait as wait_for
-
-            def submit(part: int) -> Any:
-                return executor.submit(compute_remotely, sweep, parts[part], pure=False)
-
-            def ready(futures: list[Any]) -> list[Any]:
-                return list(wait_for(futures, return_when=FIRST_COMPLETED).done)
-        else:
-
-            def submit(part: int) -> Any:
-                return executor.submit(compute_remotely, sweep, parts[part])
-
-            def ready(futures: list[Any]) -> list[Any]:
-                return list(wait(futures, return_when=FIRST_COMPLETED).done)
-
-        tries = dict.fromkeys(parts, 0)
-        running = {submit(part): part for part in parts}
-        try:
-            while running:
-                for future in ready(list(running)):
-                    if future not in running:  # it went down with its pool
-                        continue
-                    part = running.pop(future)
-                    try:
-                        yield part, future.result()
-                    except DalembertError:
-                        raise
-                    except Exception as error:
-                        tries[part] += 1
-                        if tries[part] > RETRIES:
-                            raise DalembertError(
-                                f"part {part} of the sweep failed {tries[part]} times on its workers "
-                                f"({type(error).__name__}: {error}): look at the workers' memory and logs"
-                            ) from error
-                        lost = [part]
-                        if isinstance(error, BrokenExecutor):  # a process pool does not outlive a lost process
-                            executor = own.enter_context(_renewed(executor, error))
-                            lost += running.values()
-                            running.clear()
-                        running |= {submit(again): again for again in lost}
-        finally:
-            for future in running:
-                future.cancel()
-
-
-def _renewed(executor: Any, error: BaseException) -> ProcessPoolExecutor:
-    """A process pool like the one that was broken."""
-    if not isinstance(executor, ProcessPoolExecutor):
-        raise DalembertError(f"the executor was broken ({error}): begin again with a new one") from error
-    options = {"mp_context": "_mp_context", "initializer": "_initializer", "initargs": "_initargs"}
-    return ProcessPoolExecutor(
-        executor._max_workers,  # type: ignore[attr-defined]
-        **{name: getattr(executor, private) for name, private in options.items()},
-    )
-
-
-# -- where everything comes together -----------------------------------------------------------------------------------------
 
 
 def run_sweep(sweep: Sweep, states: States, executor: Any, save_to: Any, progress: bool | None) -> Ensemble:
@@ -221,12 +34,22 @@ def run_sweep(sweep: Sweep, states: States, executor: Any, save_to: Any, progres
     given = dict(zip(GIVEN, (states.t, states.packed, states.theta, states.multipliers), strict=True))
     header = _header(sweep, len(states))
     if save_to is None:
-        return _go_on(sweep, given, _InMemory(sweep, header), executor, progress)
+        return _go_on(sweep, given, InMemory(sweep, header), executor, progress)
     zarr_module()
+    _check_part(sweep, header, executor)
     target = Path(save_to)
     check_target(target, sum(8 * len(states) * int(np.prod(shape)) for shape, _ in sweep.columns.values()))
     store = SweepStore.create(target, header, {"t": _times(header, states.t[0]), **given}, sweep.columns)
     return _go_on(sweep, given, store, executor, progress)
+
+
+def _check_part(sweep: Sweep, header: Mapping[str, Any], executor: Any) -> None:
+    """Refuse a sweep of which the parts that are computed at the same time do not fit into memory."""
+    members = min(header["members"], header["part"] * (abreast(sweep, header["part"]) if executor is None else 1))
+    needed = members * sum(8 * int(np.prod(shape)) for shape, _ in sweep.columns.values())
+    what = f"the {members} members of a sweep that are computed at once"
+    advice = "store fewer states with save_every=, make a sweep of fewer members, whose parts are smaller, or write every "
+    check_memory(needed, what, advice + "member on its own with da.simulate(..., save_to=...)")
 
 
 def _times(header: Mapping[str, Any], t0: float) -> np.ndarray:
@@ -236,10 +59,9 @@ def _times(header: Mapping[str, Any], t0: float) -> np.ndarray:
 def _header(sweep: Sweep, members: int) -> dict[str, Any]:
     import dalembert
 
-    size = -(-members // MOST_PARTS)
     return {
         "members": members,
-        "part": -(-size // GROUP) * GROUP,
+        "part": part_size(members),
         "h": sweep.h,
         "steps": sweep.steps,
         "save_every": sweep.save_every,
@@ -267,12 +89,13 @@ def resume_sweep(
     """Compute the parts of a sweep that its store does not have."""
     store = SweepStore.open(path)
     header = store.header
-    check_model_of(store.path, header, system)
-    if str(method) != header["method"] or equations_hash(system, method) != header["equations"]:
-        raise InputError(f"{store.path} was computed by {header['method']}, not by {method}: give that method")
+    check_model(store.path, header, system)
+    check_same_method(store.path, header, system, method)
+    workers = thread_count(workers, executor)
     quantities = {name: ca.Function.deserialize(text) for name, text in header["quantities"].items()}
     options = (header["newton_tolerance"], header["stage_multipliers"], header["simd"], workers, tuple(header["counted"]))
     sweep = Sweep(system, method, header["h"], header["steps"], header["save_every"], quantities, *options)
+    _check_part(sweep, header, executor)
     return _go_on(sweep, _given(store), store, executor, progress)
 
 
@@ -286,7 +109,7 @@ def _given(store: SweepStore) -> dict[str, np.ndarray]:
     return {name: store.array(name)[...] for name in GIVEN}
 
 
-class _InMemory:
+class InMemory:
     """Stands for a store where none is asked for."""
 
     def __init__(self, sweep: Sweep, header: dict[str, Any]) -> None:
@@ -301,9 +124,11 @@ class _InMemory:
         }
 
     def array(self, name: str) -> np.ndarray:
+        """One of the arrays."""
         return self._arrays[name]
 
     def event_column(self, kind: str, name: str) -> np.ndarray:
+        """A column of the events of all parts, as they arrived."""
         del kind
         return np.concatenate(self._events[name])
 
@@ -315,6 +140,7 @@ class _InMemory:
         messages: Mapping[int, str],
         stats: dict[str, float],
     ) -> None:
+        """Keep one part."""
         first = part * self.header["part"]
         for name, values in columns.items():
             self._arrays[name][first : first + len(values)] = values
@@ -327,7 +153,7 @@ class _InMemory:
 
 
 def _go_on(
-    sweep: Sweep, given: Mapping[str, np.ndarray], store: SweepStore | _InMemory, executor: Any, progress: bool | None
+    sweep: Sweep, given: Mapping[str, np.ndarray], store: SweepStore | InMemory, executor: Any, progress: bool | None
 ) -> Ensemble:
     """Compute what the store does not have; Ctrl-C keeps what it has."""
     members, size = store.header["members"], store.header["part"]
@@ -337,15 +163,16 @@ def _go_on(
     line = ProgressLine(members, progress, "members")
     done = 0
     try:
-        for k, part in _here(sweep, parts) if executor is None else _results(executor, _packed(sweep), parts):
-            if not part.complete:
-                break
-            messages = {k * size + member: text for member, text in part.messages.items()}
-            for kind, found in part.events.items():
-                found[f"{kind}_member"] = found[f"{kind}_member"] + k * size
-            store.write(k, part.columns, part.events, messages, part.stats)
-            done += len(part.columns["steps_done"])
-            line.update(done)
+        with contextlib.closing(here(sweep, parts) if executor is None else on_workers(executor, sweep, parts)) as found:
+            for k, part in found:
+                if not part.complete:
+                    break
+                messages = {k * size + member: text for member, text in part.messages.items()}
+                for kind, columns in part.events.items():
+                    columns[f"{kind}_member"] = columns[f"{kind}_member"] + k * size
+                store.write(k, part.columns, part.events, messages, part.stats)
+                done += len(part.columns["steps_done"])
+                line.update(done)
     except KeyboardInterrupt:
         pass
     finally:
@@ -353,14 +180,8 @@ def _go_on(
     return _gathered(given, store, sweep.system, sweep.method)
 
 
-def _here(sweep: Sweep, parts: Mapping[int, Members]) -> Iterator[tuple[int, Part]]:
-    watch = sweep.watch()
-    for k, members in parts.items():
-        yield k, compute(sweep, watch, members)
-
-
 def _gathered(
-    given: Mapping[str, np.ndarray], store: SweepStore | _InMemory, system: System | None, solver: OneStepMethod | None
+    given: Mapping[str, np.ndarray], store: SweepStore | InMemory, system: System | None, solver: OneStepMethod | None
 ) -> Ensemble:
     """All members as an ensemble; large arrays stay where they are."""
     header = store.header
@@ -372,7 +193,9 @@ def _gathered(
         array = store.array(name)
         return array if isinstance(array, np.ndarray) else StoredArray(array, header["members"], header["part"])
 
-    steps_done = whole("steps_done")
+    # what a process that was killed had written of a part does not count
+    there = np.isin(np.arange(header["members"]) // header["part"], store.parts)
+    steps_done = np.where(there, whole("steps_done"), -1)
     status = np.where(steps_done == header["steps"], "done", "interrupted").astype(object)
     status[list(store.messages)] = "failed"
     message = [store.messages.get(k, "" if status[k] == "done" else "not computed yet") for k in range(len(status))]
@@ -411,6 +234,6 @@ def _gathered(
     )
 
 
-def _stored_events(store: SweepStore | _InMemory, kind: str) -> Any:
+def _stored_events(store: SweepStore | InMemory, kind: str) -> Any:
     """The impacts or contacts of all members that are there, in their order, however they arrived."""
     return in_order_of_members(from_columns(OF_MEMBERS[kind], kind, lambda name: store.event_column(kind, name)))

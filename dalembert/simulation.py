@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
 
+from dalembert._arguments import (
+    check_memory,
+    check_method,
+    check_stage_multipliers,
+    count,
+    given_values,
+    number_of_steps,
+    positive,
+    problem_length,
+)
 from dalembert.compiler import SingularMatrix
 from dalembert.draw import Drawing
-from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
-from dalembert.impacts import CollisionIntegrator
+from dalembert.errors import InputError, ModelError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.problems._problem import Problem
 from dalembert.progress import ProgressLine
 from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._consistent import check_domain, check_start, unpack
 from dalembert.trajectory import Trajectory
 
 
@@ -68,21 +76,19 @@ def simulate(
         True
 
     """
-    if isinstance(system, Problem):
-        h = system.h if h is None else h
-        steps = system.steps if steps is None and t1 is None else steps
+    h, steps = problem_length(system, h, steps, t1)
     drawing = system.drawing if isinstance(system, Problem) else None
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     system, start = initial_state(system, start=start, t0=t0, params=params, **initial)
     check_method(method, system, "simulate")
     if on_failure not in ("raise", "return"):
         raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
-    h = _positive("h", h)
-    steps = _steps(steps, t1, start.t, h)
+    h = positive("h", h)
+    steps = number_of_steps(steps, t1, start.t, h)
     method.check_start(system, start, h)
-    save_every = _count("save_every", save_every, least=1)
+    save_every = count("save_every", save_every, least=1)
     if newton_tolerance is not None:
-        newton_tolerance = _positive("newton_tolerance", newton_tolerance)
+        newton_tolerance = positive("newton_tolerance", newton_tolerance)
     check_stage_multipliers(method, stage_multipliers)
     # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
     stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
@@ -91,7 +97,7 @@ def simulate(
 
         options = (progress, newton_tolerance, stage_multipliers, on_failure, drawing)
         return stored.stream(save_to, system, method, start, h, steps, save_every, *options)
-    _check_memory(steps // save_every * 8 * system.n_state)
+    check_memory(steps // save_every * 8 * system.n_state)
     settings = save_every, progress, newton_tolerance, stage_multipliers, on_failure, drawing
     return _run(system, method, start, h, steps, *settings)
 
@@ -185,22 +191,6 @@ def _trajectory(
     )
 
 
-def check_method(method: Any, system: System, caller: str) -> None:
-    """Refuse what is no method, or one that cannot serve the system."""
-    if not isinstance(method, OneStepMethod):
-        hint = f"; write da.{method.__name__}()" if isinstance(method, type) and issubclass(method, OneStepMethod) else ""
-        raise InputError(
-            f"the second argument of {caller} is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
-        )
-    method.check(system)
-
-
-def check_stage_multipliers(method: OneStepMethod, wanted: bool) -> None:
-    """Refuse to store what steps with impacts do not have."""
-    if wanted and isinstance(method, CollisionIntegrator):
-        raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
-
-
 def initial_state(
     system: System | Problem,
     *,
@@ -229,75 +219,3 @@ def initial_state(
     if check:
         check_domain(system, state)
     return system, state
-
-
-def given_values(
-    system: System | Problem, started: bool, t0: float | None, initial: Mapping[str, Any]
-) -> tuple[System, float | None, dict[str, Any]]:
-    """The system, the time and the initial values that were given, or that a problem brings."""
-    given = {name: value for name, value in initial.items() if value is not None}
-    if isinstance(system, Problem):
-        if not started and not {"q0", "y0"} & set(given):
-            t0 = system.t0 if t0 is None else t0
-            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
-            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
-            given = {name: value for name, value in given.items() if value is not None}
-        system = system.system
-    if not isinstance(system, System):
-        raise UnsupportedSystem(
-            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
-            f"got {type(system).__name__}"
-        )
-    if started and given:
-        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
-    return system, t0, given
-
-
-def _positive(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a positive number; got {value!r}") from None
-    if not (np.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a positive number; got {value!r}")
-    return number
-
-
-def _check_memory(needed: int) -> None:
-    try:
-        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not known on this platform
-        return
-    if needed > 0.8 * available:
-        raise InputError(
-            f"storing all these states takes {needed / 1e9:.3g} GB of the machine's {available / 1e9:.0f} GB of memory: "
-            "store fewer of them with save_every="
-        )
-
-
-def _count(name: str, value: Any, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be an integer >= {least}; got {value!r}") from None
-    if number < least:
-        raise InputError(f"{name} must be an integer >= {least}; got {value!r}")
-    return number
-
-
-def _steps(steps: int | None, t1: float | None, t0: float, h: float) -> int:
-    if (steps is None) == (t1 is None):
-        raise InputError("give either the number of steps or the final time t1" + ("" if steps is None else ", not both"))
-    if steps is not None:
-        return _count("steps", steps, least=0)
-    assert t1 is not None
-    length = (finite_number("t1", t1) - t0) / h
-    if not np.isfinite(length) or length < 0:
-        raise InputError(f"t1 must be a finite time after t0 = {t0:g}; got {t1!r}")
-    whole = round(length)
-    if abs(length - whole) > 1e-9 * max(1.0, length):
-        raise InputError(
-            f"t1 - t0 = {float(t1) - t0:g} is not a whole number of steps h = {h:g}: "
-            f"use h = {(float(t1) - t0) / max(1, whole):.17g}"
-        )
-    return whole

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert._events import KINDS, Contacts, Impacts, columns_of, from_columns
+from dalembert._variables import Variables
 from dalembert.compiler import observer
 from dalembert.errors import DalembertError, InputError
 from dalembert.methods import OneStepMethod
@@ -57,7 +58,7 @@ class Inside:
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Variables):
     """States along a run.
 
     `t` and the state, `q` and `p` (`y` and `z` for an ODAE), are stored; `v`, `lam`, `psi`, `energy` and `residuals` are
@@ -104,69 +105,6 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.t)
-
-    def _block(self, name: str) -> np.ndarray:
-        first = 0
-        for block, size in self.blocks:
-            if block == name:
-                return self.states[:, first : first + size]
-            first += size
-        variables = " and ".join(block for block, _ in self.blocks if block)
-        raise AttributeError(f"this run has no {name}: its variables are {variables}")
-
-    @property
-    def q(self) -> np.ndarray:
-        """Configurations of a mechanical system, (time, n)."""
-        return self._block("q")
-
-    @property
-    def p(self) -> np.ndarray:
-        """Momenta of a mechanical system, (time, n)."""
-        return self._block("p")
-
-    @property
-    def y(self) -> np.ndarray:
-        """The variables y of an ODAE or of an index-2 DAE, (time, n); the configurations of a mechanical system."""
-        return self._block("y" if self._index_two else self.blocks[0][0])
-
-    @property
-    def z(self) -> np.ndarray:
-        """The variables z of an ODAE, the algebraic ones of an index-2 DAE, the momenta of a mechanical system, (time, n)."""
-        return self.psi if self._index_two else self._block(self.blocks[1][0])
-
-    @property
-    def _index_two(self) -> bool:
-        return self.blocks[1][0] == "y"
-
-    @property
-    def v(self) -> np.ndarray:
-        """Velocities, (time, n)."""
-        return self._observe("v")
-
-    @property
-    def energy(self) -> np.ndarray:
-        """The Hamiltonian along the run, (time,)."""
-        if self.system is not None and "H" not in self.system.function_names:
-            raise InputError("this system has no energy: state one with da.ODAE(..., energy=lambda y, z: ...)")
-        return self._observe("energy")[:, 0]
-
-    @property
-    def lam(self) -> np.ndarray:
-        """Multipliers of the holonomic constraints, from the hidden constraints of second order ((3.3e) of Jay 1996)."""
-        return self._observe("lam")
-
-    @property
-    def psi(self) -> np.ndarray:
-        """Multipliers of the nonholonomic constraints, from the derivative of k along the motion."""
-        return self._observe("psi")
-
-    @property
-    def residuals(self) -> dict[str, np.ndarray]:
-        """How well the constraints hold: {"g": (time, m), "g_dot": (time, m)}, and "k" where there are nonholonomic ones."""
-        if self._index_two:
-            return {"g": self._observe("k")}
-        names = ("g", "g_dot", "k") if self._observe("k").shape[1] else ("g", "g_dot")
-        return {name: self._observe(name) for name in names}
 
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +48,8 @@ class States:
 def evaluate_rows(system: System, name: str, values: Mapping[str, np.ndarray], theta: np.ndarray) -> np.ndarray:
     """`System.at` for every row of the values; the same numbers, bit for bit."""
     function, members = system.function(name), len(theta)
+    if not members:
+        return np.zeros((0, *function.size_out(0))) if name in system.matrices else np.zeros((0, function.numel_out(0)))
     arguments = [values[a].T for a in system.arguments(name)]
     rows, columns = function.size_out(0)
     result = np.asarray(function.map(members)(*arguments, theta.T), dtype=float)
@@ -121,7 +123,7 @@ def with_multipliers(states: States) -> States:
     return replace(states, multipliers=np.linalg.solve(matrix, rhs[:, :, None])[:, :, 0])
 
 
-def _numbered(one: Any, member: int) -> State:
+def _numbered(one: Callable[[int], Any], member: int) -> Any:
     try:
         return one(member)
     except DalembertError as error:
@@ -138,6 +140,16 @@ def _array(name: str, value: Any) -> np.ndarray:
     return array
 
 
+def _parameter_array(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"params[{name!r}] must be numbers, one value for all members or one of the same shape for each; "
+            f"got {one_line(value)}"
+        ) from None
+
+
 def _parameters(
     system: System, params: Mapping[str, Any] | None, sizes: dict[str, int], starts: list[State]
 ) -> tuple[int, np.ndarray]:
@@ -146,12 +158,12 @@ def _parameters(
     alike: dict[str, Any] = {}
     varied: dict[str, np.ndarray] = {}
     for name, value in (params or {}).items():
-        array = np.asarray(value, dtype=float) if name in declared and np.ndim(value) == declared[name].ndim + 1 else None
-        if array is None:
-            alike[name] = value
-        else:
+        array = _parameter_array(name, value) if name in declared else None
+        if array is not None and array.ndim == declared[name].ndim + 1:
             varied[name] = array
             sizes[f"params[{name!r}]"] = len(array)
+        else:
+            alike[name] = value
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
         raise InputError(f"everything that varies must have one row a member: {listed}")
@@ -159,10 +171,13 @@ def _parameters(
     if not members:
         raise InputError("there is no member: give at least one row of initial values or parameters")
     base: list[np.ndarray | None] = [state.theta for state in starts] or [None]
-    rows = []
-    for k in range(members if varied or len(base) > 1 else 1):
-        chosen = alike | {name: array[k] for name, array in varied.items()}
-        rows.append(system.parameters.vector(chosen, base=base[k if len(base) > 1 else 0]))
+
+    def vector(member: int) -> np.ndarray:
+        chosen = alike | {name: array[member] for name, array in varied.items()}
+        return system.parameters.vector(chosen, base=base[member if len(base) > 1 else 0])
+
+    system.parameters.vector(alike, base=base[0])  # what is wrong here is wrong for all members
+    rows = [_numbered(vector, k) for k in range(members if varied or len(base) > 1 else 1)]
     return members, np.broadcast_to(np.array(rows), (members, system.parameters.size)).copy()
 
 

@@ -136,6 +136,82 @@ def test_a_trajectory_that_fails_keeps_its_crossings():
     assert found.member.tolist() == [2, 5] and np.abs(found.q[:, 0] - 0.6).max() < 1e-15
 
 
+OSCILLATOR = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=2)
+CIRCLE = {"q0": [1.0, 0.0], "p0": [0.0, 1.0], "h": 0.1, "steps": 200}  # q = (cos t, sin t)
+
+
+def test_a_crossing_of_an_index_two_system_stays_on_the_branch_of_the_run():
+    """y = (e^t, e^-2t), z = e^2t is one branch, which crosses y_1 = 1.2 at ln 1.2; on the other one z is half as large."""
+    problem = da.problems.index_two_growth()
+    exact = np.log(1.2)
+    assert problem.exact(exact)["y"][0] == pytest.approx(1.2)
+    errors = []
+    for h in (0.05, 0.025):
+        found = da.poincare(problem, da.RadauIIA(2), section=lambda y: y[0] - 1.2, h=h, steps=round(2 / h))
+        assert len(found.t) == 1 and found.status == ("done",) and found.message == ("",)
+        assert abs(found.y[0, 0] - 1.2) < 1e-15 and abs(found.residuals["g"]).max() < 1e-14
+        assert abs(found.z[0] - problem.exact(exact)["z"]).max() < 1e-12  # z follows from y = y(t)
+        errors.append(abs(found.t[0] - exact))
+    assert 6 < errors[0] / errors[1] < 10  # RadauIIA(2) has order 3
+
+
+def test_a_crossing_of_an_odae_is_a_step_of_the_method():
+    problem = da.problems.nonlinear_multiplier()
+    method = da.SymplecticEuler()
+    run = da.simulate(problem, method, h=problem.h, steps=60)
+    level = run.z[30, -1] * 0.4 + run.z[31, -1] * 0.6
+    direction = 1 if run.z[31, -1] > run.z[30, -1] else -1
+    found = da.poincare(problem, method, section=lambda z: z[-1] - level, direction=direction, h=problem.h, steps=60)
+    t = found.t[(found.t > run.t[30]) & (found.t < run.t[31])]
+    assert len(t) == 1 and found.message == ("",)
+    assert np.abs(found.z[:, -1] - level).max() < 1e-14 * max(1, abs(level)) and np.abs(found.residuals["g"]).max() < 1e-12
+
+
+def test_jumps_of_the_section_function_are_no_crossings():
+    """The polar angle of (cos t, sin t) goes up through zero at 2 pi k, and jumps from pi to -pi; 1/q jumps at its poles."""
+    up = da.poincare(OSCILLATOR, da.Gauss(4), section=lambda q: np.arctan2(q[1], q[0]), **CIRCLE)
+    assert np.abs(up.t - 2 * np.pi * np.arange(1, 4)).max() < 1e-9 and up.message == ("",)
+    for direction in (1, -1):
+        for section in (lambda q: 1 / q[0], lambda q: np.sign(q[0])):
+            none = da.poincare(OSCILLATOR, da.Gauss(4), section=section, direction=direction, **CIRCLE)
+            assert len(none.t) == 0 and none.message == ("",)
+    down = da.poincare(OSCILLATOR, da.Gauss(4), section=lambda q: np.arctan2(q[1], q[0]), direction=-1, **CIRCLE)
+    assert len(down.t) == 0 and down.message == ("",)
+
+
+def test_a_flat_section_is_found():
+    found = da.poincare(OSCILLATOR, da.Gauss(5), section=lambda q: (q[0] - 0.3) ** 3, direction=-1, **CIRCLE)
+    assert np.abs(found.t - np.arccos(0.3) - 2 * np.pi * np.arange(len(found.t))).max() < 1e-6 and len(found.t) == 3
+
+
+def test_crossings_that_partial_steps_cannot_reach_are_named_and_not_invented():
+    """H is defined at multiples of 0.1 and not half-way between them, where q = t would cross."""
+    gaps = da.Hamiltonian(lambda t, q, p: p @ p / 2 + 1e-9 * q[0] * np.sqrt(np.cos(2 * np.pi * t / 0.1) + 0.5), dim=1)
+    arguments = {"q0": [0.0], "p0": [1.0], "h": 0.1, "steps": 10}
+    found = da.poincare(gaps, da.LobattoIIIAB(2), section=lambda q: q[0] - 0.25, **arguments)
+    assert len(found.t) == 0 and found.status == ("done",)
+    assert "no crossing was found in the step from t = 0.2, because a shorter step failed" in found.message[0]
+    near = da.poincare(gaps, da.LobattoIIIAB(2), section=lambda q: q[0] - 0.22, **arguments)
+    assert len(near.t) == 1 and abs(near.q[0, 0] - 0.22) < 1e-15 and near.message == ("",)
+
+
+def test_a_section_that_is_not_a_number_is_not_silent():
+    found = da.poincare(OSCILLATOR, da.Gauss(3), section=lambda q: np.sqrt(q[0] - 0.5), **CIRCLE)
+    assert len(found.t) == 0 and "the section function was not a finite number" in found.message[0]
+
+
+def test_crossings_have_the_names_of_a_trajectory():
+    problem = da.problems.pendulum()
+    found = da.poincare(problem, da.LobattoIIIAB(4), section=lambda q: q[0], direction=-1, h=0.05, steps=600)
+    assert len(found.t) > 1
+    state = da.simulate(problem, da.LobattoIIIAB(4), q0=found.q[0], p0=found.p[0], h=0.05, steps=0)
+    for name in ("v", "lam", "psi", "energy", "y", "z", "q", "p"):
+        assert np.allclose(getattr(found, name)[0], getattr(state, name)[0], rtol=0, atol=1e-13), name
+    assert found.residuals.keys() == state.residuals.keys() and abs(found.residuals["g"]).max() < 1e-14
+    empty = da.poincare(problem, da.Rattle(), section=lambda q: q[0] + 5, steps=10)
+    assert empty.v.shape == (0, 2) and empty.lam.shape == (0, 1) and empty.energy.shape == (0,)
+
+
 def test_what_has_no_section_is_refused():
     problem = da.problems.double_pendulum()
     with pytest.raises(da.InputError, match="direction is"):

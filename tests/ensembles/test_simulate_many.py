@@ -239,3 +239,27 @@ def test_wrong_input_is_refused_in_one_sentence():
     with pytest.raises(da.UnsupportedSystem, match="nonholonomic"):
         case = rolling_coins(2)
         da.simulate_many(case.system, da.LobattoIIIAB(3), **case.all, h=0.1, steps=5)
+
+
+def test_members_are_taken_by_number_or_by_slice():
+    runs = da.simulate_many(da.problems.pendulum(), da.Rattle(), q0=[[1, 0]] * 3, p0=[0, 0], h=0.1, steps=3)
+    assert [run.q.shape for run in runs[0:2]] == [(4, 2)] * 2 and len(runs[::-1]) == 3 and runs[5:] == []
+    with pytest.raises(TypeError, match="members are counted by integers"):
+        runs["first"]
+    with pytest.raises(IndexError, match="member 3 of 3"):
+        runs[3]
+
+
+def test_wrong_parameters_are_named_with_the_member():
+    system = da.Hamiltonian(lambda q, p, k, m: (p @ p / m + (k * q) @ q) / 2, dim=2, params={"k": np.ones(2), "m": 1.0})
+    start = {"q0": [1, 0], "p0": [0, 0], "h": 0.1, "steps": 3}
+    for params in ({"m": ["a", "b"]}, {"k": [[1.0, 2.0], [1.0]]}, {"m": "heavy"}):
+        name = next(iter(params))
+        with pytest.raises(da.InputError, match=rf"params\['{name}'\] must be numbers"):
+            da.simulate_many(system, da.Gauss(2), params=params, **start)
+    with pytest.raises(da.ModelError, match="member 2: parameter 'm' must be finite"):
+        da.simulate_many(system, da.Gauss(2), params={"m": [1.0, 2.0, np.nan]}, **start)
+    with pytest.raises(da.ModelError, match=r"^parameter 'm' must be finite"):
+        da.simulate_many(system, da.Gauss(2), params={"m": np.nan, "k": np.ones((3, 2))}, **start)
+    with pytest.raises(da.InputError, match="simd is True, False, or None"):
+        da.simulate_many(system, da.Gauss(2), simd="no", **start)

@@ -52,6 +52,11 @@ MOMENTS = {
             rename(*arguments)
         os.rename = dying
         """,
+    "extending": """
+        from dalembert.engine import _run
+        da.simulate(pendulum, method, h=0.01, steps=300_500, save_every=1000, save_to="run.zarr")
+        _run.Run.begin = lambda *_: die()
+        """,
 }
 
 
@@ -80,6 +85,8 @@ def uninterrupted(tmp_path_factory):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_killed_run_is_readable_and_resumes_to_the_same_file(moment, tmp_path, uninterrupted):
     simulate = 'da.simulate(pendulum, method, h=0.01, steps=10**6, save_every=1000, save_to="run.zarr")'
+    if moment == "extending":
+        simulate = 'da.resume("run.zarr", pendulum, method, steps=10**6)'
     killed = python(textwrap.dedent(MOMENTS[moment]) + simulate, tmp_path)
     assert killed.returncode == -9, killed.stderr
     path = tmp_path / "run.zarr"
@@ -87,7 +94,8 @@ def test_a_killed_run_is_readable_and_resumes_to_the_same_file(moment, tmp_path,
         assert not path.exists()
         return
     whole, left = da.load(uninterrupted), da.load(path)
-    assert left.status == "interrupted" and len(left) == whole.store.header.chunk < len(whole) / 1.5
+    rows = 301 if moment == "extending" else whole.store.header.chunk
+    assert left.status == "interrupted" and len(left) == rows < len(whole) / 1.5
     assert np.array_equal(left.q, whole.q[: len(left)]) and "of 1000000 steps are stored" in left.message
     resumed = python('print(da.resume("run.zarr", pendulum, method).status)', tmp_path)
     assert resumed.stdout.strip() == "done", resumed.stderr
@@ -194,3 +202,89 @@ def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
     assert "No space left on device" in failed and "da.resume" in failed
     assert rows.split()[0] == rows.split()[1]
     assert contents(tmp_path / "copy.zarr") == contents(uninterrupted)
+
+
+SWEEP = """
+import numpy as np
+from dalembert import _store, _sweep_store
+angles = np.linspace(0.1, 1.5, 40)
+sweep = dict(q0=np.stack([np.sin(angles), -np.cos(angles)], axis=1), p0=[0.0, 0.0], h=0.01, steps=500, save_every=5)
+"""
+SWEEP_MOMENTS = {
+    "between two arrays of a part": """
+        sync, calls = _sweep_store.sync, []
+        def dying(place):
+            calls.append(place.parts[-3])
+            if calls.count("last") == 4: die()
+            sync(place)
+        _sweep_store.sync = dying
+        """,
+    "before the part counts": """
+        write, calls = _store.write_attributes, []
+        def dying(*arguments):
+            calls.append(1)
+            if len(calls) == 4: die()
+            write(*arguments)
+        _store.write_attributes = dying
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def whole_sweep(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    process = python(SWEEP + 'da.simulate_many(pendulum, method, save_to="sweep.zarr", **sweep)', folder)
+    assert process.returncode == 0, process.stderr
+    return folder / "sweep.zarr"
+
+
+@pytest.mark.parametrize("moment", SWEEP_MOMENTS)
+def test_a_sweep_killed_while_its_store_is_written_keeps_its_parts(moment, tmp_path, whole_sweep):
+    simulate = 'da.simulate_many(pendulum, method, save_to="sweep.zarr", **sweep)'
+    killed = python(SWEEP + textwrap.dedent(SWEEP_MOMENTS[moment]) + simulate, tmp_path)
+    assert killed.returncode == -9, killed.stderr
+    left, whole = da.load(tmp_path / "sweep.zarr"), da.load(whole_sweep)
+    assert left.status.count("done") == 12, "three parts of four members"
+    for member in np.flatnonzero(np.array(left.status) == "done"):
+        assert np.array_equal(left[member].states, whole[member].states)
+    resumed = python(SWEEP + 'print(set(da.resume("sweep.zarr", pendulum, method).status))', tmp_path)
+    assert resumed.stdout.strip() == "{'done'}", resumed.stderr
+    assert contents(tmp_path / "sweep.zarr") == contents(whole_sweep)
+
+
+def test_a_sweep_on_a_disk_that_fills_up(tmp_path, whole_sweep):
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare")
+    (tmp_path / "disk").mkdir()
+    mount = "mount -t tmpfs -o size=2m none disk && cd disk && "
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount + "true"], cwd=tmp_path, capture_output=True).returncode:
+        pytest.skip("may not mount a file system here")
+    code = SWEEP + textwrap.dedent("""
+    write, calls = _sweep_store.SweepStore.write, []
+    def fill(self, *arguments):
+        calls.append(1)
+        if len(calls) == 4:
+            with open("filler", "wb", buffering=0) as file:
+                try:
+                    while file.write(bytes(512)): pass
+                except OSError:
+                    pass
+        return write(self, *arguments)
+    _sweep_store.SweepStore.write = fill
+    try:
+        da.simulate_many(pendulum, method, save_to="sweep.zarr", **sweep)
+    except da.DalembertError as error:
+        print(error)
+    print(da.load("sweep.zarr").status.count("done"))
+    os.unlink("filler")
+    da.resume("sweep.zarr", pendulum, method)
+    import shutil
+    shutil.copytree("sweep.zarr", "../copy.zarr")
+    """)
+    (tmp_path / "code.py").write_text(PRELUDE + code)
+    command = mount + f"PYTHONPATH={ROOT} {sys.executable} ../code.py"
+    process = subprocess.run(["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    failed, done = process.stdout.splitlines()
+    assert "No space left on device" in failed and "da.resume" in failed and done == "12"
+    assert contents(tmp_path / "copy.zarr") == contents(whole_sweep)

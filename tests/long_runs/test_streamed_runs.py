@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert import _run_store, stored
+from dalembert import _run_store, _store, stored
+from dalembert.engine._run import Run
 
 zarr = pytest.importorskip("zarr")
 
@@ -185,6 +186,79 @@ def test_ctrl_c_keeps_what_was_computed_and_resume_goes_on(where, tmp_path, monk
     assert stopped.status == "interrupted" and np.array_equal(stopped.q, run.q) and not np.isnan(stopped.q).any()
     assert da.resume(tmp_path / "parts.zarr", PENDULUM, da.Rattle()).status == "done"
     assert_same_bytes(tmp_path / "whole.zarr", tmp_path / "parts.zarr")
+
+
+@pytest.mark.parametrize("steps", [None, 2000])
+def test_ctrl_c_before_a_resumed_run_computes_anything_leaves_what_is_there(steps, tmp_path, monkeypatch, small_chunks):
+    path, options, total = tmp_path / "run.zarr", {"h": 0.05, "save_every": 3}, steps or 1500
+    with monkeypatch.context() as patch:
+        if steps is None:
+            patch.setattr(Run, "advance", interrupted_at(Run.advance, 999))
+        first = da.simulate(PENDULUM, da.Rattle(), save_to=path, steps=1500 if steps is None else 999, **options)
+    assert first.status == ("interrupted" if steps is None else "done")
+    before = np.array(first.q)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "begin", interrupted)
+        run = da.resume(path, PENDULUM, da.Rattle(), steps=steps)
+    for left in (run, da.load(path)):
+        assert left.status == "interrupted" and np.array_equal(left.q, before) and left.t[-1] == 999 * 0.05
+    assert da.resume(path, PENDULUM, da.Rattle(), steps=steps).status == "done"
+    da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "straight.zarr", steps=total, **options)
+    assert_same_bytes(tmp_path / "straight.zarr", path)
+
+
+def interrupted_at(advance, step):
+    def stopping(run, report, last):
+        reason = advance(run, report, min(last, step))
+        if run.steps_done == step:
+            raise KeyboardInterrupt
+        return reason
+
+    return stopping
+
+
+@pytest.mark.parametrize("moment", ["attributes", "arrays"])
+@pytest.mark.parametrize(("first", "then"), [(1000, 992), (992, 1000), (1000, 2000)])
+def test_a_change_of_length_that_is_cut_off_leaves_a_run_that_goes_on(first, then, moment, tmp_path, monkeypatch, small_chunks):
+    """The process ends when the attributes, or the second of the arrays, are about to change."""
+    path, options = tmp_path / "run.zarr", {"h": 0.05, "save_every": 3}
+    da.simulate(PENDULUM, da.Rattle(), save_to=path, steps=first, **options)
+    target, name, count = (_store, "write_attributes", 1) if moment == "attributes" else (zarr.Array, "resize", 2)
+    original, calls = getattr(target, name), []
+
+    def crashing(*arguments, **named):
+        calls.append(1)
+        if len(calls) == count:
+            raise Crash
+        return original(*arguments, **named)
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(target, name, crashing)
+        da.resume(path, PENDULUM, da.Rattle(), steps=then)
+    left = da.load(path)
+    straight = da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=2000)
+    assert len(left) > 100 and not np.isnan(left.q).any()
+    numbers = np.rint(np.asarray(left.t) / 0.05).astype(int)
+    np.testing.assert_allclose(left.q, straight.q[numbers], atol=1e-9)
+    assert da.resume(path, PENDULUM, da.Rattle(), steps=then).status == "done"
+    da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "whole.zarr", steps=then, **options)
+    assert_same_bytes(tmp_path / "whole.zarr", path)
+
+
+def test_a_store_that_lost_rows_is_read_as_far_as_it_is_whole_or_refused(tmp_path, small_chunks):
+    run = da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "run.zarr", h=0.05, steps=1000)
+    complete = run.store.checkpoint.step
+    states = zarr.open_array(str(tmp_path / "run.zarr"), path="states", mode="r+")
+    states.resize((complete, 4))
+    left = da.load(tmp_path / "run.zarr")
+    assert left.status == "interrupted" and len(left) == complete and np.array_equal(left.q, run.q[:complete])
+    states.resize((complete - 1, 4))
+    with pytest.raises(da.InputError, match="its attributes say that 1001 are stored"):
+        da.load(tmp_path / "run.zarr")
 
 
 def test_a_failed_step_leaves_everything_before_it_on_disk(tmp_path, small_chunks):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert import _sweep_store, cluster
+from dalembert import _executors, _sweep, _sweep_store, cluster
 from dalembert.compiler import _program
 
 zarr = pytest.importorskip("zarr")
@@ -31,7 +31,7 @@ def assert_same(runs, others):
     assert np.array_equal(runs.last, others.last, equal_nan=True) and np.array_equal(runs.steps_done, others.steps_done)
     assert runs.reduced.keys() == others.reduced.keys()
     for name in runs.reduced:
-        for kind in cluster.REDUCTION:
+        for kind in _sweep.REDUCTION:
             assert np.array_equal(getattr(runs.reduced[name], kind), getattr(others.reduced[name], kind), equal_nan=True)
 
 
@@ -98,12 +98,12 @@ def test_a_worker_compiles_a_model_once(monkeypatch):
     compiled, compile_program = [], _program._compile
     monkeypatch.setattr(_program, "_compile", lambda *arguments: compiled.append(1) or compile_program(*arguments))
     monkeypatch.setattr(_program, "_programs", {})
-    sweep = cluster.Sweep(PENDULUM.system, METHOD, 0.1, 10, 1)
-    packed = cluster._packed(sweep)
+    sweep = _sweep.Sweep(PENDULUM.system, METHOD, 0.1, 10, 1)
+    packed = _executors.packed(sweep)
     states = da.ensemble.initial_states(PENDULUM, start=None, t0=None, params=None, **START)[1]
     members = (states.t, states.packed, states.theta, states.multipliers)
     for first in range(0, 100, 10):
-        cluster.compute_remotely(packed, tuple(part[first : first + 10] for part in members))
+        _executors.compute_remotely(packed, tuple(part[first : first + 10] for part in members))
     assert len(compiled) == 1
 
 
@@ -124,8 +124,8 @@ def test_a_sweep_that_stopped_goes_on_with_the_missing_parts(tmp_path, monkeypat
     monkeypatch.setattr(_sweep_store.SweepStore, "write", write)
     assert stopped.status.count("done") == 24 and stopped.status.count("interrupted") == 76
     assert np.isnan(stopped.q[24:]).all() and not np.isnan(stopped.q[:24]).any()
-    computed, compute = [], cluster.compute
-    monkeypatch.setattr(cluster, "compute", lambda *arguments: computed.append(1) or compute(*arguments))
+    computed, compute = [], _executors.compute
+    monkeypatch.setattr(_executors, "compute", lambda *arguments: computed.append(1) or compute(*arguments))
     resumed = da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD)
     assert len(computed) == 10, "thirteen parts of eight members, of which three were there"
     assert_same(resumed, here)
@@ -188,7 +188,7 @@ def kill_after_two_parts(patch, store, victim):
 
 def test_a_process_pool_that_loses_a_process_is_renewed(monkeypatch, long_sweep):
     with spawned(1) as pool:
-        kill_after_two_parts(monkeypatch, cluster._InMemory, pool.submit(os.getpid).result())
+        kill_after_two_parts(monkeypatch, cluster.InMemory, pool.submit(os.getpid).result())
         runs = da.simulate_many(PENDULUM, METHOD, executor=pool, **LONG)
         assert pool._broken
     assert_same(runs, long_sweep)
@@ -198,7 +198,7 @@ def test_a_part_that_always_fails_is_given_up_with_a_sentence(monkeypatch):
     def failing(*_):
         raise MemoryError("too large")
 
-    monkeypatch.setattr(cluster, "compute", failing)
+    monkeypatch.setattr(_executors, "compute", failing)
     with (
         concurrent.futures.ThreadPoolExecutor(1) as pool,
         pytest.raises(da.DalembertError, match=r"failed 6 times on its workers \(MemoryError: too large\)"),
@@ -216,3 +216,86 @@ def test_a_sweep_on_dask_survives_the_loss_of_a_worker(tmp_path, monkeypatch, lo
         runs = da.simulate_many(PENDULUM, METHOD, executor=client, save_to=tmp_path / "sweep.zarr", **LONG)
         assert victim not in client.run(os.getpid).values()
     assert_same(runs, long_sweep)
+
+
+def die_on_members_of_angle(angle):
+    """Runs in every worker: the process ends when it gets the member that starts there."""
+    compute = _executors.compute
+
+    def deadly(sweep, watch, members):
+        if np.any(np.abs(members[1][:, 0] - np.sin(angle)) < 1e-12):
+            os._exit(9)
+        return compute(sweep, watch, members)
+
+    _executors.compute = deadly
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_part_that_kills_its_workers_is_found_and_no_other_is_blamed(workers, monkeypatch):
+    """Member 50 is in part 6; two losses with others under way, then two on its own."""
+    renewed, pools = _executors._renewed, []
+    monkeypatch.setattr(_executors, "_renewed", lambda *arguments: pools.append(1) or renewed(*arguments))
+    context = multiprocessing.get_context("spawn")
+    setup = {"initializer": die_on_members_of_angle, "initargs": (ANGLES[50],)}
+    with (
+        concurrent.futures.ProcessPoolExecutor(workers, mp_context=context, **setup) as pool,
+        pytest.raises(da.DalembertError, match="part 6 of the sweep lost its worker 2 times while nothing else"),
+    ):
+        da.simulate_many(PENDULUM, METHOD, executor=pool, **SWEEP)
+    assert len(pools) <= 3
+
+
+# -- how members are spread ---------------------------------------------------------------------------------------------------
+
+
+def test_few_members_are_spread_and_many_fill_vectors():
+    assert [_sweep.part_size(n) for n in (1, 2, 16, 17, 40, 64, 65, 100, 2048, 2049)] == [1, 1, 1, 2, 4, 4, 8, 8, 8, 16]
+    for n in range(1, 5000):
+        assert -(-n // _sweep.part_size(n)) <= _sweep.MOST_PARTS
+
+
+def test_the_numbers_of_few_members_do_not_depend_on_who_computes_them(tmp_path):
+    few = {"q0": START["q0"][:5], "p0": [0.0, 0.0], "h": 0.1, "steps": 6000, "save_every": 100}
+    single = da.simulate_many(PENDULUM, METHOD, workers=1, save_to=tmp_path / "one.zarr", **few)
+    abreast = da.simulate_many(PENDULUM, METHOD, workers=3, save_to=tmp_path / "three.zarr", **few)
+    assert_same(single, abreast)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert_same(single, da.simulate_many(PENDULUM, METHOD, executor=pool, **few))
+
+
+def test_ctrl_c_stops_parts_that_are_computed_side_by_side(tmp_path, monkeypatch):
+    few = {"q0": START["q0"][:6], "p0": [0.0, 0.0], "h": 0.1, "steps": 10**9, "reduce": "energy"}
+    wait = _executors.wait
+
+    def interrupted(futures, **options):
+        wait(futures, timeout=0.5, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_executors, "wait", interrupted)
+    runs = da.simulate_many(PENDULUM, METHOD, workers=3, save_to=tmp_path / "sweep.zarr", **few)
+    assert set(runs.status) == {"interrupted"}
+
+
+def test_a_resumed_sweep_gives_each_worker_of_an_executor_one_thread(tmp_path, monkeypatch):
+    monkeypatch.setattr(_sweep_store.SweepStore, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    da.simulate_many(PENDULUM, METHOD, save_to=tmp_path / "sweep.zarr", **SWEEP)
+    monkeypatch.undo()
+    for workers in (-3, 0, "two"):
+        with pytest.raises(da.InputError, match="workers must be an integer >= 1"):
+            da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD, workers=workers)
+    with pytest.raises(da.InputError, match="the method of the run"):
+        da.resume(tmp_path / "sweep.zarr", PENDULUM, "LobattoIIIAB(stages=3)")
+    seen, compute = set(), _executors.compute
+    monkeypatch.setattr(_executors, "compute", lambda sweep, *rest: seen.add(sweep.workers) or compute(sweep, *rest))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD, executor=pool)
+    assert seen == {1}
+
+
+def test_a_part_that_does_not_fit_into_memory_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    """100 members of 10^6 states of 4 numbers: 3.2 GB, of which a part of 8 has 0.256 GB, on a machine of 0.2 GB."""
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 200_000, "SC_PAGE_SIZE": 1000}.__getitem__)
+    long = {**START, "h": 0.1, "steps": 10**6, "workers": 2}
+    with pytest.raises(da.InputError, match=r"the 8 members .* 0.256 GB .* save_every=.*fewer members.*da.simulate"):
+        da.simulate_many(PENDULUM, METHOD, save_to=tmp_path / "sweep.zarr", **long)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,88 @@
+"""The names of what a state consists of, and of what follows from it, for one run, many runs and crossings alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import InputError
+from dalembert.systems import System
+
+
+class Variables:
+    """Arrays named as in the literature, cut out of `states`, whose last axis is the variables in the order of `blocks`.
+
+    Those of a mechanical system are q and p, which are y and z for the methods; an ODAE has y and z, an index-2 DAE only y.
+    """
+
+    states: Any
+    blocks: tuple[tuple[str, int], ...]
+    system: System | None
+
+    def _observe(self, name: str) -> np.ndarray:
+        """What follows from the states: "v", "energy", "lam", "psi", "g", "g_dot" or "k", with axes like `states`."""
+        raise NotImplementedError
+
+    def _block(self, name: str) -> np.ndarray:
+        first = 0
+        for block, size in self.blocks:
+            if block == name:
+                return self.states[(*[slice(None)] * (self.states.ndim - 1), slice(first, first + size))]
+            first += size
+        variables = " and ".join(block for block, _ in self.blocks if block)
+        raise AttributeError(f"there is no {name} here: the variables of this system are {variables}")
+
+    @property
+    def _index_two(self) -> bool:
+        return self.blocks[1][0] == "y"
+
+    @property
+    def q(self) -> np.ndarray:
+        """Configurations of a mechanical system, (..., n)."""
+        return self._block("q")
+
+    @property
+    def p(self) -> np.ndarray:
+        """Momenta of a mechanical system, (..., n)."""
+        return self._block("p")
+
+    @property
+    def y(self) -> np.ndarray:
+        """The variables y of an ODAE or of an index-2 DAE, (..., n); the configurations of a mechanical system."""
+        return self._block("y" if self._index_two else self.blocks[0][0])
+
+    @property
+    def z(self) -> np.ndarray:
+        """The variables z of an ODAE, the algebraic ones of an index-2 DAE, the momenta of a mechanical system, (..., n)."""
+        return self.psi if self._index_two else self._block(self.blocks[1][0])
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocities, (..., n)."""
+        return self._observe("v")
+
+    @property
+    def energy(self) -> np.ndarray:
+        """The Hamiltonian at every state, (...)."""
+        if self.system is not None and "H" not in self.system.function_names:
+            raise InputError("this system has no energy: state one with da.ODAE(..., energy=lambda y, z: ...)")
+        return self._observe("energy")[..., 0]
+
+    @property
+    def lam(self) -> np.ndarray:
+        """Multipliers of the holonomic constraints, from the hidden constraints of second order ((3.3e) of Jay 1996)."""
+        return self._observe("lam")
+
+    @property
+    def psi(self) -> np.ndarray:
+        """Multipliers of the nonholonomic constraints, from the derivative of k along the motion."""
+        return self._observe("psi")
+
+    @property
+    def residuals(self) -> dict[str, np.ndarray]:
+        """How well the constraints hold: {"g": (..., m), "g_dot": (..., m)}, and "k" where there are nonholonomic ones."""
+        k = self._observe("k")
+        if self._index_two:
+            return {"g": k}
+        return {"g": self._observe("g"), "g_dot": self._observe("g_dot"), **({"k": k} if k.shape[-1] else {})}
