@@ -116,7 +116,6 @@ class EnsembleRun:
             self.watch.code(1)
         assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
         self.given = list(zip(programs, self.guesses[0], self.signs, strict=True))
-        self.phi, self.phi_dot = self.states.evaluate("phi"), self.states.evaluate("phi_dot")
         counted = event_program(self.system, self.method).counted
         self.impact_counts = {name: np.zeros(len(self.states), dtype=np.int64) for name in counted}
         members = list(range(len(self.states)))

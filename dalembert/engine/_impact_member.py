@@ -129,7 +129,6 @@ class ImpactLot:
             run = ImpactMember.of(
                 whole.system, whole.method, self._start(member), float(whole.h[member]), whole.steps, whole.save_every,
                 whole.newton_tolerance, watch=whole.watch, tallies=whole.tally_impacts, given=whole.given[member],
-                at_start=(whole.phi[member], whole.phi_dot[member]),
             )  # fmt: skip
         assert isinstance(run, ImpactMember)
         return run

@@ -15,9 +15,11 @@ from dalembert.engine import _collision_driver as collisions
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as layout
 from dalembert.engine import _plan as at
+from dalembert.engine._collision_times import look
 from dalembert.engine._contact import Contact
+from dalembert.engine._events import collide, energy_of
 from dalembert.engine._run import Run
-from dalembert.errors import InputError
+from dalembert.errors import InputError, StepFailed
 from dalembert.impacts import CollisionIntegrator
 from dalembert.impacts._program import EventProgram, event_program
 from dalembert.systems import MechanicalSystem, State
@@ -49,6 +51,14 @@ STOPS = {
     ),
 }
 
+Stay = tuple[float, np.ndarray, list[int], list[int], bool]
+"""Where impacts accumulate: the time, the state, the walls on which they do, others that touch, and whether one of these is
+about to be hit."""
+AS_SLOW = 100.0
+"""Impacts accumulate on walls whose phi_dot is at most so many times that of the wall on which it was noticed, ..."""
+AT_REST = 1e-12
+"""... or such a fraction of what phi_dot consists of."""
+
 
 @dataclass
 class ImpactRun(Run):
@@ -62,10 +72,12 @@ class ImpactRun(Run):
     """Constraints of a sustained contact that goes on beyond the last step that was asked for."""
     since: float = 0.0
     """When it began."""
-    at_start: tuple[np.ndarray, np.ndarray] | None = None
-    """phi and phi_dot at the start, if they are known."""
     logged_before: int = 0
     """Impacts that are not in the log any more."""
+    part: bool = False
+    """Whether this is a part of another run, which goes on itself where impacts accumulate."""
+    stay: Stay | None = None
+    """Where that was."""
 
     @classmethod
     def of(
@@ -92,10 +104,10 @@ class ImpactRun(Run):
             tolerance = self.collision.collision_tolerance
             self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
             self.until = self.steps
-            self._forget(self.start.t, self.start.q, self.start.p, self.at_start)
+            self._forget(self.start.t, self.start.packed)
             super().__post_init__()
 
-    def _forget(self, t: float, q: np.ndarray, p: np.ndarray, known: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+    def _forget(self, t: float, state: np.ndarray) -> None:
         """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
         assert self.collision is not None and self.walled is not None
         self.places = self._program.slots
@@ -104,16 +116,12 @@ class ImpactRun(Run):
         self.contact[at.H_SLOT] = self.h
         self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
         self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
-        if known is None:
-            self._look(t, q, p)
-        else:
-            self._known(at.PHI_HERE)[:], self._known(at.RATE_HERE)[:] = known
+        self._look(t, state)
 
-    def _look(self, t: float, q: np.ndarray, p: np.ndarray) -> None:
-        """Let memory hold phi and phi_dot of the state from which the next step starts."""
-        assert self.walled is not None
-        self._known(at.PHI_HERE)[:] = self.walled.evaluate("phi", t, q, theta=self.start.theta)
-        self._known(at.RATE_HERE)[:] = self.walled.evaluate("phi_dot", t, q, p, theta=self.start.theta)
+    def _look(self, t: float, state: np.ndarray) -> None:
+        """Let memory hold phi and phi_dot of the state from which the next step starts, as the driver sees them."""
+        self.contact[self.plan[at.HERE] :][: len(state)] = state
+        look(self.plan, self.contact, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
 
     @property
     def walls(self) -> dict[str, Any]:
@@ -125,8 +133,7 @@ class ImpactRun(Run):
         """Start afresh from a stored row and what `walls` was there; the log and the list of contacts begin anew, too."""
         super().begin(row, compensation, step, walls)
         uncoupled, logged = self.plan[at.UNCOUPLED], self.plan[at.LOGGED]
-        q, p = np.split(self.state, 2)
-        self._forget(self.time, q, p)
+        self._forget(self.time, self.state)
         self.plan[at.UNCOUPLED] = uncoupled
         self.logged_before += int(logged)
         self._marks[:] = walls.get("just_hit", 0)
@@ -137,7 +144,8 @@ class ImpactRun(Run):
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
         self.until = self.steps if last_step is None else last_step
         if self.touching and self.steps_done < self.until:
-            reason = self._hold_on(self.touching, self.since, self.time, self.state)
+            left = [int(k) for k in np.flatnonzero(self._marks) if k not in self.touching]
+            reason = self._hold_on((self.time, self.state.copy(), list(self.touching), left, False), self.since)
             if reason is not None:
                 return reason
         return super().advance(report, last_step)
@@ -163,7 +171,11 @@ class ImpactRun(Run):
             self._make_room()
             return None
         if self.plan[at.STATUS] == at.ACCUMULATED:
-            return self._stay_in_contact()
+            stay = self._accumulated()
+            if not self.part:
+                return self._hold_on(stay, stay[0])
+            self.stay = stay
+            return "impacts accumulate"
         values = {"which": int(np.argmax(self._known(at.AHEAD))), "speed": float(self.contact[at.SPEED_SLOT])}
         values["e"] = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0
         return STOPS[int(self.plan[at.STATUS])].format(**values)
@@ -172,37 +184,65 @@ class ImpactRun(Run):
         """The log is nearly full."""
         self.log = np.vstack([self.log, np.zeros_like(self.log)])
 
-    def _stay_in_contact(self) -> str | None:
-        """Impacts accumulate: go on in contact, then free again."""
-        assert self.walled is not None
-        n, t = self.places.n, float(self.contact[at.T_SLOT])
-        here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
-        rates = np.abs(self.walled.evaluate("phi_dot", t, here[:n], here[n:], theta=self.start.theta))
-        slow = rates <= max(100 * rates[np.argmax(self._known(at.AHEAD))], 1e-12)
-        touching = tuple(int(k) for k in np.flatnonzero((self._marks != 0) & slow))
-        return self._hold_on(touching, t, t, here)
+    def touch(self, walls: list[int]) -> None:
+        """Let the run start on walls that were just left."""
+        self._marks[:] = 0
+        self._marks[walls] = 1
 
-    def _hold_on(self, touching: tuple[int, ...], since: float, t: float, here: np.ndarray) -> str | None:
-        """Move in a contact that is there since some time, from the state `here` on, as far as steps are asked for."""
-        self.settled = False
+    def collide(self, t: float, here: np.ndarray, walls: list[int]) -> np.ndarray:
+        """The state after impacts on walls that all touch, by the rule of free motion."""
+        self.touch(walls)
+        if len(self.log) - self.plan[at.LOGGED] < collisions.ROOM:
+            self._make_room()
+        self.contact[self.plan[at.HERE] :][: len(here)] = here
+        status = collide(self.plan, self.contact, self.log, t)
+        if status != at.RESOLVED:
+            raise StepFailed(STOPS[int(status)])
+        return self.contact[self.plan[at.HERE] :][: len(here)].copy()
+
+    def _accumulated(self) -> Stay:
+        """Where impacts accumulate, and on which walls: those on which phi_dot is as slow, or only round-off.
+
+        phi_dot is compared in units of sqrt(grad phi^T H_pp grad phi), in which walls at rest have at most sqrt(p^T H_pp p).
+        """
+        assert self.walled is not None
+        n, m, t = self.places.n, self.places.m, float(self.contact[at.T_SLOT])
+        here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
+        self._look(t, here)
+        energy_of(self.plan, self.contact, at.HERE, t)
+        unit = np.sqrt(self.contact[self.places.strength :][:m])
         with symbolic:
-            contact = Contact(self, touching, since)
-        reason = contact.move(t, *np.split(here, 2))
-        for which in touching:
-            self.hold(which, t, self.time)
-        self.touching, self.since = (touching, since) if contact.goes_on else ((), 0.0)
+            H_pp = self.walled.evaluate("H_pp", t, here[:n], here[n:], theta=self.start.theta)
+            phi_t = self.walled.evaluate("phi_t", t, here[:n], theta=self.start.theta)
+        speed = np.sqrt(max(here[n:] @ H_pp @ here[n:], 0.0))
+        rates, which = np.abs(self._known(at.RATE_HERE)), int(np.argmax(self._known(at.AHEAD)))
+        slow = rates * unit[which] <= AS_SLOW * rates[which] * unit
+        slow |= rates <= AT_REST * (speed * unit + np.abs(phi_t))
+        slow[which] = True
+        marked = self._marks != 0
+        ahead = bool(np.any(marked & ~slow & (self._known(at.RATE_HERE) < 0)))
+        return t, here, np.flatnonzero(marked & slow).tolist(), np.flatnonzero(marked & ~slow).tolist(), ahead
+
+    def _hold_on(self, stay: Stay, since: float) -> str | None:
+        """Move in a contact that is there since some time, as far as it lasts and steps are asked for."""
+        t, here, walls, left, ahead = stay
+        self.settled = False
+        contact = Contact(self, tuple(walls), tuple(left), since, t, here)
+        reason = contact.move(ahead)
+        self.touching, self.since = contact.touching, contact.begin if contact.touching else 0.0
         if reason is None:
             with symbolic:
-                self._go_on_free()
+                self._go_on_free(contact.here, contact.released)
         self.settled = True
         return reason
 
-    def _go_on_free(self) -> None:
-        """Full steps from the current state, on the walls that were touched."""
-        state = unpack(self.system, self.time, self.state, self.start.theta)
-        self._look(state.t, state.q, state.p)
-        marks, stepper = self._marks, self.steppers[0]
-        marks &= self._known(at.PHI_HERE) <= 1e-12
+    def _go_on_free(self, here: np.ndarray, released: tuple[int, ...]) -> None:
+        """Full steps from a state at the current time, on walls that were just left."""
+        stepper, state = self.steppers[0], unpack(self.system, self.time, here, self.start.theta)
+        stepper.memory[stepper.slots("state")] = here
+        stepper.memory[stepper.slots("compensation")] = 0.0
+        self._look(state.t, here)
+        self.touch(list(released))
         stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
         self.counts[0, [layout.MODE, layout.AGE]] = driver.GUESS_READY, -1
 
@@ -224,11 +264,10 @@ class ImpactRun(Run):
                 return
         self.held.append((which, begin, end))
 
-    def add_impacts(self, impacts: Impacts, chosen: np.ndarray, names: list[int]) -> None:
-        """Log impacts of a part of the run in which constraint k was called names[k] here."""
-        columns = [impacts.t, np.array(names, dtype=int)[impacts.which], impacts.impulse, impacts.energy_before]
-        columns += [impacts.energy_after, *impacts.q.T, *impacts.p_before.T, *impacts.p_after.T]
-        rows = np.column_stack(columns)[chosen]
+    def add_impacts(self, rows: np.ndarray) -> None:
+        """Log impacts of a part of the run."""
+        if not len(rows):
+            return
         first = int(self.plan[at.LOGGED])
         self.log = np.vstack([self.log[:first], rows, np.zeros((2 * collisions.ROOM, self.log.shape[1]))])
         self.plan[at.LOGGED] += len(rows)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from impact_models import PAPER, ball, free_particle
+from scipy.integrate import quad, solve_ivp
 
 import dalembert as da
 
@@ -36,19 +37,22 @@ def test_a_particle_leaves_a_round_hill_where_the_contact_force_vanishes():
     start = {"q0": [np.sin(angle), np.cos(angle)], "v0": [speed * np.cos(angle), -speed * np.sin(angle)]}
     # energy, and v^2 = cos(angle) where gravity alone keeps the particle on the circle
     height = (speed**2 / 2 + np.cos(angle)) / 1.5
-    ends = []
-    for h in (0.02, 0.01, 0.005, 0.0025):
+    # the exact flight from the exact point of departure, whose time is a quadrature: angle' = sqrt(2 (E - cos(angle)))
+    energy, off = speed**2 / 2 + np.cos(angle), np.arccos(height)
+    left = quad(lambda x: 1 / np.sqrt(2 * (energy - np.cos(x))), angle, off, epsabs=1e-14)[0]
+    flight, v = 1.6 - left, np.sqrt(height)
+    exact = np.array([np.sin(off) + v * height * flight, height - v * np.sin(off) * flight - flight**2 / 2])
+    sizes, errors = 0.02 / 2 ** np.arange(6), []
+    for h in sizes:
         run = da.simulate(hill, da.CVA(), h=h, t1=1.6, **start)
-        ends.append(run.q[-1])
-        radius = np.hypot(*run.q.T)
-        left = run.contacts.end[0]
-        before, after = run.q[run.t <= left - 0.5 * h], run.q[run.t > left + 0.5 * h]
+        errors.append(np.abs(run.q[-1] - exact).max())
+        radius, end = np.hypot(*run.q.T), run.contacts.end[0]
         assert len(run.contacts) == 1
-        assert np.abs(radius[run.t <= left] - 1).max() < 1e-14
-        assert before[-1, 1] >= height - 1e-3 * h > after[0, 1]
+        assert np.abs(radius[run.t <= end] - 1).max() < 1e-14
+        assert left - 0.1 * h < end < left + 1.1 * h  # with the first step at whose end it would pull
         assert np.ptp(run.energy) < 0.05 * h**2
-    # the exact flight from the exact point of departure
-    assert np.abs(np.array(ends[:-1]) - ends[-1]).max(axis=1)[-1] < 1e-5
+    # where in a step the departure falls is different for every h, so that the order shows as a trend
+    assert 1.7 < np.polyfit(np.log(sizes), np.log(errors), 1)[0] < 2.4
 
 
 def test_a_ball_on_a_fast_table_is_held_and_thrown_again_in_every_period():
@@ -103,3 +107,86 @@ def test_contacts_are_saved_and_loaded_with_the_run(tmp_path):
     assert np.allclose(run.t, np.append(np.arange(0, 300, 7), 300) * 0.01)
     free = da.simulate(free_particle(lambda q: q[0]), da.CVA(), q0=[1.0, 0.0], v0=[1.0, 0.0], h=0.01, steps=30)
     assert len(free.contacts) == 0
+
+
+# the order in contact: of the base, and of projected Gauss methods with s stages s (Jay 1996, section 5)
+BASES = [
+    ("SVC", 2), ("SVA", 2), ("midpoint", 2), (da.LobattoIIIAB(stages=2), 2), (da.LobattoIIIAB(stages=3), 4),
+    (da.LobattoGalerkin(stages=3), 4), (da.RadauIIA(stages=2), 3), (da.RadauIIA(stages=2, projected=True), 3),
+    *((da.Gauss(stages=s), 2 * s) for s in (1, 2, 3, 4)), *((da.Gauss(stages=s, projected=True), s) for s in (1, 2, 3, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "order"), BASES, ids=str)
+def test_every_base_stays_on_the_wall_that_it_touches_and_keeps_its_order(base, order):
+    bowl = da.Lagrangian(lambda q, v: v @ v / 2 - 9.81 * q[1], dim=2, unilateral=lambda q: q[1] - q[0] ** 2, restitution=0.0)
+    # from the plastic impact after the fall through 0.2 on, x'' = -2 x (2 x'^2 + g) / (1 + 4 x^2) on y = x^2
+    fall, slide = np.sqrt(0.4 / 9.81), lambda t, x: [x[1], -2 * x[0] * (2 * x[1] ** 2 + 9.81) / (1 + 4 * x[0] ** 2)]
+    after = [1.0, -2 * 9.81 * fall / 5]
+    exact = solve_ivp(slide, (fall, 1.5), after, rtol=1e-13, atol=1e-13, method="DOP853").y[0, -1]
+    sizes, errors = 0.02 / 2 ** np.arange(4), []
+    for h in sizes:
+        run = da.simulate(bowl, da.CVA(base), q0=[1.0, 1.2], v0=[0.0, 0.0], h=h, t1=1.5)
+        held = run.t >= run.contacts.begin[0]
+        assert len(run.contacts) == 1 and np.isclose(run.contacts.end[0], 1.5)
+        assert np.abs(run.q[held, 1] - run.q[held, 0] ** 2).max() < 1e-14
+        assert np.abs(run.v[held, 1] - 2 * run.q[held, 0] * run.v[held, 0]).max() < 1e-12
+        errors.append(abs(run.q[-1, 0] - exact))
+    assert errors[-1] < 1e-11 or np.polyfit(np.log(sizes), np.log(errors), 1)[0] > order - 0.3
+
+
+def test_one_of_two_walls_is_left_while_the_other_is_held():
+    def corner(force, walls=lambda q: [q[1], q[0]]):
+        return da.Lagrangian(
+            lambda t, q, v: v @ v / 2 - 9.81 * q[1] + force(t) * q[0], dim=2, unilateral=walls, restitution=0.5
+        )
+
+    at_rest = {"q0": [0.0, 0.0], "v0": [0.0, 0.0]}
+    pushed = da.simulate(corner(lambda t: 2.0), da.CVA(), h=0.05, t1=1.0, **at_rest)
+    assert np.allclose(pushed.q[-1], [1.0, 0.0], atol=1e-14) and list(pushed.contacts.which) == [0]
+    sizes = np.array([0.1, 0.05, 0.025, 0.0125])
+    for case, exact, walls in (
+        (corner(lambda t: -2 * (1 - t)), 1 / 3, {0: 2.0, 1: 1.0}),  # x'' = 2 (t - 1) from t = 1 on
+        (corner(lambda t: 0.0, lambda t, q: [q[1], q[0] + t**3]), 0.0, {0: 2.0, 1: 0.0}),  # nothing follows the wall
+    ):
+        errors = []
+        for h in sizes:
+            run = da.simulate(case, da.CVA(), h=h, t1=2.0, **at_rest)
+            errors.append(abs(run.q[-1, 0] - exact))
+            assert np.abs(run.q[:, 1]).max() < 1e-15 and len(run.impacts) == 0
+            ends = dict(zip(run.contacts.which.tolist(), run.contacts.end, strict=True))
+            assert ends.keys() == walls.keys() and all(-1e-9 < ends[k] - walls[k] < 1.001 * h for k in walls)
+        assert 1.8 < np.polyfit(np.log(sizes), np.log(errors), 1)[0] < 2.2
+
+
+@pytest.mark.parametrize("h", [0.01, 0.013])
+@pytest.mark.parametrize("x", [0.0, 1.0])
+def test_the_floor_does_not_pull_where_a_ramp_is_hit(x, h):
+    ramp = da.Lagrangian(lambda q, v: v @ v / 2 - 9.81 * q[1], dim=2, unilateral=lambda q: [q[1], q[1] - q[0] + 1])
+    run = da.simulate(ramp, da.CVA(), q0=[x, 0.0], v0=[2.0, 0.0], h=h, steps=int(0.8 / h))
+    hit = (1 - x) / 2
+    assert np.isclose(run.impacts.t[0], hit) and run.impacts.which[0] == 1
+    assert np.allclose(run.impacts.p_after[0], [0.0, 2.0], atol=1e-13)  # mirrored by 45 degrees
+    high = (run.t > hit) & (run.t < hit + 4 / 9.81)
+    time = run.t[high] - hit
+    assert np.allclose(run.q[high], np.column_stack([np.ones_like(time), 2 * time - 9.81 / 2 * time**2]), atol=1e-12)
+
+
+def test_a_floor_that_is_pressed_in_an_impact_has_a_row_of_its_own():
+    # an overhang of 45 degrees pushes the particle down: along the floor (2, 0) becomes (-2, 0), and the floor gives 4
+    room = da.Lagrangian(lambda q, v: v @ v / 2 - 9.81 * q[1], dim=2, unilateral=lambda q: [q[1], 1 - q[0] - q[1]])
+    run = da.simulate(room, da.CVA(), q0=[0.0, 0.0], v0=[2.0, 0.0], h=0.013, steps=60)
+    assert np.allclose(run.impacts.t, 0.5) and list(run.impacts.which) == [1, 0]
+    assert np.allclose(run.impacts.impulse, 4.0) and np.allclose(run.impacts.p_after, [[-2.0, -4.0], [-2.0, 0.0]])
+    assert np.array_equal(run.impacts.p_before[1], run.impacts.p_after[0])
+    assert np.allclose(run.impacts.energy_after, [10.0, 2.0]) and list(run.contacts.which) == [0]
+
+
+@pytest.mark.parametrize("unit", [1e12, 1.0, 1e-12, 1e-14])
+def test_what_touches_does_not_depend_on_units(unit):
+    corner = da.Lagrangian(
+        lambda q, v: v @ v / 2 - 9.81 * unit * q[1], dim=2, unilateral=lambda q: [q[1], q[0]], restitution=[0.0, 1.0]
+    )
+    run = da.simulate(corner, da.CVA(), q0=[0.0, 0.0], v0=[-0.5 * unit, -0.5 * unit], h=0.01, t1=1.0)
+    assert np.allclose(run.q[-1] / unit, [0.5, 0.0], atol=1e-13)
+    assert list(run.contacts.which) == [0]
