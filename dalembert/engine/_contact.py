@@ -225,9 +225,11 @@ class Contact:
         phi, rate, G, push = (
             states.evaluate("g")[:, -count:], states.evaluate("g_dot")[:, -count:], G[:, -count:], np.abs(rhs[:, -count:])
         )  # fmt: skip
-        moving, q = np.abs(rate - np.einsum("ijk,ik->ij", G, v)), rows[:, : v.shape[1]]
-        fastest = np.einsum("ijk,ik->ij", np.abs(G), np.abs(v)) + moving + part.h * push
-        largest = np.einsum("ijk,ik->ij", np.abs(G), np.abs(q)) + moving * np.abs(times)[:, None] + part.h * fastest
+        moving, q, start = np.abs(rate - np.einsum("ijk,ik->ij", G, v)), rows[:, : v.shape[1]], self.run.start
+        # a state at rest in a corner at the origin still has the rounding errors of where it came from
+        fastest = np.einsum("ijk,ik->ij", np.abs(G), np.abs(v) + np.abs(start.v)) + moving + part.h * push
+        largest = np.einsum("ijk,ik->ij", np.abs(G), np.abs(q) + np.abs(start.q)) + moving * np.abs(times)[:, None]
+        largest += part.h * fastest
         off = (np.abs(phi) > OFF_THE_WALL * largest) | (np.abs(rate) > OFF_THE_WALL * fastest)
         if np.any(off | ~np.isfinite(phi + rate)):
             which = self.touching[int(np.argmax(np.any(off | ~np.isfinite(phi + rate), axis=0)))]

@@ -63,7 +63,8 @@ def test_a_stored_run_has_the_impacts_and_contacts_of_one_in_memory(tmp_path):
     assert np.abs(run.states[:] - alone.states).max() < 1e-13
     # the last bounces before a contact are lost in round-off, and so is their number
     assert_close(*(rows_of(da.Impacts, x.impacts, x.impacts.impulse > 1e-4) for x in (run, alone)), 1e-10)
-    assert_close(run.contacts, alone.contacts, 1e-8)
+    # ... which lasts sqrt(eps) s and more, so that a contact begins a little earlier or later
+    assert_close(run.contacts, alone.contacts, 1e-6)
     assert run.stats["impacts"] == len(run.impacts)
     parts = list(run.chunks())
     assert np.array_equal(np.concatenate([part.impacts.t for part in parts]), run.impacts.t)
