@@ -47,7 +47,17 @@ GROUPS = (
     Group(
         "reference-simulation",
         "Simulation",
-        ("simulation", "trajectory", "_events", "stored", "ensemble", "poincare", "compiler"),
+        (
+            "simulation",
+            "trajectory",
+            "_events",
+            "stored",
+            "_stored_trajectory",
+            "ensemble",
+            "_ensemble",
+            "_poincare",
+            "compiler",
+        ),
         "Running a method on a system, one trajectory or thousands, and what a run holds.",
     ),
     Group(

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]  # two modules of one name; they have no doctests
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 
