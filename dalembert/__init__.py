@@ -10,13 +10,14 @@ Write a model as plain NumPy functions (`Hamiltonian`, `Lagrangian`), choose a m
 (`LobattoIIIAB`, `Rattle`), and `simulate`. Derivatives, Newton iterations and machine code are derived from these.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
-from dalembert import forces, problems, schemes, systems, tableaux
+from dalembert import problems, systems, tableaux
 from dalembert.compiler import step_function
+from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
-from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -45,45 +46,51 @@ from dalembert.methods import (
     Variational,
     adjoint,
     compose,
+    schemes,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
-from dalembert.simulation import simulate
-from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Contacts, Impacts, Trajectory
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent, forces
 from dalembert.tableaux import Tableau
-from dalembert.trajectory import Contacts, Impacts, Trajectory
 
 if TYPE_CHECKING:
     from dalembert import draw, experiments, plot, verify
-    from dalembert._poincare import PoincareSection, poincare
-    from dalembert.discrete import DiscreteMechanics, momentum_map
-    from dalembert.ensemble import Ensemble, simulate_many
-    from dalembert.index_reduction import reduce_index
-    from dalembert.stored import StoredTrajectory, load, resume
+    from dalembert.runs._index_reduction import reduce_index
+    from dalembert.runs._poincare import PoincareSection, poincare
+    from dalembert.runs._simulate_many import Ensemble, simulate_many
+    from dalembert.runs._stored import StoredTrajectory, load, resume
+    from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 __version__ = "0.1.0"
 
-# Loaded on first use, so that importing dalembert stays fast.
-LATER = {
-    "_poincare": ("PoincareSection", "poincare"),
-    "discrete": ("DiscreteMechanics", "momentum_map"),
-    "ensemble": ("Ensemble", "simulate_many"),
-    "index_reduction": ("reduce_index",),
-    "stored": ("StoredTrajectory", "load", "resume"),
+# Loaded on first use, so that importing dalembert stays fast: {public name: the module that defines it}.
+_ROOMS = ("draw", "experiments", "plot", "verify")
+_LATER = {
+    "PoincareSection": "runs._poincare",
+    "poincare": "runs._poincare",
+    "DiscreteMechanics": "verify._discrete_mechanics",
+    "momentum_map": "verify._discrete_mechanics",
+    "Ensemble": "runs._simulate_many",
+    "simulate_many": "runs._simulate_many",
+    "reduce_index": "runs._index_reduction",
+    "StoredTrajectory": "runs._stored",
+    "load": "runs._stored",
+    "resume": "runs._stored",
 }
-PLACES = {name: module for module, names in LATER.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("draw", "experiments", "plot", "verify"):
-        return importlib.import_module(f"dalembert.{name}")
-    if name in PLACES:
-        value = globals()[name] = getattr(importlib.import_module(f"dalembert.{PLACES[name]}"), name)
+def __getattr__(name: str) -> _Any:
+    if name in _ROOMS:
+        return _importlib.import_module(f"dalembert.{name}")
+    if name in _LATER:
+        value = globals()[name] = getattr(_importlib.import_module(f"dalembert.{_LATER[name]}"), name)
         return value
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])
 
 
 __all__ = [

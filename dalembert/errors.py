@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 
 class DalembertError(Exception):
@@ -34,3 +36,16 @@ class StepFailed(DalembertError, RuntimeError):
     def __init__(self, message: str, run: Trajectory | None = None) -> None:
         super().__init__(message)
         self.run = run
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Near matches of a name, as a clause to append to a sentence; empty if there are none.
+
+    Example:
+        >>> suggestion("duble_pendulum", ["pendulum", "double_pendulum"])
+        ': did you mean double_pendulum or pendulum?'
+
+    """
+    lower = {candidate.lower(): candidate for candidate in known}
+    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.55)]
+    return f": did you mean {' or '.join(close)}?" if close else ""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import dalembert as da
 from dalembert import plot
-from dalembert._default_method import default_method
 from dalembert.problems import Problem
+from dalembert.runs._default_method import default_method
 from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
 FOLDER = Path(__file__).resolve().parent

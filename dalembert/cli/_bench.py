@@ -14,7 +14,7 @@ from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import count, number
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
-from dalembert.trajectory import Trajectory
+from dalembert.runs._trajectory import Trajectory
 
 SUMMARY = "measure what a step costs on this machine"
 

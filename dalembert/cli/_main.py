@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import dalembert
-from dalembert._near import suggestion
 from dalembert.cli import _bench, _completion, _info, _list, _reproduce, _resume, _run
 from dalembert.cli._guard import Unusable
-from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem
+from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem, suggestion
 
 RawText = argparse.RawDescriptionHelpFormatter
 COMMANDS = {

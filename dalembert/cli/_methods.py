@@ -13,13 +13,12 @@ from dataclasses import fields
 from typing import Any
 
 import dalembert as da
-from dalembert._default_method import default_method
-from dalembert._near import suggestion
 from dalembert.cli._guard import Unusable
 from dalembert.cli._numbers import evaluate
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, suggestion
 from dalembert.methods import OneStepMethod
 from dalembert.methods.composition import Composition
+from dalembert.runs._default_method import default_method
 from dalembert.systems import System
 
 EXAMPLES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)", "L_d": '"SVC"', "method": "Rattle", "scheme_or_order": "4"}

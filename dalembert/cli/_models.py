@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 import dalembert as da
-from dalembert._near import suggestion
 from dalembert.cli._guard import Unusable, guard
 from dalembert.draw import Drawing
+from dalembert.errors import suggestion
 from dalembert.problems import Problem
 from dalembert.systems import System
 

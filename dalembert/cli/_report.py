@@ -18,7 +18,7 @@ from dalembert.cli._json import as_json
 from dalembert.cli._models import Model, drawing
 from dalembert.draw import Drawing
 from dalembert.errors import DalembertError
-from dalembert.trajectory import Trajectory
+from dalembert.runs._trajectory import Trajectory
 
 
 def add_output(out: argparse._ArgumentGroup, saved: str) -> None:

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dalembert._near import suggestion
 from dalembert.cli._guard import Unusable, guard
 from dalembert.cli._json import as_json
 from dalembert.cli._numbers import count
+from dalembert.errors import suggestion
 
 if TYPE_CHECKING:
     from dalembert.experiments import Result

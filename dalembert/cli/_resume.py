@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import dalembert as da
-from dalembert._run_store import RunStore
 from dalembert.cli._guard import Unusable
 from dalembert.cli._methods import method
 from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
 from dalembert.cli._report import add_output, conclude, prepare
-from dalembert.stored import is_sweep
+from dalembert.runs._stored import is_sweep
+from dalembert.storage._run_store import RunStore
 
 SUMMARY = "go on with a run that was written to disk"
 

@@ -18,7 +18,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
+from dalembert.symbolic._lock import one_at_a_time
 
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""

@@ -15,8 +15,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import LIBM
+from dalembert.symbolic._lock import one_at_a_time
 
 LONG = 40_000
 """Lines of assembly from which on LLVM optimises less, so that compiling takes seconds and not minutes."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
 LINEAR = {"multiplier_matrix": "multiplier_matrix", "multiplier_rhs": "multiplier_rhs"}

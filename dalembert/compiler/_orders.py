@@ -7,12 +7,12 @@ import functools
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._elimination import PivotOrder, SingularMatrix, choose_pivots, survives
 from dalembert.compiler._guess import first_guess
 from dalembert.compiler._program import Program, program_of, reduced_step
 from dalembert.compiler._reduction import Part, ReducedStep
 from dalembert.methods import OneStepMethod
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System
 from dalembert.systems._states import States
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._elimination import (
     PivotOrder,
     Rows,
@@ -19,13 +18,14 @@ from dalembert.compiler._elimination import (
 from dalembert.compiler._guess import predictor
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.compiler._lanes import LaneCode, compile_lanes
+from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._stopping import fastest
 from dalembert.methods import OneStepMethod
 from dalembert.methods._step import UnknownBlock
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
 STRAIGHT_LINE_LIMIT = 8_000

@@ -10,11 +10,11 @@ from typing import Literal
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._last_stage import explicit_last_stage, same
 from dalembert.compiler._orientation import misses, step_orientation
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
+from dalembert.symbolic._lock import one_at_a_time
 
 Part = Literal["jacobian", "last"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.errors import InputError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._model import call_model, scalar_expression
 

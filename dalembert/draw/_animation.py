@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert._progress import ProgressLine
 from dalembert.draw._parts import Drawing
 from dalembert.draw._scene import AZIMUTH, ELEVATION, Scene, drawing_of, sample
 from dalembert.errors import DalembertError, InputError
-from dalembert.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 SUFFIXES = (".html", ".gif", ".mp4")
 LONGEST, SHORTEST = 20.0, 4.0

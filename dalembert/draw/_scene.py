@@ -13,7 +13,7 @@ from dalembert.draw._parts import Drawing, Kind, asks_for, picture
 from dalembert.errors import InputError, ModelError
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 AZIMUTH, ELEVATION = np.radians(-60.0), np.radians(22.0)
 """Where spatial mechanisms are seen from."""
@@ -158,7 +158,7 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
 
 def _velocities(run: Trajectory, times: np.ndarray, states: np.ndarray) -> np.ndarray:
     """The velocities H_p of a mechanical system in all these states."""
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
     if run.blocks[0][0] != "q":
         variables = " and ".join(name for name, _ in run.blocks if name)

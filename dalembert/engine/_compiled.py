@@ -1,4 +1,4 @@
-"""Numba for the drivers: what it compiled is kept on disk, and used again as long as no file of this package changes."""
+"""Numba for the drivers: what it compiled is kept on disk, and used again as long as no file with drivers changes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 from numba import njit
 
 HERE = Path(__file__).parent
-FILES = sorted([*HERE.glob("*.py"), *HERE.parent.glob("compiler/_lanes.py"), *HERE.parent.glob("compiler/_stopping.py")])
-"""This package, and files of another one whose constants the drivers contain."""
+ROOMS = [HERE, HERE.parent / "contact"]
+CONSTANTS = [HERE.parent / "compiler" / name for name in ("_lane_kernels.py", "_stopping.py")]
+FILES = sorted([*(path for room in ROOMS for path in room.glob("*.py")), *CONSTANTS])
+"""The rooms with compiled drivers, and files whose constants the drivers contain."""
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]
 
 
@@ -32,7 +34,7 @@ def compiled(*signature: str, **options: Any) -> Callable:
     return compile_function
 
 
-for stored in (HERE / "__pycache__").glob("*.nb[ic]"):
+for stored in (path for room in ROOMS for path in (room / "__pycache__").glob("*.nb[ic]")):
     if SOURCES not in stored.name:
         with contextlib.suppress(OSError):
             stored.unlink()

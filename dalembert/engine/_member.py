@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.compiler import Watch
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
-from dalembert.engine._lanes import watch_rows
+from dalembert.engine._lane_driver import watch_rows
 from dalembert.engine._run import Run
 
 ROOM = 256

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time, symbolic
+from dalembert.contact import CollisionIntegrator
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._rescue import rescue
 from dalembert.engine._stepper import Given, Stepper
 from dalembert.errors import StepFailed, UnsupportedSystem
-from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
+from dalembert.symbolic._lock import one_at_a_time, symbolic
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 
@@ -200,7 +200,7 @@ def make_run(
 ) -> Run:
     """The run of a method, by the driver that it needs."""
     if isinstance(method, CollisionIntegrator):
-        from dalembert.engine._impact_run import ImpactRun
+        from dalembert.contact._impact_run import ImpactRun
 
         assert isinstance(system, MechanicalSystem)
         return ImpactRun.of(system, method, start, h, steps, save_every, newton_tolerance, room=room)

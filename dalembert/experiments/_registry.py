@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from dalembert._near import suggestion
-from dalembert.errors import DalembertError, InputError
+from dalembert.errors import DalembertError, InputError, suggestion
 from dalembert.experiments._experiment import Experiment, Result
 
 _registered: dict[str, Experiment] = {}

@@ -1,5 +1,6 @@
 """The methods, as published: one file a family, each a function from a symbolic system to the equations of a step."""
 
+from dalembert.methods import schemes
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step, StepEquations
 from dalembert.methods.composition import adjoint, compose
@@ -45,4 +46,5 @@ __all__ = [
     "Variational",
     "adjoint",
     "compose",
+    "schemes",
 ]

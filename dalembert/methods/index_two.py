@@ -15,7 +15,7 @@ import numpy as np
 from dalembert import tableaux
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod, check_stages
-from dalembert.methods._index_two import IndexTwoForm, check_index_two
+from dalembert.methods._index_two_equations import IndexTwoForm, check_index_two
 from dalembert.methods._step import Step
 from dalembert.systems import BoundSystem, IndexTwoDAE, System
 from dalembert.tableaux import Tableau

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 
 def residuals(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None = None) -> Figure:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 MOST_MARKS = 100
 """Impacts that are marked one by one."""
@@ -73,7 +73,7 @@ def impacts(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None = 
 
     Example:
         >>> import dataclasses, numpy as np, dalembert as da
-        >>> from dalembert.trajectory import Impacts
+        >>> from dalembert.runs._trajectory import Impacts
         >>> run = da.simulate(da.problems.pendulum(), da.Rattle(), steps=50)
         >>> none, one = np.zeros((1, 2)), np.ones(1)
         >>> hit = Impacts(t=2 * one, which=0 * one, impulse=one, q=none, p_before=none, p_after=none,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalembert.problems import Problem
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 
 def configurations(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dalembert.problems import Problem
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 PathLike = str | os.PathLike[str]
 EPSILON = float(np.finfo(float).eps)

@@ -8,7 +8,6 @@ impacts (`impacts`, `billiards`). Each is a function of its constants that retur
 `da.simulate(problem, method)`.
 """
 
-from dalembert.problems._problem import Problem
 from dalembert.problems.billiards import circular_billiard, elliptic_billiard, hard_disks, stadium_billiard
 from dalembert.problems.friction import bead_on_rotating_wire, mass_on_surface, nonlinear_multiplier, pendulum_with_friction
 from dalembert.problems.impacts import (
@@ -20,7 +19,7 @@ from dalembert.problems.impacts import (
     double_pendulum_at_wall_in_angles,
     newtons_cradle,
 )
-from dalembert.problems.index_two import index_two_growth, index_two_growth_in_parts
+from dalembert.problems.index_two_daes import index_two_growth, index_two_growth_in_parts
 from dalembert.problems.linkages import chain, four_bar
 from dalembert.problems.nonholonomic import appell_hamel, car_with_trailer, knife_edge, skate, snakeboard
 from dalembert.problems.nonseparable import (
@@ -47,6 +46,7 @@ from dalembert.problems.rolling import ball_on_turntable, rolling_disk
 from dalembert.problems.rolling_solids import ball_in_bowl, rattleback
 from dalembert.problems.spheres import charged_particle_on_sphere, spherical_pendulum, two_bodies_on_sphere
 from dalembert.problems.vehicles import chaplygin_sleigh, skateboard, vertical_disk
+from dalembert.runs._problem import Problem
 
 __all__ = [
     "Problem",

@@ -14,11 +14,11 @@ import numpy as np
 
 from dalembert import draw
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 Pair = tuple[float, float]
 

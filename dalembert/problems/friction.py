@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.draw import Part, line, mass, track
-from dalembert.forces import friction, no_reversal
-from dalembert.problems._problem import Problem, links_from_origin
+from dalembert.runs._problem import Problem, links_from_origin
 from dalembert.systems import ODAE
+from dalembert.systems.forces import friction, no_reversal
 
 JAY_SIMEON = "Jay & Simeon, Consistent extensions of the symplectic Euler method"
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from dalembert import draw
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.problems.nonseparable import (
     cart_pendulum,
     cart_pendulum_lagrangian,
@@ -21,10 +20,11 @@ from dalembert.problems.nonseparable import (
     double_pendulum_lagrangian,
 )
 from dalembert.problems.pendulums import double_pendulum, double_pendulum_hamiltonian, double_pendulum_lengths, pendulum
+from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 
 def cart_pendulum_above_floor(

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.draw import rod, trace, wall
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
+from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from dalembert.draw import Part, body, line, mass, rod, trace
 from dalembert.draw._parts import BLUE, GREY
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 SMALL_JAY = "Small & Jay (2011), Discontinuous collocation methods for DAEs in mechanics"
 BLOCH = "Bloch (2003), Nonholonomic Mechanics and Control"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.draw import Part, body, line, mass, rod, spring, track
-from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
+from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 
 def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 10.0, beta: float = 3.2) -> Problem:  # noqa: E741

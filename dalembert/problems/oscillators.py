@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.draw import Part, disc, line, mass, spring, trace, track
 from dalembert.draw._parts import VERMILION
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 MCLACHLAN_PERLMUTTER = "McLachlan & Perlmutter (2006), J. Nonlinear Sci. 16"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.draw import mass, spring
-from dalembert.problems._problem import Problem, energy_is_conserved, links_from_origin
+from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from dalembert.draw import Part, body, disc, line, rod, trace
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Hamiltonian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 ENTRIES = tuple(f"R{i}{j}" for i in "123" for j in "123")
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from dalembert.draw import Part, ball, body, trace, track
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
 from dalembert.problems.rolling import _angular_velocity, _rotation
+from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 TURN = np.linspace(0.0, 2 * np.pi, 41)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from dalembert.draw import Part, mass, rod, trace, track
 from dalembert.draw._parts import BLUE, GREY, VERMILION
-from dalembert.problems._problem import Problem, angular_momentum_of_points, energy_is_conserved
+from dalembert.runs._problem import Problem, angular_momentum_of_points, energy_is_conserved
 from dalembert.systems import Hamiltonian
 
 if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 
 def _axial_momentum(run: Trajectory) -> np.ndarray:

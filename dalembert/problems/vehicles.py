@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.draw import Part, body, disc, mass, rod, trace
 from dalembert.errors import InputError
-from dalembert.problems._problem import Problem, energy_is_conserved
+from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 HILDEN = "Hilden (2009), Master's thesis, NTNU"

@@ -20,7 +20,7 @@ from typing import Any
 
 import dalembert
 from dalembert.experiments import Experiment, Result
-from dalembert.reproduction._store import Store, from_record
+from dalembert.reproduction._results import Store, from_record
 
 TICK = 0.5
 """Seconds between two looks at the clock while nothing happens."""

@@ -15,7 +15,7 @@ from dalembert.experiments import Experiment, Result
 from dalembert.reproduction._crew import Finished, Started, work
 from dalembert.reproduction._machine import usable_processors
 from dalembert.reproduction._page import render
-from dalembert.reproduction._store import Store, write_whole
+from dalembert.reproduction._results import Store, write_whole
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dalembert import experiments
 from dalembert.reproduction._files import load_experiments
-from dalembert.reproduction._store import Store, to_record
+from dalembert.reproduction._results import Store, to_record
 
 
 def main(files: list[str]) -> None:

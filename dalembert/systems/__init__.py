@@ -1,9 +1,10 @@
 """What must hold: mechanical systems as mechanics writes them, with every derivative taken symbolically."""
 
+from dalembert.systems import forces
 from dalembert.systems._bound import BoundSystem
 from dalembert.systems._consistent import State, consistent, state_at
 from dalembert.systems._hamiltonian import Hamiltonian
-from dalembert.systems._index_two import IndexTwoDAE
+from dalembert.systems._index_two_dae import IndexTwoDAE
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._odae import ODAE
@@ -19,5 +20,6 @@ __all__ = [
     "State",
     "System",
     "consistent",
+    "forces",
     "state_at",
 ]

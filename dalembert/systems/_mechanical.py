@@ -17,9 +17,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System

@@ -16,8 +16,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert._one_thread import one_at_a_time
 from dalembert.errors import ModelError
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
 from dalembert.systems._travel import pack, unpack_system

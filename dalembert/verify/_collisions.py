@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from dalembert.contact import CollisionIntegrator
+from dalembert.contact._collision import impulse_fraction
+from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
 from dalembert.errors import InputError, StepFailed
-from dalembert.impacts import CollisionIntegrator
-from dalembert.impacts._collision import impulse_fraction
-from dalembert.impacts._flow import Equations, Flow, Point, onto_the_wall
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import newton
@@ -28,7 +28,7 @@ def collision_tangent(
     system: MechanicalSystem, method: CollisionIntegrator, state: State, h: float
 ) -> tuple[State, np.ndarray]:
     """The state after one step, and the derivative of the step map, by the implicit function theorem for each piece."""
-    from dalembert.engine._impact_run import ImpactRun  # loads Numba
+    from dalembert.contact._impact_run import ImpactRun  # loads Numba
 
     run = ImpactRun.of(system, method, state, h, 1, 1)
     reason = run.advance()

@@ -12,9 +12,9 @@ import numpy as np
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
-from dalembert.simulation import initial_state, simulate
+from dalembert.runs._simulate import initial_state, simulate
+from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import System
-from dalembert.trajectory import Trajectory
 
 COMPONENTS = ("q", "p", "y", "z", "lam", "psi", "stage_lam", "stage_psi")
 ROUND_OFF = 1e-12

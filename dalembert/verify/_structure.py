@@ -8,11 +8,11 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler import reduced_step
+from dalembert.contact import CollisionIntegrator
 from dalembert.errors import InputError
-from dalembert.impacts import CollisionIntegrator
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
-from dalembert.simulation import initial_state
+from dalembert.runs._simulate import initial_state
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.verify._collisions import collision_tangent, solve_accurately
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert._default_method import default_method
 from dalembert.cli._guard import Unusable
 from dalembert.cli._methods import method, spelled
+from dalembert.runs._default_method import default_method
 
 
 @pytest.mark.parametrize(

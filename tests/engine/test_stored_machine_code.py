@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dalembert.engine import _collision_driver, _compiled
+from dalembert.contact import _driver_with_impacts as _collision_driver
+from dalembert.engine import _compiled
 
 FUNCTION = """
 from package.constants import FACTOR

@@ -12,8 +12,9 @@ from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, 
 import dalembert as da
 from dalembert.compiler._ir import _ARITHMETIC, _COMPARISONS, _INTRINSICS, _LIBRARY, Kernel, emit_module
 from dalembert.compiler._jit import compile_module
-from dalembert.compiler._lanes import CONTROL
-from dalembert.engine import _ensemble, _lot
+from dalembert.compiler._lane_kernels import CONTROL
+from dalembert.engine import _batch as _lot
+from dalembert.engine import _ensemble_run as _ensemble
 from dalembert.engine import _layout as at
 
 TWO = {ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_COPYSIGN, ca.OP_FMIN, ca.OP_FMAX,

@@ -11,8 +11,8 @@ from ensemble_cases import double_pendulums
 
 import dalembert as da
 from dalembert.compiler import _jit, _program
+from dalembert.contact import _event_program as _events_program
 from dalembert.engine._run import Run
-from dalembert.impacts import _program as _events_program
 
 METHODS = {"CVA": da.CVA(), "VCI": da.VCI(), "MCVAA": da.MCVAA()}
 

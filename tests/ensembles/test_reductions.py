@@ -9,7 +9,7 @@ import pytest
 from ensemble_cases import double_pendulums, falling_into_a_hole, rolling_coins
 
 import dalembert as da
-from dalembert.engine import _lot
+from dalembert.engine import _batch as _lot
 
 
 @pytest.mark.parametrize("simd", [False, True])

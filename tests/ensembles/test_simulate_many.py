@@ -11,7 +11,7 @@ from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, 
 
 import dalembert as da
 from dalembert.compiler import _orders, _program
-from dalembert.engine import _ensemble
+from dalembert.engine import _ensemble_run as _ensemble
 
 
 def composed() -> Case:

@@ -5,8 +5,8 @@ import pytest
 from impact_models import free_particle
 
 import dalembert as da
-from dalembert.engine import _plan
-from dalembert.impacts._program import Slots
+from dalembert.contact import _plan
+from dalembert.contact._event_program import Slots
 
 
 def line(unilateral, **options):

@@ -18,7 +18,8 @@ ROOT = str(Path(da.__file__).parents[1])
 PRELUDE = """
 import os, signal, sys, threading, time
 import dalembert as da
-from dalembert import _run_store, stored
+from dalembert.storage import _run_store
+from dalembert.runs import _stored as stored
 pendulum, method = da.problems.pendulum(), da.Rattle()
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -206,7 +207,8 @@ def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
 
 SWEEP = """
 import numpy as np
-from dalembert import _store, _sweep_store
+from dalembert.storage import _groups as _store
+from dalembert.storage import _sweep_store
 angles = np.linspace(0.1, 1.5, 40)
 sweep = dict(q0=np.stack([np.sin(angles), -np.cos(angles)], axis=1), p0=[0.0, 0.0], h=0.01, steps=500, save_every=5)
 """

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert import _store, stored
-from dalembert._events import rows_of
+from dalembert.contact._records import rows_of
+from dalembert.runs import _stored as stored
+from dalembert.storage import _groups as _store
 
 zarr = pytest.importorskip("zarr")
 
@@ -21,7 +22,7 @@ ROOT = str(Path(da.__file__).parents[1])
 MODELS = """
 import numpy as np
 import dalembert as da
-from dalembert import stored
+from dalembert.runs import _stored as stored
 stored.CHUNK_NUMBERS = 100
 
 def ball_on_a_table():
@@ -164,7 +165,7 @@ def test_a_sweep_keeps_the_impacts_of_its_members(tmp_path):
 
 
 def test_a_sweep_that_stopped_gets_the_impacts_of_its_missing_parts(tmp_path, monkeypatch):
-    from dalembert import _executors
+    from dalembert.parallel import _executors
 
     heights, path = np.linspace(0.1, 1.0, 20)[:, None], tmp_path / "sweep.zarr"
     sweep = {"v0": [0.0], "h": 0.01, "steps": 150}

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert import _run_store, _store, stored
 from dalembert.engine._run import Run
+from dalembert.runs import _stored as stored
+from dalembert.storage import _groups as _store
+from dalembert.storage import _run_store
 
 zarr = pytest.importorskip("zarr")
 

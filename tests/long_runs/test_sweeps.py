@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert import _executors, _sweep, _sweep_store, cluster
 from dalembert.compiler import _program
+from dalembert.parallel import _executors
+from dalembert.runs import _sweep
+from dalembert.runs import _sweeps as cluster
+from dalembert.storage import _sweep_store
 
 zarr = pytest.importorskip("zarr")
 

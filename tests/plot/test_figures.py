@@ -11,9 +11,9 @@ import pytest
 
 import dalembert as da
 from dalembert import plot
-from dalembert._default_method import default_method
 from dalembert.plot._style import CYCLE
 from dalembert.plot._thin import envelope, spread
+from dalembert.runs._default_method import default_method
 
 MILLION = 1_000_000
 

@@ -13,7 +13,7 @@ import pytest
 import dalembert as da
 from dalembert import plot
 from dalembert.plot._style import CYCLE
-from dalembert.trajectory import Contacts, Impacts
+from dalembert.runs._trajectory import Contacts, Impacts
 
 # -- colours -------------------------------------------------------------------------------------------------------------
 

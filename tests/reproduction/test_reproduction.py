@@ -18,7 +18,7 @@ from dalembert.experiments import Result, _registry
 from dalembert.reproduction import load_experiments, reproduce
 from dalembert.reproduction._crew import Plan
 from dalembert.reproduction._reproduce import Clock
-from dalembert.reproduction._store import Store, fingerprint
+from dalembert.reproduction._results import Store, fingerprint
 
 HERE = Path(__file__).parent
 NAMES = ("good", "many", "false", "nan", "failing", "dying", "last")
@@ -122,7 +122,7 @@ def test_results_are_kept_until_something_changes(toys, capsys):
 
 
 def test_a_fingerprint_depends_on_the_library_and_on_the_document(monkeypatch):
-    from dalembert.reproduction import _store
+    from dalembert.reproduction import _results as _store
 
     jay, hilden = experiments.find("jay1996.figure5.1"), experiments.find("hilden2009.figure4.1")
     before = fingerprint(jay), fingerprint(hilden)

@@ -13,8 +13,8 @@ from dalembert.experiments.hilden2009._shared import BOTH, TITLES
 from dalembert.methods import OneStepMethod
 from dalembert.problems import perturbed_contact_oscillator
 from dalembert.problems.oscillators import POINCARE_STEP
-from dalembert.simulation import simulate
-from dalembert.trajectory import Trajectory
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

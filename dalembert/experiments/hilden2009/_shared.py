@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.experiments._experiment import Check, Data
-from dalembert.index_reduction import reduce_index
 from dalembert.methods import LobattoSPARK, McLachlanPerlmutter, OneStepMethod
 from dalembert.problems import Problem
-from dalembert.trajectory import Trajectory
+from dalembert.runs._index_reduction import reduce_index
+from dalembert.runs._trajectory import Trajectory
 from dalembert.verify import drift, slope
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.hilden2009._shared import BOTH, DOCUMENT, TITLES, draw_histories, energy_error, largest, ratio
 from dalembert.problems import vertical_disk
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.verify import drift
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dalembert.experiments.hilden2009._shared import (
 )
 from dalembert.methods import SRK, GaussLobattoSPARK, OneStepMethod
 from dalembert.problems import chaplygin_sleigh, nonholonomic_particles
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.systems import Lagrangian
 from dalembert.verify import order
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.hilden2009._shared import DOCUMENT, draw_histories, index_one_run, index_one_solver, largest, ratio
-from dalembert.index_reduction import reduce_index
 from dalembert.methods import LobattoSPARK
 from dalembert.problems import vertical_disk
-from dalembert.simulation import simulate
+from dalembert.runs._index_reduction import reduce_index
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

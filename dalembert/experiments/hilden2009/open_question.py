@@ -13,8 +13,8 @@ from dalembert.experiments.hilden2009.oscillator import invariants, poincare_map
 from dalembert.methods import LobattoSPARK, OneStepMethod
 from dalembert.problems import Problem, contact_oscillator, vertical_disk
 from dalembert.problems.oscillators import POINCARE_STEP
-from dalembert.simulation import simulate
-from dalembert.trajectory import Trajectory
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Trajectory
 from dalembert.verify import drift
 
 if TYPE_CHECKING:

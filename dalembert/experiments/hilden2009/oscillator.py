@@ -12,7 +12,7 @@ from dalembert.experiments.hilden2009._shared import BOTH, DOCUMENT, TITLES, dra
 from dalembert.methods import OneStepMethod
 from dalembert.problems import contact_oscillator
 from dalembert.problems.oscillators import POINCARE_STEP
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ from dalembert.experiments.hilden2009._shared import (
 from dalembert.methods import SRK, LobattoSPARK, McLachlanPerlmutter, NonholonomicEuler, OneStepMethod, compose
 from dalembert.problems import chaplygin_sleigh
 from dalembert.problems.vehicles import LIGHT_SLEIGH
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,8 @@ import numpy as np
 from dalembert.experiments._experiment import Check, Data
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem
-from dalembert.simulation import simulate
-from dalembert.trajectory import Trajectory
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Trajectory
 from dalembert.verify import drift
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dalembert.experiments.jay1996._shared import (
 )
 from dalembert.methods import Gauss, LobattoIIIAB, RadauIIA
 from dalembert.problems import Problem, charged_particle_on_sphere, double_pendulum
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.verify import drift, slope
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dalembert.problems import charged_particle_on_sphere
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 ENERGY = 1.2**2 - np.sqrt(0.92)
 MOMENTUM = -0.4

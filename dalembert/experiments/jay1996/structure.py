@@ -12,14 +12,14 @@ from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.jay1996._shared import DOCUMENT, MANY_STEPS, STEPS, H, paper_run
 from dalembert.methods import Gauss, LobattoIIIAB, OneStepMethod, RadauIIA
 from dalembert.problems import Problem, charged_particle_on_sphere, double_pendulum, heavy_top, stiff_spring_pendulum
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.systems import State, state_at
 from dalembert.verify import drift, reversibility_defect, symplecticity_defect
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.trajectory import Trajectory
+    from dalembert.runs._trajectory import Trajectory
 
 EPSILON = float(np.finfo(float).eps)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem, mass_on_surface, nonlinear_multiplier
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.jay_simeon._shared import COMPONENTS, DOCUMENT, PROBLEMS, T1, errors, fitted_slope, log_axes, solve
 from dalembert.methods import OneStepMethod, Step, SymplecticEuler, compose
 from dalembert.problems import pendulum_with_friction
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.systems import BoundSystem
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from dalembert.experiments.jay_simeon._shared import (
     log_axes,
 )
 from dalembert.methods import SymplecticEuler
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

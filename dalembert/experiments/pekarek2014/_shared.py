@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from dalembert.impacts import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
+from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
 from dalembert.methods import Gauss
 from dalembert.problems import cart_pendulum_above_floor
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Impacts, Trajectory
 from dalembert.systems import Lagrangian
-from dalembert.trajectory import Impacts, Trajectory
 
 DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
 SYSTEM = cast(Lagrangian, cart_pendulum_above_floor().system)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.discrete import DiscreteMechanics
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.pekarek2014._shared import DOCUMENT
 from dalembert.methods import Rattle, Variational
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.problems import Problem, cart_pendulum, double_pendulum_in_angles, particle_in_magnetic_field
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import Lagrangian
-from dalembert.trajectory import Trajectory
 from dalembert.verify import slope
+from dalembert.verify._discrete_mechanics import DiscreteMechanics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.contact import CVA, MCVA
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.pekarek2014._shared import DOCUMENT, impacts
-from dalembert.impacts import CVA, MCVA
 from dalembert.methods import Variational
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:

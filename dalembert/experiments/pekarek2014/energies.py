@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.discrete import DiscreteMechanics
+from dalembert.contact import MCVA, MCVAA, MCVAC
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.pekarek2014._shared import DOCUMENT, LABELS, SYSTEM, impacts, xi
-from dalembert.impacts import MCVA, MCVAA, MCVAC
 from dalembert.modified import modified_hamiltonian
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
+from dalembert.verify._discrete_mechanics import DiscreteMechanics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

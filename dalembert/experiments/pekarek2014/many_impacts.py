@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.contact import CollisionIntegrator
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.pekarek2014._shared import ALL, DOCUMENT, LABELS, SIZES, SYSTEM, impacts, xi
-from dalembert.impacts import CollisionIntegrator
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

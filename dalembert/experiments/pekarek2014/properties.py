@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.contact import MCVA, CollisionIntegrator
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.pekarek2014._shared import (
     BETAS,
@@ -19,10 +20,9 @@ from dalembert.experiments.pekarek2014._shared import (
     simulate_to_the_end,
     xi,
 )
-from dalembert.impacts import MCVA, CollisionIntegrator
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian
 from dalembert.modified import modified_hamiltonian
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.verify import slope, symplecticity_defect
 
 if TYPE_CHECKING:

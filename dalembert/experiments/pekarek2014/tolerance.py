@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.contact import CVA
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.pekarek2014._shared import BETAS, DOCUMENT, l2_error, l2_norm, reference, simulate_to_the_end
-from dalembert.impacts import CVA
 from dalembert.methods import Gauss
 from dalembert.verify import slope
 

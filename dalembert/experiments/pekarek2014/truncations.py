@@ -11,7 +11,7 @@ from dalembert.experiments.pekarek2014._shared import DOCUMENT
 from dalembert.methods import Variational
 from dalembert.modified import modified_hamiltonian
 from dalembert.problems import cart_pendulum
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.verify import slope
 
 if TYPE_CHECKING:

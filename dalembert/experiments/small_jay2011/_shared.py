@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.methods import GaussLobattoEMPRK, GaussLobattoSPARK
-from dalembert.trajectory import Trajectory
+from dalembert.runs._trajectory import Trajectory
 
 DOCUMENT = "Small & Jay (2011), Discontinuous collocation methods for DAEs in mechanics"
 FAMILIES: dict[str, type[GaussLobattoSPARK] | type[GaussLobattoEMPRK]] = {

@@ -10,7 +10,7 @@ from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.small_jay2011._shared import CONSTRAINTS, DOCUMENT, largest, largest_residuals
 from dalembert.methods import GaussLobattoSPARK
 from dalembert.problems import simple_pendulum
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 from dalembert.verify import drift
 
 if TYPE_CHECKING:

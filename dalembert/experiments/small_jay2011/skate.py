@@ -9,7 +9,7 @@ import numpy as np
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.small_jay2011._shared import CONSTRAINTS, DOCUMENT, FAMILIES, NAMES, largest, largest_residuals
 from dalembert.problems import skate
-from dalembert.simulation import simulate
+from dalembert.runs._simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

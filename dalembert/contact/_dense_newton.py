@@ -1,0 +1,131 @@
+"""Newton's iteration for small systems of equations with dense matrices: the events of a run.
+
+Like the driver, this knows no model: a plan of integers (`_plan`) says where kernels and data are. Signatures are explicit,
+because Numba would compile a function again for every constant that it is called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dalembert.contact._plan import (
+    BLOCKS,
+    FIRST_BLOCK,
+    H_SLOT,
+    MATRIX,
+    PIVOTS,
+    PUSH_SLOT,
+    RESIDUAL,
+    SIZE,
+    SIZES,
+    STATE,
+    A,
+    F,
+    N,
+    X,
+)
+from dalembert.engine._compiled import compiled
+from dalembert.engine._kernel_call import call_kernel
+
+
+def compiled_as(result: str, *arguments: str) -> Callable:
+    """Compile a function of (plan, memory, ...)."""
+    signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
+    return compiled(signature)
+
+
+@compiled_as("boolean", "int64")
+def factor_dense(plan, memory, n):
+    """LU of the n x n matrix in memory, row by row, with row exchanges; False if it is singular or not finite."""
+    a, pivots = plan[A], plan[PIVOTS]
+    for k in range(n):
+        best, largest = k, abs(memory[a + k * n + k])
+        for i in range(k + 1, n):
+            if abs(memory[a + i * n + k]) > largest:
+                best, largest = i, abs(memory[a + i * n + k])
+        if not 0.0 < largest < np.inf:
+            return False
+        plan[pivots + k] = best
+        if best != k:
+            for j in range(n):
+                memory[a + k * n + j], memory[a + best * n + j] = memory[a + best * n + j], memory[a + k * n + j]
+        for i in range(k + 1, n):
+            factor = memory[a + i * n + k] / memory[a + k * n + k]
+            memory[a + i * n + k] = factor
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    memory[a + i * n + j] -= factor * memory[a + k * n + j]
+    return True
+
+
+@compiled_as("void", "int64")
+def solve_dense(plan, memory, n):
+    """Solve with the factors of `factor_dense`, over the residual in memory."""
+    a, b, pivots = plan[A], plan[F], plan[PIVOTS]
+    for k in range(n):
+        other = plan[pivots + k]
+        memory[b + k], memory[b + other] = memory[b + other], memory[b + k]
+        for j in range(k):
+            memory[b + k] -= memory[a + k * n + j] * memory[b + j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            memory[b + k] -= memory[a + k * n + j] * memory[b + j]
+        memory[b + k] /= memory[a + k * n + k]
+
+
+@compiled_as("float64", "int64", "int64")
+def largest_of(plan, memory, first, count):
+    """The largest absolute value of some slots."""
+    largest = 0.0
+    for k in range(count):
+        largest = max(largest, abs(memory[first + k]))
+    return largest
+
+
+@compiled_as("boolean", "int64", "float64")
+def newton(plan, memory, equations, dt):
+    """Solve one system of equations from the guess in memory to round-off.
+
+    The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
+    blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, to |p| and its change in
+    a step, or to 1. Round-off of positions, divided by dt, blurs the multipliers of holonomic constraints: increments below
+    1e-7 h/dt that no longer shrink are accepted as well.
+    """
+    row, x, f = plan[equations], plan[X], plan[F]
+    n = plan[row + SIZE]
+    if n == 0:
+        return True
+    positions = largest_of(plan, memory, plan[STATE], plan[N]) / dt
+    momenta = max(memory[PUSH_SLOT], largest_of(plan, memory, plan[STATE] + plan[N], plan[N]))
+    for block in range(plan[row + BLOCKS]):
+        kind = plan[row + FIRST_BLOCK + 2 * block + 1]
+        memory[plan[SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
+    blurred = min(0.1, 1e-7 * memory[H_SLOT] / dt)
+    previous, least, stalled, fresh = np.inf, np.inf, 0, True
+    for _ in range(60):
+        call_kernel(plan[row + RESIDUAL], memory)
+        if fresh:
+            call_kernel(plan[row + MATRIX], memory)
+            if not factor_dense(plan, memory, n):
+                return False
+        solve_dense(plan, memory, n)
+        size, first = 0.0, 0
+        for block in range(plan[row + BLOCKS]):
+            count = plan[row + FIRST_BLOCK + 2 * block]
+            scale = max(memory[plan[SIZES] + block], largest_of(plan, memory, x + first, count))
+            memory[plan[SIZES] + block] = scale
+            size = max(size, largest_of(plan, memory, f + first, count) / scale)
+            first += count
+        for k in range(n):
+            memory[x + k] -= memory[f + k]
+        if not np.isfinite(size + largest_of(plan, memory, f, n)):
+            return False
+        stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
+        if size <= 4e-16 or (size <= 1e-9 and size >= previous / 4) or (size <= blurred and stalled == 3):
+            return True
+        least = min(least, size)
+        fresh = size > 1e-6 or size > 1e-2 * previous
+        previous = size
+    return False

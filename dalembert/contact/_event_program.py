@@ -1,0 +1,235 @@
+"""The maps of a collision integrator on a system as machine code: kernels over one block of memory."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._ir import Kernel, emit_module
+from dalembert.compiler._jit import Code, compile_module
+from dalembert.contact import _plan as fixed
+from dalembert.contact._collision import CollisionIntegrator, Maps, approach_speed, impulse_fraction
+from dalembert.contact._flow import Equations, Flow, Point, base_flow, onto_the_wall
+from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems import MechanicalSystem
+
+SCALES = {"velocity": 0, "momentum": 1, "one": 2}
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where everything lies in the memory of the kernels (counted in doubles)."""
+
+    n: int
+    m: int
+    n_theta: int
+    n_x: int
+    """Of the largest system of equations."""
+    n_full: int
+
+    t = fixed.T_SLOT
+    dt = fixed.DT_SLOT
+    h = fixed.H_SLOT
+    energy_before = fixed.ENERGY_BEFORE_SLOT
+    s = fixed.S_SLOT
+    impulse = fixed.IMPULSE_SLOT
+    fraction = fixed.FRACTION_SLOT
+    speed = fixed.SPEED_SLOT
+    energy = fixed.ENERGY_SLOT
+    theta = fixed.N_SLOTS
+
+    @property
+    def state(self) -> int:
+        return self.theta + self.n_theta
+
+    @property
+    def hit(self) -> int:
+        return self.state + 2 * self.n
+
+    @property
+    def ahead(self) -> int:
+        return self.hit + self.m
+
+    @property
+    def phi(self) -> int:
+        return self.ahead + self.m
+
+    @property
+    def rate(self) -> int:
+        return self.phi + self.m
+
+    @property
+    def slack(self) -> int:
+        return self.rate + self.m
+
+    @property
+    def strength(self) -> int:
+        return self.slack + self.m
+
+    @property
+    def delta(self) -> int:
+        return self.strength + self.m
+
+    @property
+    def after(self) -> int:
+        return self.delta + 2 * self.n
+
+    @property
+    def tangent(self) -> int:
+        return self.after + self.n
+
+    @property
+    def x(self) -> int:
+        return self.tangent + 2 * self.n
+
+    @property
+    def residual(self) -> int:
+        return self.x + max(self.n_x, self.n_full)
+
+    @property
+    def matrix(self) -> int:
+        return self.residual + self.n_x
+
+    @property
+    def work(self) -> int:
+        return self.matrix + self.n_x**2
+
+
+@dataclass(frozen=True)
+class EventProgram:
+    """Everything that the driver of impacts needs.
+
+    `solves` describes each system of equations as integers: its size, the addresses of its guess, its residual and its matrix,
+    the number of its blocks, and for each block its size and scale.
+    """
+
+    slots: Slots
+    memory_size: int
+    code: Code
+    solves: dict[str, np.ndarray]
+    n_blocks: int
+    """The largest number of blocks of a system of equations."""
+    coupled: bool
+    """The reset is part of the partial step that follows it."""
+    equations: str
+    """A hash of all that the kernels compute."""
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What `run.stats` counts: impacts, and those of da.VCI that had no variational reset."""
+        return ("impacts", *(["impacts_without_variational_reset"] if self.coupled else []))
+
+
+_programs: dict[tuple[str, CollisionIntegrator], EventProgram] = {}
+
+
+@one_at_a_time
+def event_program(system: MechanicalSystem, method: CollisionIntegrator) -> EventProgram:
+    """The kernels of a collision integrator; compiled once for equal models."""
+    key = (system.fingerprint, method)
+    if key not in _programs:
+        _programs[key] = _compile(system, method)
+    return _programs[key]
+
+
+def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProgram:
+    at = Point.of(system)
+    maps = method.maps(system, at)
+    s = ca.SX.sym("s")
+    full = base_flow(system, method.full, at).equations.guess
+    problems = {
+        "flow": maps.partial.equations,
+        "wall": onto_the_wall(system, maps.partial, at, s),
+        "reset": maps.reset.equations,
+    }
+    if maps.after_impact is not None:
+        problems |= {
+            "flow_after": maps.after_impact.equations,
+            "wall_after": onto_the_wall(system, maps.after_impact, at, s),
+        }
+    n_x = max(equations.x.shape[0] for equations in problems.values())
+    slots = Slots(system.dim, system.n_unilateral, system.parameters.size, n_x, full.shape[0])
+    inputs = [(at.t, slots.t), (at.dt, slots.dt), (at.h, slots.h), (at.theta, slots.theta), (at.q, slots.state),
+              (at.p, slots.state + system.dim), (at.hit, slots.hit), (at.ahead, slots.ahead), (s, slots.s),
+              (at.energy, slots.energy_before)]  # fmt: skip
+    kernels = _observations(system, at, maps, slots, inputs)
+    kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slots.x)]))
+    kernels += _ends(system, at, maps, slots, inputs)
+    for name, equations in problems.items():
+        kernels += _newton_kernels(name, equations, slots, inputs)
+    names = tuple(kernel.name for kernel in kernels)
+    assembly, used = emit_module(kernels, slots.work)
+    code = compile_module(assembly, names)
+    solves = {}
+    for name, equations in problems.items():
+        addresses = [code.addresses[f"{name}_{part}"] for part in ("guess", "residual", "matrix")]
+        table = [x for scale, size in equations.scales for x in (size, SCALES[scale])]
+        solves[name.upper()] = np.array([equations.x.shape[0], *addresses, len(equations.scales), *table], dtype=np.int64)
+    n_blocks = max(len(equations.scales) for equations in problems.values())
+    digest = hashlib.sha256(f"{method.collision_tolerance!r} ".encode())
+    for kernel in kernels:
+        expressions = [expression for expression, _ in kernel.outputs]
+        digest.update(ca.Function(kernel.name, [symbol for symbol, _ in kernel.inputs], expressions).serialize().encode())
+    return EventProgram(slots, slots.work + used, code, solves, n_blocks, maps.after_impact is not None, digest.hexdigest())
+
+
+def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:
+    """phi and phi_dot; how rounding blurs phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
+    phi, phi_q, phi_t, slack = (
+        system.function(name)(at.t, at.q, at.theta) for name in ("phi", "phi_q", "phi_t", "phi_rounding")
+    )
+    rate = system.function("phi_dot")(at.t, at.q, at.p, at.theta) if maps.velocity is None else phi_t + phi_q @ maps.velocity
+    mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)
+    strength = ca.sum2(mobility * phi_q)
+    H = system.function("H")(at.t, at.q, at.p, at.theta)
+    v = system.function("v")(at.t, at.q, at.p, at.theta)
+    multipliers = ca.SX(0, 1)
+    if system.n_holonomic:
+        matrix, rhs = (system.function(f"multiplier_{name}")(at.t, at.q, at.p, at.theta) for name in ("matrix", "rhs"))
+        multipliers = ca.solve(matrix, rhs)
+    p_dot = system.function("z_dot")(at.t, at.q, at.p, multipliers, ca.SX(0, 1), at.theta)
+    return [
+        Kernel("look", inputs, [(phi, slots.phi), (rate, slots.rate)]),
+        Kernel("measure", inputs, [(slack, slots.slack), (strength, slots.strength), (H, slots.energy)]),
+        Kernel("tangent", inputs, [(ca.vertcat(v, p_dot), slots.tangent)]),
+    ]
+
+
+def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:
+    """What follows from the solution of a system of equations: the increment of a flow, the momentum after an impact."""
+
+    def end(name: str, flow: Flow) -> Kernel:
+        return Kernel(name, [*inputs, (flow.equations.x, slots.x)], [(flow.increment, slots.delta)])
+
+    speed, fraction = ca.dot(approach_speed(system, at), at.hit), impulse_fraction(system, at)
+
+    def outcome(name: str, x: ca.SX, kick: ca.SX, impulse: ca.SX) -> Kernel:
+        results = [(at.p + fraction * kick, slots.after), (fraction * impulse, slots.impulse), (fraction, slots.fraction)]
+        results.append((speed, slots.speed))
+        return Kernel(name, [*inputs, (x, slots.x)], results)
+
+    kernels = [
+        end("end", maps.partial),
+        outcome("outcome", maps.reset.equations.x, maps.reset.kick, maps.reset.impulse),
+    ]
+    flow = maps.after_impact
+    if flow is not None:
+        assert flow.kick is not None and flow.impulse is not None and maps.energy is not None
+        kernels.append(end("end_after", flow))
+        kernels.append(outcome("outcome_after", flow.equations.x, flow.kick, flow.impulse))
+        energy = [(maps.energy, slots.energy_before)]
+        kernels.append(Kernel("energy", [*inputs, (maps.partial.equations.x, slots.x)], energy))
+    return kernels
+
+
+def _newton_kernels(name: str, equations: Equations, slots: Slots, inputs: list) -> list[Kernel]:
+    own = [*inputs, (equations.x, slots.x)]
+    matrix = ca.densify(ca.jacobian(equations.model, equations.x))
+    return [
+        Kernel(f"{name}_guess", inputs, [(equations.guess, slots.x)]),
+        Kernel(f"{name}_residual", own, [(equations.residual, slots.residual)]),
+        Kernel(f"{name}_matrix", own, [(ca.vec(matrix.T), slots.matrix)]),
+    ]

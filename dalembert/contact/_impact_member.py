@@ -1,0 +1,134 @@
+"""Members of an ensemble that meet walls: each has a run with impacts of its own; compiled code is shared by all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.contact import CollisionIntegrator
+from dalembert.contact import _plan as at
+from dalembert.contact._impact_run import ImpactRun
+from dalembert.contact._records import TALLIED
+from dalembert.engine._member import MemberRun
+from dalembert.symbolic._lock import symbolic
+from dalembert.systems import MechanicalSystem, State
+
+if TYPE_CHECKING:
+    from dalembert.engine._ensemble_run import EnsembleRun
+
+
+@dataclass
+class ImpactMember(MemberRun, ImpactRun):
+    """One member; it may forget its impacts as its log fills, and keep a tally of them."""
+
+    tallies: bool = False
+
+    def __post_init__(self) -> None:
+        self.tally = dict.fromkeys(TALLIED, 0.0) | {"last_t": np.nan}
+        super().__post_init__()
+        if self.watch is not None:
+            self.watching.begin(np.full((1, 1), self.start.t), self.start.packed[None, None])
+
+    def record(self, state: np.ndarray) -> None:
+        """One more step, made in contact, which the watch sees as it sees the others."""
+        super().record(state)
+        self.show(state[None])
+
+    def _make_room(self) -> None:
+        if self.tallies:
+            self._count()
+        else:
+            super()._make_room()
+
+    def _count(self, last: bool = False) -> None:
+        """Move the impacts of the log, and the contacts that are over, to the tally."""
+        tally, impacts, over = self.tally, self.impacts, []
+        jumps = impacts.energy_after - impacts.energy_before
+        for name, values in (("impulse", impacts.impulse), ("energy_change", jumps), ("total_jump", np.abs(jumps))):
+            tally[name] += float(values.sum())
+        if len(impacts):
+            tally["count"] += len(impacts)
+            tally["largest_jump"] = max(tally["largest_jump"], float(np.abs(jumps).max()))
+            tally["last_t"] = float(impacts.t[-1])
+        self.logged_before, self.plan[at.LOGGED] = self.logged_before + len(impacts), 0
+        for which, begin, end in self.held:
+            if last or abs(end - self.time) >= 1e-6 * self.h:
+                over.append((which, begin, end))
+        self.held = [held for held in self.held if held not in over]
+        tally["contacts"] += len(over)
+        tally["contact_time"] += sum(end - begin for _, begin, end in over)
+
+    def tallied(self) -> np.ndarray:
+        """The tally of the whole run, in the order of TALLIED."""
+        self._count(last=True)
+        return np.array([self.tally[name] for name in TALLIED])
+
+
+class ImpactLot:
+    """Some members of an ensemble, one after the other."""
+
+    def __init__(self, whole: EnsembleRun, members: list[int]) -> None:
+        self.whole, self.members = whole, members
+        self._finished, self._running = 0, None  # type: tuple[int, ImpactMember | None]
+
+    @property
+    def steps_done(self) -> int:
+        """How many steps of all members together are done."""
+        running = self._running
+        return self._finished + (0 if running is None else running.steps_done)
+
+    def prepare(self) -> None:
+        """Make the first member's run, which compiles what all of them share."""
+        self._running = self._begun(self.members[0])
+
+    def advance(self) -> None:
+        """Carry all members to the end, or until the ensemble is told to stop."""
+        for member in self.members:
+            if self.whole.stop.is_set():
+                return
+            self._carry(member)
+
+    def _carry(self, member: int) -> None:
+        whole, run, reason = self.whole, self._running, None
+        try:
+            if run is None:
+                run = self._running = self._begun(member)
+            reason = run.go_on(whole.stop, unsolved=False)
+        except Exception as error:  # whatever goes wrong with one member must not stop the others
+            reason = f"{type(error).__name__}: {error}"
+        self._running = None
+        if run is None:
+            whole.failures[member] = str(reason)
+            return
+        self._finished += run.steps_done
+        stats = run.stats()
+        for name, values in whole.impact_counts.items():
+            values[member] = stats[name]
+        whole.keep(member, run, reason)
+        if run.tallies:
+            whole.tallies[member] = run.tallied()
+        else:
+            whole.impacts[member], whole.contacts[member] = run.impacts, run.contacts
+
+    def _start(self, member: int) -> State:
+        """The start of a member, as far as a run needs it: what more a state knows takes a millisecond."""
+        states, system = self.whole.states, self.whole.system
+        (first, n), (second, _) = system.state_blocks
+        (y, z), none = np.split(states.packed[member], [n]), np.zeros(0)
+        lam, psi = np.split(states.multipliers[member], [system.n_holonomic])
+        return State(
+            float(states.t[member]), y, z, none, lam, psi, {}, states.theta[member], (first, second), system.fingerprint
+        )
+
+    def _begun(self, member: int) -> ImpactMember:
+        whole = self.whole
+        assert isinstance(whole.system, MechanicalSystem) and isinstance(whole.method, CollisionIntegrator)
+        with symbolic:
+            run = ImpactMember.of(
+                whole.system, whole.method, self._start(member), float(whole.h[member]), whole.steps, whole.save_every,
+                whole.newton_tolerance, watch=whole.watch, tallies=whole.tally_impacts, given=whole.given[member],
+            )  # fmt: skip
+        assert isinstance(run, ImpactMember)
+        return run

@@ -1,0 +1,329 @@
+"""A run with impacts: the arrays of the collision driver beside those of the full steps, and what its stops mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalembert.compiler import first_guess
+from dalembert.contact import CollisionIntegrator
+from dalembert.contact import _driver_with_impacts as collisions
+from dalembert.contact import _plan as at
+from dalembert.contact._collision_times import look
+from dalembert.contact._event_program import EventProgram, event_program
+from dalembert.contact._records import Contacts, Impacts
+from dalembert.contact._resolution import collide, energy_of
+from dalembert.contact._sustained import Contact
+from dalembert.engine import _driver as driver
+from dalembert.engine import _layout as layout
+from dalembert.engine._run import Run
+from dalembert.errors import InputError, StepFailed
+from dalembert.symbolic._lock import symbolic
+from dalembert.systems import MechanicalSystem, State
+from dalembert.systems._consistent import unpack
+
+KERNELS = {
+    "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
+    "END_AFTER": "end_after", "OUTCOME": "outcome", "OUTCOME_AFTER": "outcome_after", "ENERGY": "energy",
+}  # fmt: skip
+IN_KERNELS = ("STATE", "HIT", "AHEAD", "PHI", "RATE", "SLACK", "STRENGTH", "DELTA", "AFTER", "TANGENT", "X")
+STOPS = {
+    at.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
+    at.NO_TIME: "a partial step ends behind unilateral[{which}], but no collision time was found before it: reduce h",
+    at.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
+    at.NO_GRADIENT: (
+        "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
+        "function whose gradient does not vanish on it, such as a signed distance"
+    ),
+    at.TOO_MANY: "there are more than 1000 impacts in one step: reduce h",
+    at.ENDLESS: (
+        "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
+        "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
+    ),
+    at.UNDEFINED: (
+        "unilateral[{which}] is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"
+    ),
+    at.BAD_RESTITUTION: (
+        "the restitution of unilateral[{which}] is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"
+    ),
+}
+
+Stay = tuple[float, np.ndarray, list[int], list[int], bool]
+"""Where impacts accumulate: the time, the state, the walls on which they do, others that touch, and whether one of these is
+about to be hit."""
+AS_SLOW = 100.0
+"""Impacts accumulate on walls whose phi_dot is at most so many times that of the wall on which it was noticed, ..."""
+AT_REST = 1e-12
+"""... or such a fraction of what phi_dot consists of."""
+
+
+@dataclass
+class ImpactRun(Run):
+    """The mutable side of one simulation by a collision integrator."""
+
+    collision: CollisionIntegrator | None = field(default=None)
+    walled: MechanicalSystem | None = field(default=None)
+    held: list[tuple[int, float, float]] = field(default_factory=list)
+    """Sustained contacts: the constraint, when it began and when it ended."""
+    touching: tuple[int, ...] = ()
+    """Constraints of a sustained contact that goes on beyond the last step that was asked for."""
+    since: float = 0.0
+    """When it began."""
+    logged_before: int = 0
+    """Impacts that are not in the log any more."""
+    part: bool = False
+    """Whether this is a part of another run, which goes on itself where impacts accumulate."""
+    stay: Stay | None = None
+    """Where that was."""
+
+    @classmethod
+    def of(
+        cls,
+        system: MechanicalSystem,
+        method: CollisionIntegrator,
+        start: State,
+        h: float,
+        steps: int,
+        save_every: int,
+        newton_tolerance: float | None = None,
+        **options: Any,
+    ) -> ImpactRun:
+        """A run of `method`; its full steps are those of the base method on the system without walls."""
+        if h < 0:
+            raise InputError("collision integrators run forwards: take h > 0")
+        common = (system.smooth, method.full, start, h, steps, save_every, newton_tolerance)
+        return cls(*common, collision=method, walled=system, **options)
+
+    def __post_init__(self) -> None:
+        assert self.collision is not None and self.walled is not None
+        with symbolic:
+            self._program = event_program(self.walled, self.collision)
+            tolerance = self.collision.collision_tolerance
+            self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
+            self.until = self.steps
+            self._forget(self.start.t, self.start.packed)
+            super().__post_init__()
+
+    def _forget(self, t: float, state: np.ndarray) -> None:
+        """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
+        assert self.collision is not None and self.walled is not None
+        self.places = self._program.slots
+        self.plan, size = _plan(self._program, self.collision)
+        self.contact = np.zeros(size)
+        self.contact[at.H_SLOT] = self.h
+        self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
+        self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
+        self._look(t, state)
+
+    def _look(self, t: float, state: np.ndarray) -> None:
+        """Let memory hold phi and phi_dot of the state from which the next step starts, as the driver sees them."""
+        self.contact[self.plan[at.HERE] :][: len(state)] = state
+        look(self.plan, self.contact, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
+
+    @property
+    def walls(self) -> dict[str, Any]:
+        """Which walls were just hit, the contact that goes on, and contacts that may yet turn out to go on."""
+        going_on = [list(held) for held in self.held if abs(held[2] - self.time) < 1e-6 * self.h]
+        return {"just_hit": self._marks.tolist(), "touching": list(self.touching), "since": self.since, "held": going_on}
+
+    def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
+        """Start afresh from a stored row and what `walls` was there; the log and the list of contacts begin anew, too."""
+        super().begin(row, compensation, step, walls)
+        uncoupled, logged = self.plan[at.UNCOUPLED], self.plan[at.LOGGED]
+        self._forget(self.time, self.state)
+        self.plan[at.UNCOUPLED] = uncoupled
+        self.logged_before += int(logged)
+        self._marks[:] = walls.get("just_hit", 0)
+        self.touching, self.since = tuple(walls.get("touching", ())), float(walls.get("since", 0.0))
+        self.held = [(int(which), begin, end) for which, begin, end in walls.get("held", ())]
+
+    def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
+        """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
+        self.until = self.steps if last_step is None else last_step
+        if self.touching and self.steps_done < self.until:
+            left = [int(k) for k in np.flatnonzero(self._marks) if k not in self.touching]
+            reason = self._hold_on((self.time, self.state.copy(), list(self.touching), left, False), self.since)
+            if reason is not None:
+                return reason
+        return super().advance(report, last_step)
+
+    def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
+        return collisions.advance_with_impacts(
+            self.kernels[0], self.layouts[0], self.index, self.memory, self.counts[0], self.numbers[0], self.known[0],
+            self.guess, self.work, store, last_step, save_every, self.start.t, self.h, self.plan, self.contact, self.log,
+            self.grid,
+        )  # fmt: skip
+
+    @property
+    def _marks(self) -> np.ndarray:
+        """Which walls were just hit."""
+        return self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
+
+    def _known(self, name: int) -> np.ndarray:
+        """What memory holds for each unilateral constraint."""
+        return self.contact[self.plan[name] :][: self.places.m]
+
+    def _stopped(self, status: int) -> str | None:
+        if status == collisions.LOG_FULL:
+            self._make_room()
+            return None
+        if self.plan[at.STATUS] == at.ACCUMULATED:
+            stay = self._accumulated()
+            if not self.part:
+                return self._hold_on(stay, stay[0])
+            self.stay = stay
+            return "impacts accumulate"
+        values = {"which": int(np.argmax(self._known(at.AHEAD))), "speed": float(self.contact[at.SPEED_SLOT])}
+        values["e"] = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0
+        return STOPS[int(self.plan[at.STATUS])].format(**values)
+
+    def _make_room(self) -> None:
+        """The log is nearly full."""
+        self.log = np.vstack([self.log, np.zeros_like(self.log)])
+
+    def touch(self, walls: list[int]) -> None:
+        """Let the run start on walls that were just left."""
+        self._marks[:] = 0
+        self._marks[walls] = 1
+
+    def collide(self, t: float, here: np.ndarray, walls: list[int]) -> np.ndarray:
+        """The state after impacts on walls that all touch, by the rule of free motion."""
+        self.touch(walls)
+        if len(self.log) - self.plan[at.LOGGED] < collisions.ROOM:
+            self._make_room()
+        self.contact[self.plan[at.HERE] :][: len(here)] = here
+        status = collide(self.plan, self.contact, self.log, t)
+        if status != at.RESOLVED:
+            raise StepFailed(STOPS[int(status)])
+        return self.contact[self.plan[at.HERE] :][: len(here)].copy()
+
+    def _accumulated(self) -> Stay:
+        """Where impacts accumulate, and on which walls: those on which phi_dot is as slow, or only round-off.
+
+        phi_dot is compared in units of sqrt(grad phi^T H_pp grad phi), in which walls at rest have at most sqrt(p^T H_pp p).
+        """
+        assert self.walled is not None
+        n, m, t = self.places.n, self.places.m, float(self.contact[at.T_SLOT])
+        here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
+        self._look(t, here)
+        energy_of(self.plan, self.contact, at.HERE, t)
+        unit = np.sqrt(self.contact[self.places.strength :][:m])
+        with symbolic:
+            H_pp = self.walled.evaluate("H_pp", t, here[:n], here[n:], theta=self.start.theta)
+            phi_t = self.walled.evaluate("phi_t", t, here[:n], theta=self.start.theta)
+        speed = np.sqrt(max(here[n:] @ H_pp @ here[n:], 0.0))
+        rates, which = np.abs(self._known(at.RATE_HERE)), int(np.argmax(self._known(at.AHEAD)))
+        slow = rates * unit[which] <= AS_SLOW * rates[which] * unit
+        slow |= rates <= AT_REST * (speed * unit + np.abs(phi_t))
+        slow[which] = True
+        marked = self._marks != 0
+        ahead = bool(np.any(marked & ~slow & (self._known(at.RATE_HERE) < 0)))
+        return t, here, np.flatnonzero(marked & slow).tolist(), np.flatnonzero(marked & ~slow).tolist(), ahead
+
+    def _hold_on(self, stay: Stay, since: float) -> str | None:
+        """Move in a contact that is there since some time, as far as it lasts and steps are asked for."""
+        t, here, walls, left, ahead = stay
+        self.settled = False
+        contact = Contact(self, tuple(walls), tuple(left), since, t, here)
+        reason = contact.move(ahead)
+        self.touching, self.since = contact.touching, contact.begin if contact.touching else 0.0
+        if reason is None:
+            with symbolic:
+                self._go_on_free(contact.here, contact.released)
+        self.settled = True
+        return reason
+
+    def _go_on_free(self, here: np.ndarray, released: tuple[int, ...]) -> None:
+        """Full steps from a state at the current time, on walls that were just left."""
+        stepper, state = self.steppers[0], unpack(self.system, self.time, here, self.start.theta)
+        stepper.memory[stepper.slots("state")] = here
+        stepper.memory[stepper.slots("compensation")] = 0.0
+        self._look(state.t, here)
+        self.touch(list(released))
+        stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
+        self.counts[0, [layout.MODE, layout.AGE]] = driver.GUESS_READY, -1
+
+    def record(self, state: np.ndarray) -> None:
+        """One more step, which ended in this state."""
+        stepper = self.steppers[0]
+        stepper.memory[stepper.slots("state")] = state
+        stepper.memory[stepper.slots("compensation")] = 0.0
+        self.counts[0, layout.STEPS_DONE] += 1
+        if self.steps_done % self.save_every == 0:
+            self.rows[self.counts[0, layout.SAVED], : len(state)] = state
+            self.counts[0, layout.SAVED] += 1
+
+    def hold(self, which: int, begin: float, end: float) -> None:
+        """Note a sustained contact, which may go on from an earlier note."""
+        for k, (other, since, until) in enumerate(self.held):
+            if other == which and abs(until - begin) < 1e-6 * self.h:
+                self.held[k] = (which, since, end)
+                return
+        self.held.append((which, begin, end))
+
+    def add_impacts(self, rows: np.ndarray) -> None:
+        """Log impacts of a part of the run."""
+        if not len(rows):
+            return
+        first = int(self.plan[at.LOGGED])
+        self.log = np.vstack([self.log[:first], rows, np.zeros((2 * collisions.ROOM, self.log.shape[1]))])
+        self.plan[at.LOGGED] += len(rows)
+
+    def stats(self) -> dict[str, float]:
+        """What the run took, and how many impacts of da.VCI had no variational reset."""
+        counts = [self.logged_before + int(self.plan[at.LOGGED]), int(self.plan[at.UNCOUPLED])]
+        names = self._program.counted
+        return super().stats() | dict(zip(names, counts[: len(names)], strict=True))
+
+    @property
+    def contacts(self) -> Contacts:
+        """All sustained contacts so far."""
+        which, begin, end = np.array(self.held, dtype=float).reshape(-1, 3).T
+        return Contacts(which.astype(int), begin, end)
+
+    @property
+    def impacts(self) -> Impacts:
+        """All impacts so far."""
+        assert self.walled is not None
+        log = self.log[: self.plan[at.LOGGED]]
+        state = np.split(log[:, at.LOG_STATE :], 3, axis=1)
+        return Impacts(
+            t=log[:, at.LOG_T].copy(),
+            which=log[:, at.LOG_WHICH].astype(int),
+            impulse=log[:, at.LOG_IMPULSE].copy(),
+            q=state[0].copy(),
+            p_before=state[1].copy(),
+            p_after=state[2].copy(),
+            energy_before=log[:, at.LOG_BEFORE].copy(),
+            energy_after=log[:, at.LOG_AFTER].copy(),
+        )
+
+
+def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarray, int]:
+    """The integers that the driver reads, and how much memory it needs."""
+    places = program.slots
+    n, m = places.n, places.m
+    named = {"N": n, "M": m, "F": places.residual, "A": places.matrix}
+    named |= {name: getattr(places, name.lower()) for name in IN_KERNELS}
+    named |= {name: program.code.addresses.get(kernel, 0) for name, kernel in KERNELS.items()}
+    size = program.memory_size
+    for name in ("HERE", "THERE", "CONTACT"):
+        named[name], size = size, size + 2 * n
+    for name in ("PHI_HERE", "RATE_HERE", "PHI_THERE", "RATE_THERE", "PHI_CONTACT", "RATE_CONTACT", "BLUR", "STRENGTH_BEFORE",
+                 "DIP", "PHI_DIP"):  # fmt: skip
+        named[name], size = size, size + m
+    named["SIZES"], size = size, size + program.n_blocks
+    named |= {"COUPLED": program.coupled, "FULL_IS_PARTIAL": method.full_is_partial}
+    tables = {**program.solves, "JUST_HIT": np.zeros(m), "PASSED": np.zeros(m), "PIVOTS": np.zeros(places.n_x)}
+    end = at.N_NAMED
+    for name, table in tables.items():
+        named[name], end = end, end + len(table)
+    plan = np.zeros(end, dtype=np.int64)
+    for name, value in named.items():
+        plan[getattr(at, name)] = value
+    for name, table in tables.items():
+        plan[named[name] : named[name] + len(table)] = table
+    return plan, size

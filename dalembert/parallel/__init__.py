@@ -1,0 +1,1 @@
+"""Parts of a computation on threads, process pools and Dask clusters."""

@@ -1,0 +1,134 @@
+"""The lengths of steps that end on a surface, for many steps at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from dalembert.methods import OneStepMethod
+from dalembert.runs._simulate_many import run_ensemble
+from dalembert.systems import System
+from dalembert.systems._states import States
+
+MOST_ITERATIONS = 200
+MOST_TROUBLES = 12
+"""How many lengths are tried for which a step fails, or the section function is not a number."""
+
+SAME = 1e-6
+"""How well a step must be reproduced, and how small a gap of the section function is not a jump, relative to its change."""
+
+ARRIVED = 1e-9
+WIDTH = 64
+"""How many units of round-off wide a bracket may be in which a section function jumps."""
+
+ROUND_OFF = 1e3 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A section function of (t, y, z, theta), and how far round-off in its arguments blurs it."""
+
+    value: ca.Function
+    blur: ca.Function
+
+    @staticmethod
+    def of(section: ca.Function) -> Surface:
+        """sum_i |d section / d x_i| |x_i| over all arguments, to be multiplied by the unit of round-off."""
+        arguments = [ca.SX.sym(f"x{k}", section.size1_in(k)) for k in range(section.n_in())]
+        x = ca.vertcat(*arguments)
+        slope = ca.jacobian(section(*arguments), x).T
+        return Surface(section, ca.Function("blur", arguments, [ca.sum1(ca.densify(ca.fabs(slope) * ca.fabs(x)))]))
+
+    def at(self, t: np.ndarray, states: np.ndarray, theta: np.ndarray, dim_y: int) -> tuple[np.ndarray, np.ndarray]:
+        """The values at states, one a row, and their round-off."""
+        y, z = np.split(states, [dim_y], axis=1)
+        arguments = (t[None], y.T, z.T, theta.T)
+        value, blur = (np.asarray(f.map(len(t))(*arguments), dtype=float).ravel() for f in (self.value, self.blur))
+        return value, ROUND_OFF * np.nan_to_num(blur, nan=0.0, posinf=0.0)
+
+
+class Search:
+    """A secant iteration for the length tau inside of the bracket [0, h], for the steps from all states `before` at once.
+
+    `values` are those of the section function at the ends of the steps. The search ends where they do not become smaller any
+    more. Where a secant does not help, as at the kinks of steps with impacts, bisections leave the trouble behind. Afterwards
+    `tau` is nan where there is no crossing, and `why` says so unless the section function jumped across zero.
+    """
+
+    def __init__(
+        self, system: System, method: OneStepMethod, before: States, h: float, surface: Surface, workers: int | None
+    ) -> None:
+        self.system, self.method, self.before, self.h, self.surface, self.workers = system, method, before, h, surface, workers
+        self.ends = before.packed.copy()
+        self.tau = np.full(len(before), np.nan)
+        self.why = np.full(len(before), "", dtype=object)
+
+    def _steps(self, which: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Steps of lengths tau: their ends, and the section function there with its round-off; nan where a step failed."""
+        here = self.before.take(which)
+        run = run_ensemble(
+            self.system, self.method, here, tau, 1, 1, workers=self.workers, progress=False, typical_h=self.h
+        )  # fmt: skip
+        ends = run.last[:, : self.system.n_state]
+        value, blur = self.surface.at(here.t + tau, ends, here.theta, self.system.state_blocks[0][1])
+        self.why[which[~np.isfinite(value)]] = "the section function is not a finite number within it"
+        for k in np.flatnonzero(run.steps_done < 1):
+            self.why[which[k]] = f"a shorter step failed: {run.failures.get(k, 'the search was interrupted')}"
+        return ends, np.where((run.steps_done < 1) | ~np.isfinite(value), np.nan, value), blur
+
+    def reproduced(self, values: np.ndarray) -> np.ndarray:
+        """Which steps, made again from the states before them, end where the run ended them."""
+        ends, value, blur = self._steps(np.arange(len(self.before)), np.full(len(self.before), self.h))
+        same = np.abs(value - values[:, 1]) <= SAME * np.abs(values[:, 1] - values[:, 0]) + blur
+        self.why[~same & np.isfinite(value)] = "the same step, made again, ended somewhere else"
+        exact = same & (values[:, 1] == 0)
+        self.ends[exact], self.tau[exact] = ends[exact], self.h
+        return np.flatnonzero(same & ~exact)
+
+    def run(self, values: np.ndarray, kinks: bool) -> None:
+        """Look for all crossings; with `kinks`, every third iteration is a bisection from the beginning."""
+        count, h = len(self.before), self.h
+        low, high, change = np.zeros(count), np.full(count, h), np.abs(values[:, 1] - values[:, 0])
+        at_low, at_high = values.T.copy()
+        best, least, bound = np.full(count, np.nan), np.full(count, np.inf), np.zeros(count)
+        last, at_last = low.copy(), at_low.copy()
+        with np.errstate(all="ignore"):
+            guess = high - at_high * (high - low) / (at_high - at_low)
+        guess = np.where((guess > low) & (guess < high), guess, h / 2)
+        stalled, troubles = np.zeros((2, count), dtype=int)
+        open_ = self.reproduced(values)
+        for iteration in range(MOST_ITERATIONS):
+            if not len(open_):
+                break
+            here, tau = open_, guess[open_]
+            ends, value, blur = self._steps(here, tau)
+            known = np.isfinite(value)
+            better = known & (np.abs(value) < least[here])
+            stalled[here] = np.where(better, 0, stalled[here] + 1)
+            troubles[here] += ~known
+            chosen = here[better]
+            best[chosen], least[chosen], self.ends[chosen] = tau[better], np.abs(value[better]), ends[better]
+            bound[chosen] = ARRIVED * change[chosen] + blur[better]
+            before = known & (np.sign(value) == np.sign(at_low[here]))
+            low[here[before]], at_low[here[before]] = tau[before], value[before]
+            after = known & ~before
+            high[here[after]], at_high[here[after]] = tau[after], value[after]
+            with np.errstate(all="ignore"):
+                secant = tau - value * (tau - last[here]) / (value - at_last[here])
+            last[here[known]], at_last[here[known]] = tau[known], value[known]
+            bisect = iteration % 3 == 2 and (kinks or iteration > 10)
+            inside = (secant > low[here]) & (secant < high[here]) & (not bisect)
+            fraction = (0.5 + troubles[here] * (np.sqrt(5) - 1) / 2) % 1  # not again where it was not a number
+            guess[here] = np.where(inside, secant, low[here] + fraction * (high[here] - low[here]))
+            arrived = least[here] <= bound[here]
+            patience = 2 if iteration < 10 else 6  # bisections do not help everywhere
+            done = (least[here] == 0) | (stalled[here] >= patience) & arrived | (troubles[here] >= MOST_TROUBLES)
+            done |= high[here] - low[here] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h
+            open_ = here[~done]
+        found = least <= bound
+        self.tau[found] = best[found]
+        jumped = (high - low <= WIDTH * np.finfo(float).eps * h) & (np.abs(at_high - at_low) > SAME * change)
+        self.why[found | jumped | np.isfinite(self.tau)] = ""
+        self.why[open_[~found[open_]]] = "no length of it was found that ends on the section"

@@ -1,0 +1,256 @@
+"""What `simulate_many` returns: many runs of one system, and what is left of quantities that were only followed."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+
+from dalembert.compiler._watch import REDUCED
+from dalembert.contact._records import ImpactReduction, MemberContacts, MemberImpacts, of_members
+from dalembert.draw import Drawing
+from dalembert.methods import OneStepMethod
+from dalembert.runs._trajectory import Trajectory
+from dalembert.runs._variables import Variables
+from dalembert.systems import State, System
+from dalembert.systems._states import States
+
+
+def member_number(member: Any, members: int) -> int:
+    """The number of a member, counted from the end if it is negative."""
+    try:
+        number = operator.index(member)
+    except TypeError:
+        raise TypeError(f"members are counted by integers, or slices of an ensemble; got {member!r}") from None
+    if not -members <= number < members:
+        raise IndexError(f"member {number} of {members}")
+    return number % members
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """What is left of a quantity along each member's run: arrays, one number a member, over all steps and the start."""
+
+    first: np.ndarray
+    last: np.ndarray
+    min: np.ndarray
+    max: np.ndarray
+    mean: np.ndarray
+    slope: np.ndarray
+    """Of the least-squares line through the quantity against time."""
+
+    @property
+    def range(self) -> np.ndarray:
+        """max - min."""
+        return self.max - self.min
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble(Variables):
+    """Many runs of one system: the arrays of a trajectory, the member as first axis.
+
+    `t` has one entry a stored step; `q`, `p`, `v`, `lam`, `psi`, `energy` and every array of `residuals` are (member, time,
+    ...), nan after the end of a member that failed. `runs[i]` is member i as a `Trajectory`, `runs[2:5]` a list of them.
+    `status` and `message` say how each one ended ("done", "failed", "interrupted"), `reduced` holds what `reduce=` asked for.
+    Of a collision integrator, `impacts` and `contacts` are those of all members, with an array `member` beside the columns of
+    `run.impacts`.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> runs = da.simulate_many(da.problems.double_pendulum(), da.LobattoIIIAB(3), params={"g": np.linspace(1, 2, 10)},
+        ...                         h=0.1, steps=200, save_every=10)
+        >>> len(runs), runs.q.shape, runs.energy.shape, runs[3].q.shape, set(runs.status)
+        (10, (10, 21, 4), (10, 21), (21, 4), {'done'})
+
+    """
+
+    t: np.ndarray
+    states: np.ndarray
+    """All variables, (member, time, n)."""
+    blocks: tuple[tuple[str, int], ...]
+    h: float
+    method: str
+    parameters: dict[str, np.ndarray]
+    """Every parameter, (member, ...)."""
+    status: tuple[str, ...]
+    message: tuple[str, ...]
+    steps_done: np.ndarray
+    """How many steps each member made."""
+    last: np.ndarray
+    """The last state of every member, (member, n), whether its step was stored or not."""
+    reduced: dict[str, Reduction | ImpactReduction]
+    stats: dict[str, float]
+    system: System | None = field(repr=False)
+    solver: OneStepMethod | None = field(repr=False)
+    starts: States | None = field(repr=False)
+    save_every: int = field(repr=False)
+    stage_multipliers: np.ndarray | None = field(repr=False)
+    """(lam, psi) next to the end of each stored step, (member, time, m), if they were asked for."""
+    _counts: dict[str, np.ndarray] = field(repr=False)
+    _events: Callable[[str], Any] | None = field(default=None, repr=False)
+    """Gives the events of all members, "impact" or "contact", if they are kept."""
+    drawing: Drawing | None = field(default=None, repr=False)
+    """How the mechanism is drawn, where a `Problem` says so."""
+
+    def __repr__(self) -> str:
+        done = sum(status == "done" for status in self.status)
+        return f"<Ensemble of {len(self)} runs, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method}, {done} done>"
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        return (self[member] for member in range(len(self)))
+
+    @overload
+    def __getitem__(self, member: int) -> Trajectory: ...
+
+    @overload
+    def __getitem__(self, member: slice) -> list[Trajectory]: ...
+
+    def __getitem__(self, member: int | slice) -> Trajectory | list[Trajectory]:
+        if isinstance(member, slice):
+            return [self[k] for k in range(*member.indices(len(self)))]
+        member = member_number(member, len(self))
+        return self._trajectory(member, None if self.starts is None else self.starts[member])
+
+    def _trajectory(self, member: int, start: State | None) -> Trajectory:
+        done, n = int(self.steps_done[member]), sum(size for _, size in self.blocks)
+        saved = done // self.save_every + 1
+        numbers, rows = np.arange(saved) * self.save_every, self.states[member, :saved]
+        stage = None if self.stage_multipliers is None else self.stage_multipliers[member, :saved]
+        if done % self.save_every:
+            numbers, rows = np.append(numbers, done), np.vstack([rows, self.last[member, :n]])
+            stage = None if stage is None else np.vstack([stage, self.last[member, n:]])
+        parts: Sequence[np.ndarray | None] = (None, None)
+        if stage is not None and self.system is not None:
+            parts = np.split(stage, [self.system.n_holonomic], axis=1)
+        return Trajectory(
+            t=self.t[0] + numbers * self.h,
+            states=rows,
+            blocks=self.blocks,
+            h=self.h,
+            method=self.method,
+            parameters={name: values[member] for name, values in self.parameters.items()},
+            status=self.status[member],
+            message=self.message[member],
+            stats={name: int(values[member]) for name, values in self._counts.items()},
+            fingerprint="" if self.system is None else self.system.fingerprint,
+            system=self.system,
+            start=start,
+            solver=self.solver,
+            drawing=self.drawing,
+            stage_lam=parts[0],
+            stage_psi=parts[1],
+            impacts=None if self.impacts is None else self.impacts[member],
+            contacts=None if self.contacts is None else self.contacts[member],
+        )
+
+    @functools.cached_property
+    def impacts(self) -> MemberImpacts | None:
+        """Impacts of all members on unilateral constraints, for runs by a collision integrator that were not reduced."""
+        return None if self._events is None else self._events("impact")
+
+    @functools.cached_property
+    def contacts(self) -> MemberContacts | None:
+        """Sustained contacts of all members."""
+        return None if self._events is None else self._events("contact")
+
+    def _observe(self, name: str) -> np.ndarray:
+        return self._padded([run._observe(name) for run in self._each()])
+
+    def _each(self) -> Iterator[Trajectory]:
+        """The members, without their starts, which take a millisecond each, where nothing depends on them."""
+        needed = self.system is not None and not self.system.linear_in_multipliers
+        return iter(self) if needed else (self._trajectory(member, None) for member in range(len(self)))
+
+    def _padded(self, values: list[np.ndarray]) -> np.ndarray:
+        """One array of the stored steps of all members, nan where a member has none."""
+        result = np.full((len(self), len(self.t), *values[0].shape[1:]), np.nan)
+        for member, rows in enumerate(values):
+            stored = self.steps_done[member] // self.save_every + 1
+            result[member, :stored] = rows[:stored]
+        return result
+
+
+def outcomes(run: Any, h: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How each member ended, and why."""
+    status, message = [], []
+    for member, done in enumerate(run.steps_done.tolist()):
+        now = run.states.t[member] + done * h
+        if member in run.failures:
+            status.append("failed")
+            message.append(f"step {done + 1} from t = {now:.6g} failed: {run.failures[member]}")
+        elif done < run.steps:
+            status.append("interrupted")
+            message.append(f"interrupted after {done} of {run.steps} steps, at t = {now:.6g}")
+        else:
+            status.append("done")
+            message.append("")
+    return tuple(status), tuple(message)
+
+
+def ensemble_of(run: Any, h: float, counted: Sequence[str] = ()) -> Ensemble:
+    """What the engine's run left behind."""
+    n = run.system.n_state
+    status, message = outcomes(run, h)
+    for member, done in enumerate(run.steps_done.tolist()):
+        run.rows[member, done // run.save_every + 1 :] = np.nan
+    names = list(run.system.parameters.values)
+    each = [run.system.parameters.unflatten(theta) for theta in run.states.theta]
+    counts = {
+        "steps": run.steps_done,
+        "newton_iterations": run.iterations,
+        "factorizations": run.factorizations,
+        "rescued_steps": run.rescued,
+        **run.impact_counts,
+    }
+    stats: dict[str, float] = {name: int(values.sum()) for name, values in counts.items()}
+    stats |= {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
+    stats |= {"wall_seconds": run.wall_time, "cpu_seconds": run.cpu_time}
+    return Ensemble(
+        t=run.states.t[0] + np.arange(run.rows.shape[1]) * run.save_every * h,
+        states=run.rows[:, :, :n],
+        blocks=run.system.state_blocks,
+        h=h,
+        method=str(run.method),
+        parameters={name: np.array([values[name] for values in each]) for name in names},
+        status=status,
+        message=message,
+        steps_done=run.steps_done,
+        last=run.last,
+        reduced=({} if run.watch is None else reduced_of(run, h)) | {name: ImpactReduction.of(run.tallies) for name in counted},
+        stats=stats,
+        system=run.system,
+        solver=run.method,
+        starts=run.states,
+        save_every=run.save_every,
+        stage_multipliers=run.rows[:, :, n:] if run.stage_multipliers else None,
+        _counts=counts,
+        _events=functools.partial(_events, run.system.dim, run.impacts, run.contacts) if run.keeps_impacts else None,
+    )
+
+
+def _events(dim: int, impacts: Sequence[Any], contacts: Sequence[Any], kind: str) -> Any:
+    return of_members(kind, dim, impacts if kind == "impact" else contacts)
+
+
+def reduced_of(run: Any, h: float) -> dict[str, Reduction | ImpactReduction]:
+    """The accumulators of the watch as numbers, nan for members that never began.
+
+    The slope is comoment / (h sum (k - mean of k)^2).
+    """
+    count, began = run.steps_done + 1.0, run.watched[:, run.watch.count] > 0
+    spread = count * (count**2 - 1) / 12
+    result: dict[str, Reduction | ImpactReduction] = {}
+    for k, name in enumerate(run.watch.quantities):
+        slot = run.watch.reduced + k * len(REDUCED)
+        kept = np.where(began[:, None], run.watched[:, slot : slot + len(REDUCED)], np.nan)
+        first, last, least, most, mean, comoment = kept.T
+        with np.errstate(invalid="ignore"):
+            result[name] = Reduction(first, last, least, most, mean, comoment / (h * spread))
+    return result

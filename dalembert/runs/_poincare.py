@@ -1,0 +1,216 @@
+"""`poincare`: the states in which trajectories cross a surface, to round-off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from dalembert.compiler import build_watch, state_function
+from dalembert.contact import CollisionIntegrator
+from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import (
+    check_memory,
+    check_method,
+    check_simd,
+    number_of_steps,
+    positive,
+    problem_length,
+    thread_count,
+)
+from dalembert.runs._crossings import Search, Surface
+from dalembert.runs._ensemble import Reduction, member_number, outcomes, reduced_of
+from dalembert.runs._problem import Problem
+from dalembert.runs._simulate_many import initial_states, run_ensemble
+from dalembert.runs._variables import Variables
+from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems._states import States, with_multipliers
+
+
+@dataclass(frozen=True, eq=False)
+class PoincareSection(Variables):
+    """Crossings of a surface by one trajectory or many: arrays with one row a crossing, in the order of members and times.
+
+    `q`, `p`, `v`, `energy`, `lam` and so on are named as in a `Trajectory`. `member` says to which trajectory a crossing
+    belongs; `crossings[i]` are those of member i alone. `status` and `message` tell how each trajectory ended, as in an
+    `Ensemble`, and `message` also if there are crossings that were not found.
+    """
+
+    t: np.ndarray
+    states: np.ndarray
+    """All variables, (crossing, n)."""
+    member: np.ndarray
+    blocks: tuple[tuple[str, int], ...]
+    status: tuple[str, ...]
+    message: tuple[str, ...]
+    system: System = field(repr=False)
+    _theta: np.ndarray = field(repr=False)
+    """Parameters, and multipliers next to the crossing, (crossing, ...)."""
+    _guesses: np.ndarray = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<PoincareSection of {len(self.t)} crossings of {len(self.status)} trajectories>"
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def __getitem__(self, member: int) -> PoincareSection:
+        member = member_number(member, len(self))
+        mine = self.member == member
+        rows: dict[str, Any] = {name: getattr(self, name)[mine] for name in ("t", "states", "_theta", "_guesses")}
+        own: dict[str, Any] = {"status": (self.status[member],), "message": (self.message[member],)}
+        return replace(self, **own, **rows, member=np.zeros(np.sum(mine), dtype=int))
+
+    def _observe(self, name: str) -> np.ndarray:
+        states = States(self.system, self.t, self.states, self._theta, self._guesses)
+        if name in ("lam", "psi"):
+            lam, psi = np.split(with_multipliers(states).multipliers, [self.system.n_holonomic], axis=1)
+            return lam if name == "lam" else psi
+        return states.evaluate("H" if name == "energy" else name)
+
+
+def poincare(
+    system: System | Problem,
+    method: OneStepMethod,
+    *,
+    section: Callable,
+    direction: Literal[1, -1] = 1,
+    q0: Any = None,
+    v0: Any = None,
+    p0: Any = None,
+    y0: Any = None,
+    z0: Any = None,
+    lam0: Any = None,
+    psi0: Any = None,
+    start: State | Sequence[State] | None = None,
+    h: float | None = None,
+    steps: int | None = None,
+    t1: float | None = None,
+    t0: float | None = None,
+    params: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    simd: bool | None = None,
+    progress: bool | None = None,
+) -> PoincareSection:
+    """Where trajectories cross the surface section(t, q, p, ...) = 0, upwards (direction=+1) or downwards (-1).
+
+    `section` is a NumPy function of the state, written and compiled like the model: it names what it needs of t, q, p, v (y,
+    z) and the parameters. A step across which its sign changes is made again with the length tau, from the state before it,
+    and tau is solved for to round-off: a crossing is a state of the method itself, on the constraints, not an interpolation.
+    Crossings that undo each other within one step are not seen. A start on the surface is not a crossing, and neither is a
+    jump from one side to the other: of the momentum in an impact, or of a section function that is not continuous, as an angle
+    or at a pole. Where partial steps cannot be solved, or the section function is not a number, `message` says so. The other
+    arguments are those of `da.simulate_many`: initial values and parameters may have a leading axis, one row a trajectory.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> oscillator = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=1)
+        >>> crossings = da.poincare(oscillator, da.Gauss(stages=5), section=lambda q: q[0], direction=-1,
+        ...                         q0=[1.0], p0=[0.0], h=0.1, steps=300)
+        >>> np.allclose(crossings.t, np.pi / 2 + 2 * np.pi * np.arange(5), rtol=0, atol=1e-13)
+        True
+
+    """
+    h, steps = problem_length(system, h, steps, t1)
+    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
+    model, states = initial_states(system, start=start, t0=t0, params=params, **initial)
+    check_method(method, model, "poincare")
+    if method.starting is not None:
+        raise UnsupportedSystem(f"a state of {method} belongs to its step size, so that no shorter step can end on the section")
+    if direction not in (1, -1):
+        raise InputError(f"direction is +1 (upwards) or -1 (downwards); got {direction!r}")
+    h = positive("h", h)
+    steps = number_of_steps(steps, t1, float(states.t[0]), h)
+    workers, simd = thread_count(workers), check_simd(simd)
+    function = state_function("section", section, model)
+    watch = build_watch(model, {"section": function}, function, int(direction))
+    # Where multipliers enter nonlinearly, those of the stages tell on which branch the state before a crossing is.
+    save_every = max(steps, 1) if model.linear_in_multipliers else 1
+    if save_every == 1:
+        advice = "look for the crossings of fewer trajectories at a time, or in shorter runs"
+        numbers = len(states) * (steps + 1) * (model.n_state + model.n_multipliers)
+        check_memory(8 * numbers, "all multipliers, which tell the branch,", advice)
+    run = run_ensemble(model, method, states, h, steps, save_every, watch, workers, simd, progress)
+    member = np.repeat(np.arange(len(states)), [len(events) for events in run.events])
+    events = np.array([row for rows in run.events for row in rows]).reshape(len(member), model.n_state + 3)
+    t, guesses = events[:, 0], states.multipliers[member]
+    if not model.linear_in_multipliers:
+        number = np.rint((t - states.t[member]) / h).astype(int)
+        stages = run.rows[member, number, model.n_state :]
+        guesses = np.where(number[:, None] > 0, stages, guesses)
+    before = with_multipliers(States(model, t, events[:, 1:-2], states.theta[member], guesses))
+    tau, ends, why = _located(model, method, before, h, Surface.of(function), events[:, -2:], workers, run, member)
+    status, message = outcomes(run, h)
+    blurred = ~np.isfinite(cast(Reduction, reduced_of(run, h)["section"]).mean)
+    message = _with_troubles(message, member, t, why, blurred)
+    real = np.isfinite(tau)
+    return PoincareSection(
+        t=(t + tau)[real],
+        states=ends[real],
+        member=member[real],
+        blocks=model.state_blocks,
+        status=status,
+        message=message,
+        system=model,
+        _theta=before.theta[real],
+        _guesses=before.multipliers[real],
+    )
+
+
+def _with_troubles(
+    message: tuple[str, ...], member: np.ndarray, t: np.ndarray, why: np.ndarray, blurred: np.ndarray
+) -> tuple[str, ...]:
+    """The messages, with a sentence about crossings of each trajectory that are not there."""
+    sentences = [[text] if text else [] for text in message]
+    for k, mine in enumerate(sentences):
+        missing = np.flatnonzero((member == k) & (why != ""))
+        if len(missing):
+            first = missing[0]
+            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+            mine.append(f"no crossing was found in the step from t = {t[first]:.6g}{more}, because {why[first]}")
+        if blurred[k]:
+            mine.append("the section function was not a finite number at some states, next to which crossings are not seen")
+    return tuple("; ".join(mine) for mine in sentences)
+
+
+def _located(
+    system: System,
+    method: OneStepMethod,
+    before: States,
+    h: float,
+    surface: Surface,
+    values: np.ndarray,
+    workers: int | None,
+    run: Any,
+    member: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How long the steps from the states `before` to the surface are, where they end, and why not where they do not.
+
+    Of a collision integrator, steps without impacts are those of the base method.
+    """
+    tau, ends, why = np.full(len(before), np.nan), before.packed.copy(), np.full(len(before), "", dtype=object)
+    kinks, chosen, smooth = np.zeros(len(before), dtype=bool), method, before
+    if isinstance(method, CollisionIntegrator) and isinstance(system, MechanicalSystem):
+        kinks, chosen, smooth = _meets_walls(run, member, before.t), method.full, replace(before, system=system.smooth)
+    for rows, stepper, states in ((~kinks, chosen, smooth), (kinks, method, before)):
+        if np.any(rows):
+            search = Search(states.system, stepper, states.take(np.flatnonzero(rows)), h, surface, workers)
+            search.run(values[rows], kinks=stepper is not chosen)
+            tau[rows], ends[rows], why[rows] = search.tau, search.ends, search.why
+    return tau, ends, why
+
+
+def _meets_walls(run: Any, member: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Which of the steps that begin at times t have an impact or a sustained contact in them."""
+    meets = np.zeros(len(t), dtype=bool)
+    for k in np.unique(member):
+        mine, impacts, contacts = member == k, run.impacts[k], run.contacts[k]
+        first, last = t[mine] - 1e-6 * run.h[k], t[mine] + (1 + 1e-6) * run.h[k]
+        found = np.searchsorted(impacts.t, first) < np.searchsorted(impacts.t, last)
+        for begin, end in zip(contacts.begin, contacts.end, strict=True):
+            found |= (begin <= last) & (end >= first)
+        meets[mine] = found
+    return meets

@@ -1,0 +1,335 @@
+"""What a simulation returns: states, and everything that follows from them, as arrays with time first."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dalembert.compiler import observer
+from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
+from dalembert.errors import DalembertError, InputError
+from dalembert.methods import OneStepMethod
+from dalembert.runs._variables import Variables
+from dalembert.systems import State, System
+from dalembert.systems._newton import solve_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dalembert.draw import Animation, Drawing
+
+FORMAT = 2
+STAGE = ("stage_lam", "stage_psi")
+OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What `run.at(t)` returns: a method's polynomials at times t; one row a time, or vectors for a single time.
+
+    `y` is Y and `z` is Z~, which run continuously from stored state to stored state. `Z` is the polynomial on which the stages
+    lie: it jumps at the ends of a step. `lam` and `psi` interpolate the stages' multipliers and jump too.
+    """
+
+    t: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    Z: np.ndarray
+    lam: np.ndarray
+    psi: np.ndarray
+
+    @property
+    def q(self) -> np.ndarray:
+        """The configuration of a mechanical system, which is y."""
+        return self.y
+
+    @property
+    def p(self) -> np.ndarray:
+        """The momentum of a mechanical system, which is z."""
+        return self.z
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory(Variables):
+    """States along a run.
+
+    `t` and the state, `q` and `p` (`y` and `z` for an ODAE), are stored; `v`, `lam`, `psi`, `energy` and `residuals` are
+    computed from them when first asked for. `status` is "done", "failed" or "interrupted", and `message` says why. `stats`
+    counts Newton iterations, factorisations and seconds.
+
+    Example:
+        >>> import dalembert as da
+        >>> run = da.simulate(da.problems.double_pendulum(), da.LobattoIIIAB(stages=3), steps=100)
+        >>> run.q.shape, run.status, bool(abs(run.energy - run.energy[0]).max() < 1e-4)
+        ((101, 4), 'done', True)
+
+    """
+
+    t: np.ndarray
+    states: np.ndarray
+    """All variables, (time, n)."""
+    blocks: tuple[tuple[str, int], ...]
+    """The names and sizes of the parts of a state."""
+    h: float
+    method: str
+    parameters: dict[str, np.ndarray]
+    status: str = "done"
+    message: str = ""
+    stats: dict[str, float] = field(default_factory=dict)
+    fingerprint: str = ""
+    system: System | None = field(default=None, repr=False)
+    start: State | None = field(default=None, repr=False)
+    solver: OneStepMethod | None = field(default=None, repr=False)
+    stage_lam: np.ndarray | None = field(default=None, repr=False)
+    """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
+    stage_psi: np.ndarray | None = field(default=None, repr=False)
+    """The same for psi."""
+    impacts: Impacts | None = field(default=None, repr=False)
+    """Impacts on unilateral constraints, for runs by a collision integrator."""
+    contacts: Contacts | None = field(default=None, repr=False)
+    """Where impacts accumulated and a wall was touched for a while."""
+    drawing: Drawing | None = field(default=None, repr=False)
+    """How the mechanism is drawn, where a `Problem` says so."""
+    _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Trajectory of {len(self.t)} states, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method}, {self.status}>"
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def _observe(self, name: str) -> np.ndarray:
+        if name not in self._observed:
+            if self.system is None:
+                raise DalembertError(f"this trajectory was loaded without its model, and {name} was not stored with it")
+            if name in ("lam", "psi"):
+                multipliers = self._multipliers()
+                m = self.system.n_holonomic
+                self._observed.update(lam=multipliers[:, :m], psi=multipliers[:, m:])
+            else:
+                self._observed[name] = self._map(name, slice(None))
+        return self._observed[name]
+
+    def _map(self, name: str, rows: slice) -> np.ndarray:
+        from dalembert.engine._driver import map_kernel
+
+        assert self.system is not None
+        kernels = observer(self.system)
+        memory = np.zeros(kernels.memory_size)
+        memory[: kernels.n_theta] = self._theta
+        inputs = np.column_stack([self.t[rows], self.states[rows]])
+        values = np.empty((len(inputs), kernels.sizes[name]))
+        map_kernel(kernels.code.addresses[f"observe_{name}"], memory, inputs, kernels.n_theta, values, kernels.first_output)
+        return values
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether the system states an energy."""
+        return "energy" in self._observed if self.system is None else "H" in self.system.function_names
+
+    @property
+    def _theta(self) -> np.ndarray:
+        return np.concatenate([np.zeros(0), *(value.ravel() for value in self.parameters.values())])
+
+    def _multipliers(self) -> np.ndarray:
+        assert self.system is not None
+        m = self.system.n_multipliers
+        result = np.empty((len(self.t), m))
+        if m == 0:
+            return result
+        if not self.system.linear_in_multipliers:
+            return self._nonlinear_multipliers()
+        block = max(1, 4_000_000 // (m * m))
+        for start in range(0, len(self.t), block):
+            rows = slice(start, start + block)
+            matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
+            result[rows] = solve_rows(matrix, self._map("multiplier_rhs", rows))
+        return result
+
+    def _nonlinear_multipliers(self) -> np.ndarray:
+        """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
+        assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
+        guesses = np.column_stack([self.stage_lam, self.stage_psi])
+        if np.isnan(guesses[0]).any():  # the start has no last step
+            guesses[0] = self.start.multipliers
+        return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
+
+    def _guess(self, row: int) -> np.ndarray:
+        """Multipliers near those of a stored state: the method's own where they were kept, else those of the start."""
+        assert self.start is not None
+        if row == 0 or self.stage_lam is None or self.stage_psi is None:
+            return self.start.multipliers
+        return np.concatenate([self.stage_lam[row], self.stage_psi[row]])
+
+    # -- between the states ------------------------------------------------------------------------------------------
+
+    def at(self, t: Any, *, side: Literal["left", "right"] = "right") -> Inside:
+        """The method's collocation polynomials at any times within the run (dense output), for runs with `save_every=1`.
+
+        Each step that contains one of the times is solved again. Where polynomials jump, at the ends of steps, `side` chooses
+        the step before or the one after.
+
+        Example:
+            >>> import numpy as np, dalembert as da
+            >>> run = da.simulate(da.problems.pendulum(), da.GaussLobattoSPARK(stages=3), h=0.1, steps=100)
+            >>> inside = run.at(np.linspace(1.0, 2.0, 50))
+            >>> inside.q.shape, bool(abs((inside.q**2).sum(axis=1) - 1).max() < 1e-4)
+            ((50, 2), True)
+
+        """
+        from dalembert.engine._dense_output import DenseOutput
+
+        if self.system is None or self.solver is None or self.start is None:
+            raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+        if self.solver.serves_unilateral:
+            raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        steps = len(self.t) - 1
+        if steps < 1 or abs(self.t[-1] - self.t[0] - steps * self.h) > 1e-9 * abs(steps * self.h):
+            raise InputError("dense output needs every step: run with save_every=1")
+        if side not in ("left", "right"):
+            raise InputError(f'side is "left" or "right"; got {side!r}')
+        outside = ~((times >= self.t[0]) & (times <= self.t[-1]))
+        if np.any(outside):
+            raise InputError(
+                f"t = {times[outside][0]:g} is outside of the run, which goes from {self.t[0]:g} to {self.t[-1]:g}"
+            )
+        step = np.clip(np.searchsorted(self.t, times, side=side) - 1, 0, steps - 1)
+        dense = DenseOutput(self.system, self.solver, self.start, self.h)
+        sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
+        sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
+        found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
+        for k in np.unique(step):
+            rows = step == k
+            guess = self._guess(k)
+            values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
+            for name, value in values.items():
+                found[name][rows] = value
+        shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
+        return Inside(times if np.ndim(t) else times[0], *shaped)
+
+    # -- keeping ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to a compressed .npz file that holds numbers and text only; `da.load` reads it back.
+
+        The file appears whole or not at all: it is written beside its place and moved there.
+        """
+        target = Path(path)
+        if target.suffix != ".npz":
+            target = target.with_name(target.name + ".npz")
+        header = {
+            "format": FORMAT,
+            "h": self.h,
+            "method": self.method,
+            "status": self.status,
+            "message": self.message,
+            "stats": self.stats,
+            "fingerprint": self.fingerprint,
+            "parameters": list(self.parameters),
+            "blocks": self.blocks,
+        }
+        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
+        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
+        arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
+        arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
+        for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
+            if events is not None:
+                arrays |= columns_of(events, kind)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            with temporary.open("wb") as file:
+                np.savez_compressed(file, **arrays)
+            os.replace(temporary, target)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            if not isinstance(error, OSError):
+                raise
+            raise DalembertError(
+                f"the run could not be written to {target} ({error.strerror}): choose another path; the run itself is intact"
+            ) from error
+        return target
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Trajectory:
+        """Read a run that `run.save` or `simulate(..., save_to=)` wrote. Nothing in it is executed; the model is not in it."""
+        if os.path.isdir(path):
+            from dalembert.runs._stored import StoredTrajectory
+
+            return StoredTrajectory.open(path)
+        try:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                if header["format"] < FORMAT:
+                    raise InputError(f"{path} was written by an older dalembert (format {header['format']}): run it again")
+                if header["format"] > FORMAT:
+                    raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
+                parameters = {name: file[f"parameter_{name}"] for name in header["parameters"]}
+                return Trajectory(
+                    t=file["t"],
+                    states=file["states"],
+                    blocks=tuple((str(name), int(size)) for name, size in header["blocks"]),
+                    h=header["h"],
+                    method=header["method"],
+                    parameters=parameters,
+                    status=header["status"],
+                    message=header["message"],
+                    stats=header["stats"],
+                    fingerprint=header["fingerprint"],
+                    **{name: file.get(name) for name in STAGE},
+                    **{
+                        f"{name}s": from_columns(kind, name, file.__getitem__)
+                        for name, kind in KINDS.items()
+                        if f"{name}_which" in file
+                    },
+                    _observed={name: file[name] for name in OBSERVED if name in file},
+                )
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read ({error.strerror or error}): give the path of a file written by run.save"
+            ) from None
+        except InputError:
+            raise
+        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+            raise InputError(f"{path} is not a run saved by dalembert") from None
+
+    def to_xarray(self) -> Any:
+        """The run as an xarray.Dataset with named dimensions (needs the package xarray)."""
+        try:
+            import xarray
+        except ImportError:
+            raise DalembertError("to_xarray needs the package xarray: pip install xarray") from None
+        (first, dim_y), (second, dim_z) = self.blocks
+        data: dict[str, Any] = {
+            second: (("time", "coordinate" if dim_y in (0, dim_z) else "coordinate_z"), self._block(second))
+        }
+        if first:
+            data |= {first: (("time", "coordinate"), self._block(first)), "v": (("time", "coordinate"), self.v)}
+        data |= {"lam": (("time", "constraint"), self.lam), "psi": (("time", "nonholonomic_constraint"), self.psi)}
+        if self.has_energy:
+            data["energy"] = (("time",), self.energy)
+        for name, value in self.residuals.items():
+            data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
+        attributes = {"method": self.method, "h": self.h, "status": self.status}
+        return xarray.Dataset(data, coords={"time": self.t}, attrs=attributes)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
+        """One page on the run, written to `path` as .png, .pdf or .svg; the options are those of `da.plot.overview`."""
+        from dalembert.plot import overview
+
+        return overview(self, path, **options)
+
+    def animate(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Animation:
+        """A film of the mechanism, written to `path` as .html, .gif or .mp4; the options are those of `da.draw.animate`."""
+        from dalembert.draw import animate
+
+        return animate(self, path, **options)
