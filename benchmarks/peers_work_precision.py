@@ -218,7 +218,7 @@ def draw(rows: list[Row], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from dalembert.plot._style import CYCLE, MARKERS, styled
+    from dalembert.draw._style import CYCLE, MARKERS, styled
 
     shades = matplotlib.colormaps["cividis"](np.linspace(0.0, 0.85, len(STAGES)))
     looks: dict[str, dict[str, Any]] = {

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import dalembert
-from dalembert.cli import _bench, _completion, _info, _list, _reproduce, _resume, _run
+from dalembert.cli import _bench, _completion, _info, _list, _reproduce_command, _resume, _run_command
 from dalembert.cli._guard import Unusable
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem, suggestion
 
 RawText = argparse.RawDescriptionHelpFormatter
 COMMANDS = {
     "list": _list,
-    "run": _run,
+    "run": _run_command,
     "resume": _resume,
-    "reproduce": _reproduce,
+    "reproduce": _reproduce_command,
     "bench": _bench,
     "info": _info,
     "completion": _completion,

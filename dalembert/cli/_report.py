@@ -48,7 +48,7 @@ class Output:
 def prepare(options: argparse.Namespace, chosen: Model) -> Output:
     """Refuse files that cannot be written before the run begins, and make their directories."""
     from dalembert.draw._animation import check_film
-    from dalembert.plot._style import check_suffix
+    from dalembert.draw._style import check_suffix
 
     draw, source = (None, chosen.file) if options.draw is None else drawing(options.draw, chosen)
     if options.draw is not None and options.plot is None and options.animate is None:

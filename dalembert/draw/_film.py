@@ -18,7 +18,7 @@ WIDTH, DPI = 480, 100
 
 def frames(scene: Scene, report: Callable[[int], None]) -> Iterator[np.ndarray]:
     """The pixels of each frame, (height, width, 4), with even numbers of rows and columns."""
-    from dalembert.plot._style import new_figure, styled
+    from dalembert.draw._style import new_figure, styled
 
     width, height = scene.extent
     aspect = float(np.clip(height / width, 0.5, 1.3))

@@ -3,9 +3,9 @@
 from dalembert.methods import schemes
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step, StepEquations
+from dalembert.methods.collocation import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.composition import adjoint, compose
 from dalembert.methods.euler import ConstrainedEuler, SymplecticEuler
-from dalembert.methods.families import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.index_two import SRK, LobattoSPARK
 from dalembert.methods.lagrange_dalembert import DiscreteLagrangeDAlembert

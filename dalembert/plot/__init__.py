@@ -4,13 +4,13 @@ Every function returns a `matplotlib.figure.Figure`; `path=` writes it as .png, 
 your own. Runs of any length are thinned in a way that keeps their extremes. Matplotlib is loaded when something is drawn.
 """
 
+from dalembert.draw._style import save
 from dalembert.plot._constraints import multipliers, residuals
 from dalembert.plot._convergence import convergence, work_precision
 from dalembert.plot._energy import energy_error, impacts
 from dalembert.plot._mechanism import configurations, portrait
 from dalembert.plot._overview import overview
 from dalembert.plot._phase import phase_portrait, poincare, solution
-from dalembert.plot._style import save
 
 __all__ = [
     "configurations",

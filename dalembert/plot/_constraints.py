@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.draw._style import BLUE, CYCLE, VERMILION, panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import EPSILON, LEAST_RESIDUAL, PathLike, curve_names, history, of_index_two
-from dalembert.plot._style import BLUE, CYCLE, VERMILION, panel
 from dalembert.plot._thin import envelope
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert._fits import OrderStudy, slope
+from dalembert.draw._style import CYCLE, MARKERS, panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
-from dalembert.plot._style import CYCLE, MARKERS, panel
-from dalembert.verify import OrderStudy, slope
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dalembert.draw._style import BLUE, CYCLE, number, panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import EPSILON, LEAST_RESIDUAL, PathLike, curve_names, history, spans_decades
-from dalembert.plot._style import BLUE, CYCLE, number, panel
 from dalembert.plot._thin import slope_in_time
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from dalembert.draw import Drawing
 from dalembert.draw._paint import frame_axes, paint
 from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, with_impacts
+from dalembert.draw._style import panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
-from dalembert.plot._style import panel
 from dalembert.plot._thin import spread
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.draw._style import BLUE, symbol
 from dalembert.errors import InputError
-from dalembert.plot._style import BLUE, symbol
 from dalembert.plot._thin import envelope, spread
 
 if TYPE_CHECKING:

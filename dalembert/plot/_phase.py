@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.draw._style import CYCLE, panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import (
     PathLike,
@@ -19,7 +20,6 @@ from dalembert.plot._panels import (
     position_name,
     scatter,
 )
-from dalembert.plot._style import CYCLE, panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.verify import drift
+from dalembert._fits import drift
 
 
 def envelope(t: np.ndarray, y: np.ndarray, bins: int = 500) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem
-from dalembert.problems import Problem
+from dalembert.runs._problem import Problem
 from dalembert.runs._simulate import initial_state
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import ODAE, Lagrangian, State, System

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.symbolic._scalar import BINARY, UNARY, Scalar, elementary, sx_of, where
+from dalembert.symbolic._scalar import BINARY, NUMPY, UNARY, Scalar, elementary, sx_of, where
 
 
 class SymbolicArray(np.ndarray):
@@ -284,3 +284,6 @@ def from_column(column: ca.SX, shape: tuple[int, ...] | None = None) -> Symbolic
 def stack_columns(parts: Iterable[Any]) -> ca.SX:
     """One CasADi column of several arrays."""
     return ca.vertcat(ca.SX(0, 1), *(as_column(part) for part in parts))
+
+
+NUMPY.update(ufunc=apply_ufunc, function=apply_function)

@@ -16,6 +16,9 @@ import numpy as np
 
 from dalembert.errors import ModelError
 
+NUMPY: dict[str, Callable] = {}
+"""How NumPy's functions act on symbols: "ufunc" and "function", which `_array`, built on this module, writes here."""
+
 
 class Scalar:
     """One symbolic number; behaves like a NumPy float inside expressions."""
@@ -57,14 +60,10 @@ class Scalar:
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from dalembert.symbolic._array import apply_ufunc
-
-        return apply_ufunc(ufunc, method, inputs, kwargs)
+        return NUMPY["ufunc"](ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
-        from dalembert.symbolic._array import apply_function
-
-        return apply_function(func, args, kwargs)
+        return NUMPY["function"](func, args, kwargs)
 
     def conjugate(self) -> Scalar:
         """Real numbers are their own conjugates (np.vdot and np.linalg.norm ask)."""

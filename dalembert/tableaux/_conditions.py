@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any
 
-from dalembert.tableaux._multiprecision import DIGITS, context
+from dalembert.tableaux._digits import DIGITS, context
 from dalembert.tableaux._related import adjoint
 from dalembert.tableaux._tableau import Tableau
 

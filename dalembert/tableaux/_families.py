@@ -11,7 +11,7 @@ from functools import cache
 from operator import index
 from typing import Any, NamedTuple
 
-from dalembert.tableaux._multiprecision import recognised
+from dalembert.tableaux._digits import recognised
 from dalembert.tableaux._quadrature import Quadrature, quadrature
 from dalembert.tableaux._tableau import Fractions, Tableau
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dalembert.tableaux._conditions import B, C
+from dalembert.tableaux._digits import DIGITS, context, recognised, rounded, to_multiprecision
 from dalembert.tableaux._families import gauss
-from dalembert.tableaux._multiprecision import DIGITS, context, recognised, rounded, to_multiprecision
 from dalembert.tableaux._parse import vector_of_fractions
 from dalembert.tableaux._quadrature import Quadrature, quadrature
 from dalembert.tableaux._tableau import COMPARED_BITS, Fractions, Tableau

@@ -5,7 +5,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
-from dalembert.tableaux._multiprecision import DIGITS, to_fraction
+from dalembert.tableaux._digits import DIGITS, to_fraction
 
 FLOAT_DIGITS = 15
 """Decimal digits to which a coefficient given as a float is known."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.tableaux._multiprecision import DIGITS, context
+from dalembert.tableaux._digits import DIGITS, context
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dalembert.tableaux._multiprecision import DIGITS, mpmath, rounded, to_multiprecision
+from dalembert.tableaux._digits import DIGITS, mpmath, rounded, to_multiprecision
 from dalembert.tableaux._parse import matrix_of_fractions, vector_of_fractions
 from dalembert.tableaux._text import one_line, table
 

@@ -7,9 +7,9 @@ da.verify.reversibility_defect(system, method, q0=..., p0=..., h=0.1)
 da.verify.drift(run.energy, run.t).slope
 """
 
-from dalembert.verify._drift import Drift, drift
+from dalembert._fits import Drift, OrderStudy, drift, slope
 from dalembert.verify._multiprecision import multiprecision_run
-from dalembert.verify._order import OrderStudy, order, slope
+from dalembert.verify._order import order
 from dalembert.verify._structure import reversibility_defect, step, step_tangent, symplecticity_defect
 
 __all__ = [

@@ -14,6 +14,7 @@ from dalembert.errors import InputError, StepFailed
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import newton
+from dalembert.verify._tangent import smooth_tangent, solve_accurately
 
 
 @dataclass
@@ -38,9 +39,7 @@ def collision_tangent(
     if not len(impacts) and method.full_is_partial:
         times = np.zeros(0)
     elif not len(impacts):
-        from dalembert.verify._structure import step_tangent
-
-        return unpack(system, state.t + h, run.state, state.theta), step_tangent(system.smooth, method.full, h=h, start=state)
+        return unpack(system, state.t + h, run.state, state.theta), smooth_tangent(system.smooth, method.full, state, h)[1]
     else:
         times = impacts.t
     pieces = _Pieces(system, method, h, state.theta)
@@ -130,12 +129,3 @@ class _Pieces:
         )
         value, F_x, F_s, R_x, R_s = (np.asarray(v, dtype=float) for v in derivatives(found, point.values, *numbers))
         return _Moving(value.ravel(), (R_s - R_x @ solve_accurately(F_x, F_s)) @ point.tangent)
-
-
-def solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Solve A X = B with one refinement in extended precision, so that the defects below measure the method."""
-    if A.size == 0:
-        return np.zeros((0, B.shape[1]))
-    X = np.linalg.solve(A, B)
-    rest = B.astype(np.longdouble) - A.astype(np.longdouble) @ X.astype(np.longdouble)
-    return X + np.linalg.solve(A, rest.astype(float))

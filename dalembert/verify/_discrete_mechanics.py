@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError, UnsupportedSystem
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian, has_force
-from dalembert.problems import Problem
+from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic import from_column
 from dalembert.systems import MechanicalSystem

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dalembert._fits import OrderStudy, slope
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
-from dalembert.problems import Problem
+from dalembert.runs._problem import Problem
 from dalembert.runs._simulate import initial_state, simulate
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import System
@@ -19,47 +19,6 @@ from dalembert.systems import System
 COMPONENTS = ("q", "p", "y", "z", "lam", "psi", "stage_lam", "stage_psi")
 ROUND_OFF = 1e-12
 """Errors below this, relative to the size of the component, are taken for round-off and dropped."""
-
-
-@dataclass(frozen=True, eq=False)
-class OrderStudy:
-    """Errors at the final time by component, the step sizes, and the fitted slopes."""
-
-    h: np.ndarray
-    errors: dict[str, np.ndarray]
-    slopes: dict[str, float]
-    used: dict[str, np.ndarray]
-    """Which points entered the slope: the finest ones above round-off."""
-
-    def __str__(self) -> str:
-        head = "h".rjust(12) + "".join(name.rjust(12) for name in self.errors)
-        rows = [f"{h:12.4e}" + "".join(f"{e[i]:12.3e}" for e in self.errors.values()) for i, h in enumerate(self.h)]
-        return "\n".join([head, *rows, "slope".rjust(12) + "".join(f"{s:12.3f}" for s in self.slopes.values())])
-
-
-def slope(h: Any, errors: Any, *, floor: float = 0.0, points: int = 3) -> tuple[float, np.ndarray]:
-    """The least-squares slope of log(error) over log(h) through the finest `points` above `floor`, and which these are.
-
-    Points from the first one on that does not lie above `floor`, or that does not improve on its predecessor, are dropped.
-
-    Example:
-        >>> import dalembert as da
-        >>> h = [0.1, 0.05, 0.025, 0.0125]
-        >>> round(da.verify.slope(h, [3 * x**4 for x in h])[0], 6)
-        4.0
-
-    """
-    h, errors = np.asarray(h, dtype=float), np.asarray(errors, dtype=float)
-    usable = np.ones(len(h), dtype=bool)
-    for i in range(len(h)):
-        if not errors[i] > floor or (i and not errors[i] < errors[i - 1]):
-            usable[i:] = False
-            break
-    chosen = np.flatnonzero(usable)[-points:]
-    used = np.isin(np.arange(len(h)), chosen)
-    if len(chosen) < 2:
-        return float("nan"), used
-    return float(np.polyfit(np.log(h[chosen]), np.log(errors[chosen]), 1)[0]), used
 
 
 Reference = Mapping[str, Any] | Callable[[float], Mapping[str, Any]] | tuple[OneStepMethod, int] | Trajectory

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from dalembert.compiler import reduced_step
 from dalembert.contact import CollisionIntegrator
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
-from dalembert.problems import Problem
+from dalembert.runs._problem import Problem
 from dalembert.runs._simulate import initial_state
 from dalembert.systems import MechanicalSystem, State, System
-from dalembert.verify._collisions import collision_tangent, solve_accurately
+from dalembert.verify._collisions import collision_tangent
+from dalembert.verify._tangent import checked_step, smooth_tangent
 
 
 def _prepare(system: System | Problem, start: dict[str, Any]) -> tuple[System, State]:
@@ -35,15 +34,7 @@ def step(system: System | Problem, method: OneStepMethod, *, h: float, **start: 
     """
     system, state = _prepare(system, start)
     method.check(system)
-    return _one_step(system, method, state, h)[0]
-
-
-def _one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
-    from dalembert.engine._run import one_step  # loads Numba
-
-    if not (np.isfinite(h) and h != 0):
-        raise InputError(f"h must be a finite number other than zero; got {h!r}")
-    return one_step(system, method, state, h)
+    return checked_step(system, method, state, h)[0]
 
 
 def step_tangent(system: System | Problem, method: OneStepMethod, *, h: float, **start: Any) -> np.ndarray:
@@ -63,34 +54,7 @@ def _tangent(system: System, method: OneStepMethod, state: State, h: float) -> t
     if isinstance(method, CollisionIntegrator):
         assert isinstance(system, MechanicalSystem)
         return collision_tangent(system, method, state, h)
-    tangent = np.eye(system.n_state)
-    for substep, fraction in method.substeps:
-        state, own = _tangent_of_one(system, substep, state, fraction * h)
-        tangent = own @ tangent
-    return state, tangent
-
-
-def _tangent_of_one(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
-    new, (x,) = _one_step(system, method, state, h)
-    reduced = reduced_step(system, method)
-    last = reduced.last
-    y = ca.SX(0, 1) if last is None else last.y
-    unknowns = ca.vertcat(reduced.x, y)
-    residual = reduced.residual if last is None else ca.vertcat(reduced.residual, last.matrix @ y - last.rhs)
-    packed = reduced.equations.state
-    arguments = [unknowns, *reduced.data]
-    derivatives = ca.Function(
-        "derivatives",
-        arguments,
-        [ca.jacobian(residual, unknowns), ca.jacobian(residual, packed), ca.jacobian(reduced.increment, unknowns),
-         ca.jacobian(reduced.increment, packed)],
-    )  # fmt: skip
-    data = (state.t, h, state.theta, state.packed)
-    if last is not None:
-        matrix, rhs = ca.Function("last", [reduced.x, *reduced.data], [last.matrix, last.rhs])(x, *data)
-        x = np.concatenate([x, np.linalg.solve(np.asarray(matrix, float), np.asarray(rhs, float).ravel())])
-    F_x, F_s, D_x, D_s = (np.asarray(value, dtype=float) for value in derivatives(x, *data))
-    return new, np.eye(system.n_state) + D_s - D_x @ solve_accurately(F_x, F_s)
+    return smooth_tangent(system, method, state, h)
 
 
 def _tangent_space(system: System, state: State) -> np.ndarray:
@@ -137,6 +101,6 @@ def reversibility_defect(system: System | Problem, method: OneStepMethod, *, h: 
 
     """
     system, state = _prepare(system, start)
-    there, _ = _one_step(system, method, state, h)
-    back, _ = _one_step(system, method, there, -h)
+    there, _ = checked_step(system, method, state, h)
+    back, _ = checked_step(system, method, there, -h)
     return float(np.max(np.abs(back.packed - state.packed))) / (1.0 + float(np.max(np.abs(state.packed))))

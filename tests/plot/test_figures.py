@@ -11,7 +11,7 @@ import pytest
 
 import dalembert as da
 from dalembert import plot
-from dalembert.plot._style import CYCLE
+from dalembert.draw._style import CYCLE
 from dalembert.plot._thin import envelope, spread
 from dalembert.runs._default_method import default_method
 

@@ -12,7 +12,7 @@ import pytest
 
 import dalembert as da
 from dalembert import plot
-from dalembert.plot._style import CYCLE
+from dalembert.draw._style import CYCLE
 from dalembert.runs._trajectory import Contacts, Impacts
 
 # -- colours -------------------------------------------------------------------------------------------------------------

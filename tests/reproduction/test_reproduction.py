@@ -13,7 +13,7 @@ import pytest
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.cli import _reproduce, main
+from dalembert.cli import _reproduce_command, main
 from dalembert.experiments import Result, _registry
 from dalembert.reproduction import load_experiments, reproduce
 from dalembert.reproduction._crew import Plan
@@ -91,8 +91,8 @@ def test_all_claims_that_hold_give_exit_code_zero(toys, capsys):
 def test_a_document_stands_for_its_experiments(toys):
     names = load_experiments(toys)
     assert experiments.documents()["toy"] == names == [f"toy.{name}" for name in NAMES]
-    assert _reproduce._chosen(["toy", "jay1996.figure5.6"]) == ([*names, "jay1996.figure5.6"], [])
-    assert _reproduce._chosen(["toy_experiments.py"]) == (names, ["toy_experiments.py"])
+    assert _reproduce_command._chosen(["toy", "jay1996.figure5.6"]) == ([*names, "jay1996.figure5.6"], [])
+    assert _reproduce_command._chosen(["toy_experiments.py"]) == (names, ["toy_experiments.py"])
 
 
 # -- results are kept ----------------------------------------------------------------------------------------------------

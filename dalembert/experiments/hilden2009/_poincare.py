@@ -84,8 +84,8 @@ def _within_constraint(difference: np.ndarray, state: np.ndarray) -> np.ndarray:
 
 def draw_sections(data: Data) -> Figure:
     """The half x > 0 of the section in the plane (z, v_z), both methods side by side, a colour for each orbit."""
+    from dalembert.draw._style import CYCLE, new_figure, styled
     from dalembert.plot._panels import scatter
-    from dalembert.plot._style import CYCLE, new_figure, styled
 
     names = [*BOTH, *(["loose"] if "loose_x" in data else [])]
     with styled():

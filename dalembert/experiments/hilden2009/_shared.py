@@ -66,7 +66,7 @@ def order_check(name: str, h: np.ndarray, errors: np.ndarray, order: float, with
 
 def draw_orders(data: Data, series: Mapping[str, tuple[str, str, int]], ylabel: str) -> Figure:
     """Errors against h, with lines of the promised slopes; `series` maps a name to its h, its label and its order."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     with styled():
         figure = new_figure(4.6, 3.6)
@@ -103,8 +103,8 @@ def draw_histories(
     columns: int = 1,
 ) -> Figure:
     """Panels with a title each, of series given as (name of t, name of values, label); with `log_floor`, their sizes."""
+    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import BLACK, CYCLE, new_figure, styled
 
     rows = -(-len(panels) // columns)
     with styled():

@@ -74,7 +74,7 @@ def particles_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_particles(data: Data) -> Figure:
     """Energy errors of all motions by method, and their rms on logarithmic axes."""
-    from dalembert.plot._style import CYCLE, new_figure, styled
+    from dalembert.draw._style import CYCLE, new_figure, styled
 
     t = data["t"]
     with styled():

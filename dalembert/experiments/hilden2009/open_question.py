@@ -95,8 +95,8 @@ def tolerances_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_tolerances(data: Data) -> Figure:
     """What is lost against the tolerance, and the energy of the disk over time at three of them."""
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
 
     with styled():
         figure = new_figure(8.4, 3.6)
@@ -151,7 +151,7 @@ def exponents_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_exponents(data: Data) -> Figure:
     """Exponents against the number of iterates, with log(n)/n."""
-    from dalembert.plot._style import BLACK, CYCLE, new_figure, styled
+    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
 
     n = data["iterate"]
     with styled():

@@ -37,7 +37,7 @@ STUDY = Study(
 
 def draw_families(data: Data) -> Figure:
     """Errors against h, a panel a family, with lines of the promised slopes."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     with styled():
         figure = new_figure(8.6, 2.9)

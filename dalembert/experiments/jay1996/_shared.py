@@ -73,8 +73,8 @@ def largest_residuals(run: Trajectory) -> dict[str, np.ndarray]:
 
 def draw_portraits(data: Data, planes: Planes, rows: Sequence[tuple[str, str]] = (("", ""),)) -> Figure:
     """One row of portraits for each (prefix, title), over the exact portrait in grey where ours may leave it."""
+    from dalembert.draw._style import new_figure, styled, symbol
     from dalembert.plot._panels import scatter
-    from dalembert.plot._style import new_figure, styled, symbol
 
     with styled():
         figure = new_figure(6.8, 3.1 * len(rows))
@@ -110,8 +110,8 @@ def band_checks(data: Data, exact: float, band: float) -> tuple[Check, ...]:
 
 def draw_band(data: Data, exact: float, label: str) -> Figure:
     """H less its exact value: the first 500 steps, as the paper draws them, and the whole run."""
+    from dalembert.draw._style import BLACK, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import BLACK, new_figure, styled
 
     t, error = data["t"], data["H"] - exact
     with styled():

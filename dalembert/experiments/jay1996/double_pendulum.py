@@ -184,8 +184,8 @@ def windowed(values: np.ndarray, window: int = 100) -> np.ndarray:
 
 def draw_drifts(data: Data) -> Figure:
     """H of the three methods, the rates of drift against h, and a million steps if there are so many."""
+    from dalembert.draw._style import BLACK, CYCLE, MARKERS, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import BLACK, CYCLE, MARKERS, new_figure, styled
 
     colors = dict(zip(DRIFTING, CYCLE, strict=False))
     with styled():
@@ -271,7 +271,7 @@ def breakdown(t: np.ndarray, energy: np.ndarray, bound: float = 1.0, until: floa
 
 def draw_gauss(data: Data) -> Figure:
     """|H - H_0| against time for the step sizes, on both examples."""
-    from dalembert.plot._style import BLACK, CYCLE, new_figure, styled
+    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
 
     with styled():
         figure = new_figure(7.2, 2.9)

@@ -75,7 +75,7 @@ def orders_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_orders(data: Data) -> Figure:
     """Errors of q, p and lambda against h, with the paper's marks and dashed lines of the promised slopes."""
-    from dalembert.plot._style import CYCLE, new_figure, styled
+    from dalembert.draw._style import CYCLE, new_figure, styled
 
     marks = {"gauss": "s", "radau_projected": "x", "radau": "+", "lobatto": "D"}
     h = data["h"]

@@ -172,8 +172,8 @@ def radau_hamiltonian_drifts(data: Data) -> tuple[Check, ...]:
 
 def draw_radau_hamiltonian(data: Data) -> Figure:
     """H less its exact value for the three methods, on one scale, and a million steps if there are so many."""
+    from dalembert.draw._style import BLACK, BLUE, GREEN, VERMILION, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import BLACK, BLUE, GREEN, VERMILION, new_figure, styled
 
     curves = (
         ("lobatto", "3-stage Lobatto IIIA-IIIB", BLUE),

@@ -69,7 +69,7 @@ def defects_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_defects(data: Data) -> Figure:
     """The largest defects by method, on a logarithmic axis, and as numbers."""
-    from dalembert.plot._style import BLUE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(7.6, 3.2)
@@ -198,7 +198,7 @@ def springs_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_springs(data: Data) -> Figure:
     """The energy error against h / epsilon; blow-ups are marked at the top."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     ratio, top = data["ratio"], 10.0
     with styled():
@@ -268,8 +268,8 @@ def top_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_top(data: Data) -> Figure:
     """Errors of H and of both momenta: Lobatto to the left, Radau IIA to the right."""
+    from dalembert.draw._style import BLACK, BLUE, GREEN, VERMILION, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import BLACK, BLUE, GREEN, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(7.6, 4.2)

@@ -94,7 +94,7 @@ def partners_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_partners(data: Data) -> Figure:
     """Errors in z against h."""
-    from dalembert.plot._style import BLUE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(8.6, 3.3)
@@ -141,7 +141,7 @@ def orders_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_orders(data: Data) -> Figure:
     """Errors in y and z against h, with dashed lines of the promised slopes."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     with styled():
         figure = new_figure(7.4, 3.6)

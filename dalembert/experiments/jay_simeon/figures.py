@@ -63,7 +63,7 @@ def errors_hold(data: Data, *, problem: str, component: str) -> tuple[Check, ...
 
 def draw_errors(data: Data, *, problem: str, component: str) -> Figure:
     """Both errors against h, the distance of the natural method's limit, and a line of slope 1."""
-    from dalembert.plot._style import BLUE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
 
     h, true = data["h"], data[f"true_{component}"]
     with styled():

@@ -90,7 +90,7 @@ def limits_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_limits(data: Data, *, problem: str) -> Figure:
     """Errors against the limit ODE, filled, and against the solution, open."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     h = data["h"]
     with styled():

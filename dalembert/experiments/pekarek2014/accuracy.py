@@ -91,7 +91,7 @@ def total_variation(errors: np.ndarray) -> float:
 
 def draw_figure4(data: Data) -> Figure:
     """Errors against beta: the larger h above, the smaller below, as in figure 4."""
-    from dalembert.plot._style import CYCLE, new_figure, styled
+    from dalembert.draw._style import CYCLE, new_figure, styled
 
     with styled():
         figure = new_figure(6.4, 4.2)
@@ -157,7 +157,7 @@ def jaggedness_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_jaggedness(data: Data) -> Figure:
     """VCI's error over CVA's against beta, with the fit, one panel a step size."""
-    from dalembert.plot._style import BLUE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(8.0, 3.2)

@@ -109,7 +109,7 @@ def diagram_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_diagram(data: Data) -> Figure:
     """Defects of the four paths on each system, and the distance of SVA and SVC against h."""
-    from dalembert.plot._style import CYCLE, new_figure, styled
+    from dalembert.draw._style import CYCLE, new_figure, styled
 
     with styled():
         figure = new_figure(7.6, 4.2)

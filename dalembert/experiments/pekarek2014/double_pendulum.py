@@ -69,7 +69,7 @@ def energies_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_energies(data: Data) -> Figure:
     """The motion of CVA with the wall, and the energies against t."""
-    from dalembert.plot._style import BLUE, GREEN, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, GREEN, VERMILION, new_figure, styled
 
     t, q = data["t"], data["q"]
     joints = np.stack([np.zeros_like(q), L1 * np.stack([np.sin(q[:, 0]), -np.cos(q[:, 0])], axis=-1)], axis=1)

@@ -69,7 +69,7 @@ def without_impacts(discrete: np.ndarray, impacts: int) -> np.ndarray:
 
 def draw_energies(data: Data) -> Figure:
     """The three functions of each method against t, as in figure 3."""
-    from dalembert.plot._style import BLUE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(8.6, 3.4)

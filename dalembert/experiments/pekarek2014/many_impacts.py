@@ -110,7 +110,7 @@ def many_impacts_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_many_impacts(data: Data) -> Figure:
     """Above, the energy of each run of the two that stay; below, the spread of all methods against impacts."""
-    from dalembert.plot._style import BLUE, CYCLE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, CYCLE, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(7.2, 4.8)

@@ -88,7 +88,7 @@ def table1_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_table1(data: Data) -> Figure:
     """Defects of symplecticity against h, and changes of H~ at impacts."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     with styled():
         figure = new_figure(8.6, 3.6)
@@ -170,7 +170,7 @@ def table2_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_table2(data: Data) -> Figure:
     """Times of 5 s by start, of a step without impacts and of an impact."""
-    from dalembert.plot._style import BLUE, VERMILION, new_figure, styled
+    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
 
     with styled():
         figure = new_figure(8.0, 3.2)

@@ -53,7 +53,7 @@ def tolerance_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_tolerance(data: Data) -> Figure:
     """Errors and changes against h."""
-    from dalembert.plot._style import BLACK, CYCLE, new_figure, styled
+    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
 
     with styled():
         figure = new_figure(5.6, 3.6)

@@ -63,7 +63,7 @@ def truncations_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_truncations(data: Data) -> Figure:
     """Ranges against h, one panel a method."""
-    from dalembert.plot._style import BLACK, CYCLE, new_figure, styled
+    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
 
     h = data["h"]
     with styled():

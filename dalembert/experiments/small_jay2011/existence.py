@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 
+from dalembert.compiler import reduced_step
 from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.small_jay2011._shared import CONSTRAINTS, DOCUMENT, FAMILIES, NAMES
 from dalembert.methods import OneStepMethod
@@ -28,9 +30,6 @@ STAGES = 2
 
 def internal_multipliers(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray, np.ndarray]:
     """One step without a check of its start: the new state, Lambda_0, ..., Lambda_s and Psi_1, ..., Psi_s."""
-    import casadi as ca
-
-    from dalembert.compiler import reduced_step
     from dalembert.engine._run import one_step  # loads Numba
 
     new, (x,) = one_step(system, method, state, h)
@@ -123,7 +122,7 @@ def existence_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_existence(data: Data) -> Figure:
     """Deviations of the internal multipliers against h, by constraint and size of the perturbation, for SPARK and EMPRK."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     titles = {"g": r"$\Lambda$, $g$ perturbed", "g_dot": r"$\Lambda$, $\dot g$ perturbed", "k": r"$\Psi$, $k$ perturbed"}
     with styled():

@@ -53,7 +53,7 @@ def orders_hold(data: Data) -> tuple[Check, ...]:
 
 def draw_orders(data: Data) -> Figure:
     """Errors of q, p and psi against h, filled marks for SPARK and open ones for EMPRK, with lines of slope 2s."""
-    from dalembert.plot._style import CYCLE, MARKERS, new_figure, styled
+    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
 
     with styled():
         figure = new_figure(8.6, 3.6)

@@ -59,8 +59,8 @@ def pendulum_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_pendulum(data: Data) -> Figure:
     """Energy errors and violations of the constraints against time, a column for each step size."""
+    from dalembert.draw._style import CYCLE, new_figure, styled
     from dalembert.plot._panels import history
-    from dalembert.plot._style import CYCLE, new_figure, styled
 
     with styled():
         figure = new_figure(7.4, 4.6)

@@ -71,7 +71,7 @@ def skate_holds(data: Data) -> tuple[Check, ...]:
 
 def draw_skate(data: Data) -> Figure:
     """The skate on its way; energy errors of both methods; violations of the constraints."""
-    from dalembert.plot._style import CYCLE, new_figure, styled
+    from dalembert.draw._style import CYCLE, new_figure, styled
 
     t = data["t"]
     with styled():
