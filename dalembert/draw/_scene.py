@@ -158,8 +158,6 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
 
 def _velocities(run: Trajectory, times: np.ndarray, states: np.ndarray) -> np.ndarray:
     """The velocities H_p of a mechanical system in all these states."""
-    from dalembert.runs._trajectory import Trajectory
-
     if run.blocks[0][0] != "q":
         variables = " and ".join(name for name, _ in run.blocks if name)
         raise ModelError(f"only mechanical systems have velocities v: the variables of this run are {variables}")
@@ -168,7 +166,7 @@ def _velocities(run: Trajectory, times: np.ndarray, states: np.ndarray) -> np.nd
             "the drawing asks for velocities v, and this run was loaded without its model: draw from q and p, or open a stored "
             "run with da.StoredTrajectory.open(path, system)"
         )
-    return Trajectory(times, states, run.blocks, run.h, run.method, run.parameters, system=run.system).v
+    return run.with_states(times, states).v
 
 
 def project(points: np.ndarray, azimuth: float = AZIMUTH, elevation: float = ELEVATION) -> tuple[np.ndarray, np.ndarray]:

@@ -169,6 +169,10 @@ class Trajectory(Variables):
             return self.start.multipliers
         return np.concatenate([self.stage_lam[row], self.stage_psi[row]])
 
+    def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
+        """The same model at other times and states."""
+        return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
+
     # -- between the states ------------------------------------------------------------------------------------------
 
     def at(self, t: Any, *, side: Literal["left", "right"] = "right") -> Inside:
