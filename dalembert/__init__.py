@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from dalembert.runs._stored import StoredTrajectory, load, resume
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
-__version__ = "0.1.0"
+from dalembert._version import __version__ as __version__
 
 # Loaded on first use, so that importing dalembert stays fast: {public name: the module that defines it}.
 _ROOMS = ("draw", "experiments", "plot", "verify")

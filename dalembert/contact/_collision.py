@@ -60,6 +60,7 @@ class CollisionIntegrator(OneStepMethod):
 
     reference: ClassVar[str] = REFERENCE
     serves_unilateral: ClassVar[bool] = True
+    driver: ClassVar[str] = "impacts"
     full_is_partial: ClassVar[bool] = True
     """Whether Phi^partial is the base method, too."""
     base: Any

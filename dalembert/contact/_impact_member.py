@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dalembert.compiler import Program
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact import _plan as at
+from dalembert.contact._event_program import event_program
 from dalembert.contact._impact_run import ImpactRun
-from dalembert.contact._records import TALLIED
+from dalembert.contact._records import TALLIED, Contacts, Impacts
+from dalembert.engine._ensemble_run import MOST_UNITS, EnsembleRun
 from dalembert.engine._member import MemberRun
+from dalembert.engine._spec import RunSpec
+from dalembert.errors import InputError
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, State
-
-if TYPE_CHECKING:
-    from dalembert.engine._ensemble_run import EnsembleRun
+from dalembert.systems._states import States
 
 
 @dataclass
@@ -66,10 +68,10 @@ class ImpactMember(MemberRun, ImpactRun):
         return np.array([self.tally[name] for name in TALLIED])
 
 
-class ImpactLot:
+class ImpactBatch:
     """Some members of an ensemble, one after the other."""
 
-    def __init__(self, whole: EnsembleRun, members: list[int]) -> None:
+    def __init__(self, whole: ImpactEnsembleRun, members: list[int]) -> None:
         self.whole, self.members = whole, members
         self._finished, self._running = 0, None  # type: tuple[int, ImpactMember | None]
 
@@ -112,23 +114,60 @@ class ImpactLot:
         else:
             whole.impacts[member], whole.contacts[member] = run.impacts, run.contacts
 
-    def _start(self, member: int) -> State:
-        """The start of a member, as far as a run needs it: what more a state knows takes a millisecond."""
-        states, system = self.whole.states, self.whole.system
+    def _begun(self, member: int) -> ImpactMember:
+        whole = self.whole
+        with symbolic:
+            return ImpactMember(
+                whole.of_member(member), watch=whole.watch, tallies=whole.tally_impacts, given=whole.given[member]
+            )
+
+
+@dataclass(eq=False)
+class ImpactEnsembleRun(EnsembleRun):
+    """Many runs by a collision integrator. Impacts fall into different steps of different members: each is run on its own."""
+
+    tally_impacts: bool = False
+    """Whether impacts are counted instead of stored."""
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.spec.start, States)
+        members = len(self.spec.start)
+        self.keeps_impacts = not self.tally_impacts
+        self.impacts: list[Impacts | None] = [None] * members
+        self.contacts: list[Contacts | None] = [None] * members
+        super().__post_init__()
+        self.tallies = np.full((members, len(TALLIED)), np.nan)
+
+    def of_member(self, member: int) -> RunSpec:
+        """The run of one member, whose state knows only what a run needs: what more a state knows takes a millisecond."""
+        states, system = self.states, self.system
         (first, n), (second, _) = system.state_blocks
         (y, z), none = np.split(states.packed[member], [n]), np.zeros(0)
         lam, psi = np.split(states.multipliers[member], [system.n_holonomic])
-        return State(
+        start = State(
             float(states.t[member]), y, z, none, lam, psi, {}, states.theta[member], (first, second), system.fingerprint
         )
+        return replace(self.spec, start=start, h=float(self.h[member]))
 
-    def _begun(self, member: int) -> ImpactMember:
-        whole = self.whole
-        assert isinstance(whole.system, MechanicalSystem) and isinstance(whole.method, CollisionIntegrator)
-        with symbolic:
-            run = ImpactMember.of(
-                whole.system, whole.method, self._start(member), float(whole.h[member]), whole.steps, whole.save_every,
-                whole.newton_tolerance, watch=whole.watch, tallies=whole.tally_impacts, given=whole.given[member],
-            )  # fmt: skip
-        assert isinstance(run, ImpactMember)
-        return run
+    def _programs(self) -> list[list[Program]]:
+        """Programs of the full steps, between impacts."""
+        system, method = self.system, self.method
+        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
+        return self._smooth_programs(system.smooth, method.full, replace(self.states, system=system.smooth))
+
+    def _batches(self, programs: list[list[Program]]) -> list[ImpactBatch]:
+        if self.simd:
+            raise InputError(
+                f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
+                "one by one; leave simd= out"
+            )
+        if self.watch is not None:
+            self.watch.code(1)
+        assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
+        self.given = list(zip(programs[0], self.guesses[0], self.signs, strict=True))
+        counted = event_program(self.system, self.method).counted
+        self.impact_counts = {name: np.zeros(len(self.states), dtype=np.int64) for name in counted}
+        members = list(range(len(self.states)))
+        assert self.workers is not None
+        size = max(1, min(MOST_UNITS, len(members) // (16 * self.workers)))
+        return [ImpactBatch(self, members[first : first + size]) for first in range(0, len(members), size)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from dalembert.contact._sustained import Contact
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as layout
 from dalembert.engine._run import Run
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, State
@@ -64,8 +65,6 @@ AT_REST = 1e-12
 class ImpactRun(Run):
     """The mutable side of one simulation by a collision integrator."""
 
-    collision: CollisionIntegrator | None = field(default=None)
-    walled: MechanicalSystem | None = field(default=None)
     held: list[tuple[int, float, float]] = field(default_factory=list)
     """Sustained contacts: the constraint, when it began and when it ended."""
     touching: tuple[int, ...] = ()
@@ -79,37 +78,30 @@ class ImpactRun(Run):
     stay: Stay | None = None
     """Where that was."""
 
-    @classmethod
-    def of(
-        cls,
-        system: MechanicalSystem,
-        method: CollisionIntegrator,
-        start: State,
-        h: float,
-        steps: int,
-        save_every: int,
-        newton_tolerance: float | None = None,
-        **options: Any,
-    ) -> ImpactRun:
-        """A run of `method`; its full steps are those of the base method on the system without walls."""
-        if h < 0:
-            raise InputError("collision integrators run forwards: take h > 0")
-        common = (system.smooth, method.full, start, h, steps, save_every, newton_tolerance)
-        return cls(*common, collision=method, walled=system, **options)
-
     def __post_init__(self) -> None:
-        assert self.collision is not None and self.walled is not None
+        spec, system, method = self.spec, self.spec.system, self.spec.method
+        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
+        assert isinstance(spec.start, State)
+        if spec.h < 0:
+            raise InputError("collision integrators run forwards: take h > 0")
+        self.walled, self.collision = system, method
         with symbolic:
             self._program = event_program(self.walled, self.collision)
             tolerance = self.collision.collision_tolerance
             self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
-            self.until = self.steps
-            self._forget(self.start.t, self.start.packed)
+            self.until = spec.steps
+            self.h, self.start = spec.h, spec.start
+            self._forget(spec.start.t, spec.start.packed)
+            self.spec = replace(spec, system=system.smooth, method=method.full)  # between impacts
             super().__post_init__()
+
+    @staticmethod
+    def part_of(spec: RunSpec) -> ImpactRun:
+        """A part of another run, which goes on itself where impacts accumulate."""
+        return ImpactRun(spec, part=True)
 
     def _forget(self, t: float, state: np.ndarray) -> None:
         """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
-        assert self.collision is not None and self.walled is not None
         self.places = self._program.slots
         self.plan, size = _plan(self._program, self.collision)
         self.contact = np.zeros(size)
@@ -205,7 +197,6 @@ class ImpactRun(Run):
 
         phi_dot is compared in units of sqrt(grad phi^T H_pp grad phi), in which walls at rest have at most sqrt(p^T H_pp p).
         """
-        assert self.walled is not None
         n, m, t = self.places.n, self.places.m, float(self.contact[at.T_SLOT])
         here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
         self._look(t, here)
@@ -287,7 +278,6 @@ class ImpactRun(Run):
     @property
     def impacts(self) -> Impacts:
         """All impacts so far."""
-        assert self.walled is not None
         log = self.log[: self.plan[at.LOGGED]]
         state = np.split(log[:, at.LOG_STATE :], 3, axis=1)
         return Impacts(

@@ -13,7 +13,8 @@ from dalembert.contact import CVA
 from dalembert.contact import _plan as at
 from dalembert.contact._collision_times import MERGE
 from dalembert.contact._pressing import pressing_walls
-from dalembert.engine._run import Run, make_run
+from dalembert.engine._run import Run
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError, StepFailed, UnsupportedSystem
 from dalembert.methods import LobattoIIIAB, OneStepMethod
 from dalembert.symbolic._lock import one_at_a_time
@@ -119,7 +120,6 @@ class Contact:
     def _settle(self) -> None:
         """Let go of walls that would have to pull, and project the momentum onto the tangents of the others."""
         t, theta, (q, p), walled = self.t, self.run.start.theta, np.split(self.here, 2), self.run.walled
-        assert walled is not None
         if self.touching:
             held = walled.in_contact(self.touching)
             matrix, rhs = (held.evaluate(f"multiplier_{part}", t, q, p, theta=theta) for part in ("matrix", "rhs"))
@@ -137,10 +137,7 @@ class Contact:
     @one_at_a_time
     def _part(self, h: float, steps: int) -> Run:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
-        from dalembert.contact._impact_run import ImpactRun
-
         run = self.run
-        assert run.walled is not None and run.collision is not None
         system, self.method = run.walled, run.collision.full
         if self.touching:
             system = run.walled.in_contact(self.touching)
@@ -149,8 +146,8 @@ class Contact:
         self.model = system if self.others else system.smooth
         state = unpack(self.model, self.t, self.here, run.start.theta)
         if not self.others:
-            return make_run(self.model, self.method, state, h, steps, 1)
-        part = ImpactRun.of(system, CVA(self.method), state, h, steps, 1, part=True)
+            return Run(RunSpec(self.model, self.method, state, h, steps))
+        part = run.part_of(RunSpec(system, CVA(self.method), state, h, steps))
         part.touch([self.others.index(k) for k in self.released])
         return part
 
@@ -261,7 +258,6 @@ class Contact:
     def _shares(self, row: np.ndarray) -> list[np.ndarray] | None:
         """The rows of walls in contact that press in an impact, whose own row is shortened by theirs; None if one pulls."""
         walled, theta, n = self.run.walled, self.run.start.theta, len(self.here) // 2
-        assert walled is not None
         t, which, impulse = row[at.LOG_T], int(row[at.LOG_WHICH]), row[at.LOG_IMPULSE]
         q, before, after = np.split(row[at.LOG_STATE :], 3)
         walls, H_pp = walled.evaluate("phi_q", t, q, theta=theta), walled.evaluate("H_pp", t, q, before, theta=theta)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dalembert.engine._ensemble_run import EnsembleRun
 
 
-class Lot:
+class Batch:
     """Some members of an ensemble with the same programs: units of as many members as there are lanes."""
 
     def __init__(self, whole: EnsembleRun, programs: list[Program], members: np.ndarray, lanes: int) -> None:
@@ -48,7 +48,7 @@ class Lot:
         self.counts[:, 0, at.SAVED] = 1
         self.numbers, self.known = np.zeros((units, n_sub, at.N_NUMBERS)), np.zeros((units, n_sub, at.KNOWN_AGES))
         begin_steps(self.counts, self.numbers, self.known)
-        tolerance = whole.newton_tolerance or 0.0
+        tolerance = whole.spec.tolerance
         for k, ((_, fraction), program) in enumerate(zip(whole.method.substeps, self.programs, strict=True)):
             part = slots[:, sizes[k] : sizes[k + 1]].transpose(1, 0, 2)
             theta, state, x = (
@@ -176,10 +176,7 @@ class Lot:
     def _alone(self, unit: int, lane: int, member: int) -> MemberRun:
         """A run that stands where the member stands."""
         whole = self.whole
-        alone = MemberRun(
-            whole.system, whole.method, whole.states[member], float(whole.h[member]), whole.steps, whole.save_every,
-            whole.newton_tolerance, whole.stage_multipliers, watch=whole.watch,
-        )  # fmt: skip
+        alone = MemberRun(whole.of_member(member), watch=whole.watch)
         slots = self.memory[unit].reshape(-1, self.lanes)
         alone.counts[:] = self.counts[unit]
         alone.counts[:, at.SIGN] = whole.signs[member]

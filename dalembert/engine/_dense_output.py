@@ -9,6 +9,7 @@ from dalembert.compiler import ReducedStep, first_guess, reduced_step
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._run import Run
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
@@ -26,7 +27,7 @@ class DenseOutput:
                 "da.GaussLobattoEMPRK, or interpolate run.t and the stored states"
             )
         self.system, self.h, self.start = system, h, start
-        self.run = Run(system, method, start, h, 1, 1)
+        self.run = Run(RunSpec(system, method, start, h, 1))
         self.reduced = self.run.steppers[0].program.reduced
         self.polynomials = self.reduced.equations.step.polynomials
         self.node_values = _node_values(self.reduced)

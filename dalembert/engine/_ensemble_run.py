@@ -1,4 +1,4 @@
-"""A run of many members: lots of them, each carried through its steps by a thread."""
+"""A run of many members: batches of them, each carried through its steps by a thread."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
-from dalembert.contact import CollisionIntegrator
-from dalembert.contact._event_program import event_program
-from dalembert.contact._impact_member import ImpactLot
-from dalembert.contact._records import TALLIED, Contacts, Impacts
 from dalembert.engine import _layout as at
-from dalembert.engine._batch import Lot
+from dalembert.engine._batch import Batch
 from dalembert.engine._member import MemberRun
-from dalembert.engine._run import CHUNK_SECONDS, _store, one_step
+from dalembert.engine._run import CHUNK_SECONDS, _store
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import MechanicalSystem, System
+from dalembert.systems import System
 from dalembert.systems._states import States
 
 MOST_OPERATIONS, WIDE_OPERATIONS = 12_000, 500
@@ -33,7 +31,7 @@ MOST_OPERATIONS, WIDE_OPERATIONS = 12_000, 500
 LEAST_STEPS = 20_000
 """Steps of all members together from which on compiling for vectors is worth its while."""
 
-LOT = 64
+MOST_UNITS = 64
 """The most units that a thread takes at once: enough to make its Python code negligible, few enough to share work evenly."""
 
 
@@ -46,21 +44,15 @@ def lanes_for(operations: int) -> int:
 class EnsembleRun:
     """The mutable side of a simulation of many members, and what it leaves behind."""
 
-    system: System
-    method: OneStepMethod
-    states: States
-    h: np.ndarray
-    steps: int
-    save_every: int
-    newton_tolerance: float | None = None
-    stage_multipliers: bool = False
+    spec: RunSpec
+    """Of which `start` are the states of all members."""
+    sizes: np.ndarray | None = None
+    """Step sizes of the members, where they differ."""
     watch: Watch | None = None
     simd: bool | None = None
     workers: int | None = None
-    typical_h: float = 1.0
-    """The step size for which programs are made."""
-    tally_impacts: bool = False
-    """Whether impacts are counted instead of stored."""
+    keeps_impacts = False
+    """Whether there may be impacts, and they are stored."""
     wall_time: float = 0.0
     cpu_time: float = 0.0
     build_time: float = 0.0
@@ -68,8 +60,12 @@ class EnsembleRun:
 
     @one_at_a_time
     def __post_init__(self) -> None:
+        spec = self.spec
+        assert isinstance(spec.start, States)
+        self.system, self.method, self.states, self.steps = spec.system, spec.method, spec.start, spec.steps
+        self.save_every, self.stage_multipliers = spec.save_every, spec.stage_multipliers
         began, members = time.perf_counter(), len(self.states)
-        collides = isinstance(self.method, CollisionIntegrator)
+        self.h = np.full(members, spec.h) if self.sizes is None else self.sizes
         programs = self._programs()
         extra = programs[-1][0].layout.n_stage_multipliers if self.stage_multipliers else 0
         columns = self.system.n_state + extra
@@ -82,46 +78,30 @@ class EnsembleRun:
         self.failures: dict[int, str] = {}
         self.watched = np.tile(self.watch.start if self.watch else np.zeros(0), (members, 1))
         self.events: list[list[np.ndarray]] = [[] for _ in range(members)]
-        self.impacts: list[Impacts | None] = [None] * members
-        self.contacts: list[Contacts | None] = [None] * members
         self.impact_counts: dict[str, np.ndarray] = {}
-        self.tallies = np.full((members, len(TALLIED)), np.nan)
+        self.tallies = np.zeros((members, 0))
         self.workers = min(self.workers or os.cpu_count() or 1, members)
         self.stop = threading.Event()
-        self.lots: Sequence[Lot | ImpactLot] = self._impact_lots(programs[0]) if collides else self._lots(programs)
-        self.lots[0].prepare()
+        self.batches = self._batches(programs)
+        self.batches[0].prepare()
         self.build_time = time.perf_counter() - began
 
+    def of_member(self, member: int) -> RunSpec:
+        """The run of one member."""
+        return replace(self.spec, start=self.states[member], h=float(self.h[member]))
+
     def _programs(self) -> list[list[Program]]:
-        """For each substep a program for every member; of collision integrators for their full steps."""
-        system, states, substeps = self.system, self.states, self.method.substeps
-        if isinstance(self.method, CollisionIntegrator) and isinstance(system, MechanicalSystem):
-            system, substeps = system.smooth, self.method.full.substeps
-            states = replace(states, system=system)
-        self.guesses = [first_guesses(reduced_step(system, method), states, fraction * self.h) for method, fraction in substeps]
+        """For each substep a program for every member."""
+        return self._smooth_programs(self.system, self.method, self.states)
+
+    def _smooth_programs(self, system: System, method: OneStepMethod, states: States) -> list[list[Program]]:
+        substeps = method.substeps
+        self.guesses = [first_guesses(reduced_step(system, part), states, fraction * self.h) for part, fraction in substeps]
         self.signs = orientations(states)
         return [
-            build_programs(system, method, states, fraction * self.typical_h, guesses, contiguous=len(substeps) == 1)
-            for (method, fraction), guesses in zip(substeps, self.guesses, strict=True)
+            build_programs(system, part, states, fraction * self.spec.h, guesses, contiguous=len(substeps) == 1)
+            for (part, fraction), guesses in zip(substeps, self.guesses, strict=True)
         ]
-
-    def _impact_lots(self, programs: list[Program]) -> list[ImpactLot]:
-        """Impacts fall into different steps of different members, so that each is carried on its own."""
-        if self.simd:
-            raise InputError(
-                f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
-                "one by one; leave simd= out"
-            )
-        if self.watch is not None:
-            self.watch.code(1)
-        assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
-        self.given = list(zip(programs, self.guesses[0], self.signs, strict=True))
-        counted = event_program(self.system, self.method).counted
-        self.impact_counts = {name: np.zeros(len(self.states), dtype=np.int64) for name in counted}
-        members = list(range(len(self.states)))
-        assert self.workers is not None
-        size = max(1, min(LOT, len(members) // (16 * self.workers)))
-        return [ImpactLot(self, members[first : first + size]) for first in range(0, len(members), size)]
 
     def keep(self, member: int, alone: MemberRun, reason: str | None) -> None:
         """What is wanted of a member that went on alone to its end."""
@@ -136,12 +116,12 @@ class EnsembleRun:
         self.watched[member] = alone.watching.of(0, 0)
         self.events[member] += alone.events
 
-    def _lots(self, programs: list[list[Program]]) -> list[Lot]:
-        """Members with the same programs, cut into lots, the largest machine vectors first."""
+    def _batches(self, programs: list[list[Program]]) -> Sequence[Any]:
+        """Members with the same programs, cut into batches, in the longest machine vectors."""
         groups: dict[tuple[int, ...], list[int]] = {}
         for member, programs_here in enumerate(zip(*programs, strict=True)):
             groups.setdefault(tuple(map(id, programs_here)), []).append(member)
-        lots = []
+        batches = []
         for members in groups.values():
             own = [per_member[members[0]] for per_member in programs]
             lanes = self._lanes(own, len(members))
@@ -149,16 +129,16 @@ class EnsembleRun:
             padded = np.full(units * lanes, -1)
             padded[: len(members)] = members
             assert self.workers is not None
-            size = max(1, min(LOT, units // (16 * self.workers)))
+            size = max(1, min(MOST_UNITS, units // (16 * self.workers)))
             for first in range(0, units, size):
                 chosen = padded.reshape(units, lanes)[first : first + size]
-                lots.append(Lot(self, own, chosen, lanes))
+                batches.append(Batch(self, own, chosen, lanes))
             self.lanes = max(self.lanes, lanes)
             for program in own if lanes > 1 else ():  # compile here: neither LLVM nor CasADi is at home in several threads
                 program.in_lanes(lanes)
             if self.watch is not None:
                 self.watch.code(lanes)
-        return lots
+        return batches
 
     def _lanes(self, programs: list[Program], members: int) -> int:
         if not all(program.straight_line for program in programs):
@@ -176,20 +156,15 @@ class EnsembleRun:
         return lanes if self.simd or faster else 1
 
     @property
-    def keeps_impacts(self) -> bool:
-        """Whether there may be impacts, and they are stored."""
-        return isinstance(self.method, CollisionIntegrator) and not self.tally_impacts
-
-    @property
     def progress(self) -> int:
         """How many steps of all members together are done."""
-        return sum(lot.steps_done for lot in self.lots)
+        return sum(batch.steps_done for batch in self.batches)
 
     def advance(self, report: Callable[[int], None] | None = None) -> None:
         """Run all members to the end; Ctrl-C leaves everything computed in place, and members that stand before it."""
         began, cpu_began = time.perf_counter(), time.process_time()
         with ThreadPoolExecutor(self.workers, thread_name_prefix="dalembert") as pool:
-            futures = [pool.submit(lot.advance) for lot in self.lots]
+            futures = [pool.submit(batch.advance) for batch in self.batches]
             try:
                 while wait(futures, timeout=CHUNK_SECONDS, return_when="FIRST_EXCEPTION").not_done:
                     if any(future.done() and future.exception() for future in futures):
@@ -206,17 +181,6 @@ class EnsembleRun:
         for future in futures:
             if not future.cancelled():
                 future.result()
-
-
-def prepared(system: System, method: OneStepMethod, states: States, h: np.ndarray) -> States:
-    """The states before the first step, for methods that prepare them."""
-    for member in range(len(states)) if type(method).check_start is not OneStepMethod.check_start else ():
-        method.check_start(system, states[member], float(h[member]))
-    if method.starting is None:
-        return states
-    first = [one_step(system, method.starting, states[k], float(h[k]))[0].packed for k in range(len(states))]
-    ready = replace(states, packed=np.array(first))
-    return replace(ready, multipliers=np.array([ready[k].multipliers for k in range(len(ready))]))
 
 
 def orientations(states: States) -> np.ndarray:

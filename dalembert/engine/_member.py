@@ -14,6 +14,7 @@ from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._lane_driver import watch_rows
 from dalembert.engine._run import Run
+from dalembert.systems import State
 
 ROOM = 256
 """How many states, or events, are kept before a watch, or Python, looks at them."""
@@ -107,7 +108,8 @@ class MemberRun(Run):
     events: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.watching = Watching(self.watch, self.start.theta[None, None], 1)
+        assert isinstance(self.spec.start, State)
+        self.watching = Watching(self.watch, self.spec.start.theta[None, None], 1)
         super().__post_init__()
 
     def go_on(self, stop: threading.Event, unsolved: bool) -> str | None:

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.contact import CollisionIntegrator
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.engine._rescue import rescue
+from dalembert.engine._spec import RunSpec
 from dalembert.engine._stepper import Given, Stepper
-from dalembert.errors import StepFailed, UnsupportedSystem
-from dalembert.methods import OneStepMethod
+from dalembert.errors import UnsupportedSystem
 from dalembert.symbolic._lock import one_at_a_time, symbolic
-from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems import State
 from dalembert.systems._consistent import unpack
 
 CHUNK_SECONDS = 0.1
@@ -28,14 +27,7 @@ CHUNK_SECONDS = 0.1
 class Run:
     """The mutable side of one simulation: a stepper for each substep of the method, most methods being their only one."""
 
-    system: System
-    method: OneStepMethod
-    start: State
-    h: float
-    steps: int
-    save_every: int
-    newton_tolerance: float | None = None
-    stage_multipliers: bool = False
+    spec: RunSpec
     room: int | None = None
     """How many rows are kept in memory; by default all that the run stores."""
     given: Given | None = None
@@ -47,6 +39,10 @@ class Run:
 
     @one_at_a_time
     def __post_init__(self) -> None:
+        spec = self.spec
+        assert isinstance(spec.start, State)
+        self.system, self.method, self.start, self.h = spec.system, spec.method, spec.start, spec.h
+        self.steps, self.save_every, self.stage_multipliers = spec.steps, spec.save_every, spec.stage_multipliers
         if self.system.n_unilateral:
             raise UnsupportedSystem(f"{self.method} would run through the walls of this system: take a collision integrator")
         began = time.perf_counter()
@@ -54,9 +50,10 @@ class Run:
         n = len(substeps)
         self.counts = np.zeros((n, at.N_COUNTS), dtype=np.int64)
         self.numbers, self.known = np.zeros((n, at.N_NUMBERS)), np.zeros((n, at.KNOWN_AGES))
-        tolerance = self.newton_tolerance or 0.0
         self.steppers = [
-            Stepper(self.system, method, self.start, fraction * self.h, n == 1, tolerance, counts, numbers, known, self.given)
+            Stepper(
+                self.system, method, self.start, fraction * self.h, n == 1, spec.tolerance, counts, numbers, known, self.given
+            )
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
         ]
         fractions = np.array([fraction for _, fraction in substeps])
@@ -187,26 +184,6 @@ class Run:
         )  # fmt: skip
 
 
-def make_run(
-    system: System,
-    method: OneStepMethod,
-    start: State,
-    h: float,
-    steps: int,
-    save_every: int,
-    newton_tolerance: float | None = None,
-    stage_multipliers: bool = False,
-    room: int | None = None,
-) -> Run:
-    """The run of a method, by the driver that it needs."""
-    if isinstance(method, CollisionIntegrator):
-        from dalembert.contact._impact_run import ImpactRun
-
-        assert isinstance(system, MechanicalSystem)
-        return ImpactRun.of(system, method, start, h, steps, save_every, newton_tolerance, room=room)
-    return Run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers, room)
-
-
 def _store(rows: int, columns: int) -> np.ndarray:
     """Room for the states, from the system's own pages.
 
@@ -214,13 +191,3 @@ def _store(rows: int, columns: int) -> np.ndarray:
     """
     pages = mmap.mmap(-1, 8 * rows * columns)
     return np.frombuffer(pages, dtype=float).reshape(rows, columns)
-
-
-def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
-    """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
-    run = make_run(system, method, state, float(h), 1, 1)
-    reason = run.advance()
-    if reason is not None:
-        raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")
-    new = unpack(system, state.t + h, run.state, state.theta, state.multipliers)
-    return new, [stepper.unknowns for stepper in run.steppers]

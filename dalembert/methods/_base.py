@@ -26,6 +26,8 @@ class OneStepMethod(ABC):
     """Whether the method is stated for y' = v, z' = f + r, of which mechanics is a case."""
     serves_nonholonomic: ClassVar[bool] = False
     serves_unilateral: ClassVar[bool] = False
+    driver: ClassVar[str] = "smooth"
+    """The step loop that runs the method (`dalembert.runs._drivers`)."""
     keeps: ClassVar[frozenset[str]] = frozenset()
     """The constraints that hold at round-off in every stored state."""
 

@@ -92,7 +92,9 @@ def packed(sweep: Sweep) -> bytes:
     try:
         return cloudpickle.dumps(sweep)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise DalembertError(f"{sweep.method} cannot be sent to workers ({error}): pip install dalembert[cluster]") from None
+        raise DalembertError(
+            f"{sweep.spec.method} cannot be sent to workers ({error}): pip install dalembert[cluster]"
+        ) from None
 
 
 def on_workers(executor: Any, sweep: Sweep, parts: Mapping[int, Members]) -> Generator[tuple[int, Part], None, None]:

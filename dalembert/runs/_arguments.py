@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.contact import CollisionIntegrator
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
+from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem
 from dalembert.systems import System
 from dalembert.systems._consistent import finite_number
@@ -29,7 +29,7 @@ def check_method(method: Any, system: System, caller: str) -> None:
 
 def check_stage_multipliers(method: OneStepMethod, wanted: bool) -> None:
     """Refuse to store what steps with impacts do not have."""
-    if wanted and isinstance(method, CollisionIntegrator):
+    if wanted and driver_of(method).has_impacts:
         raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
-from dalembert.runs._simulate_many import run_ensemble
+from dalembert.runs._ensemble_execution import run_ensemble
 from dalembert.systems import System
 from dalembert.systems._states import States
 
@@ -68,14 +69,13 @@ class Search:
     def _steps(self, which: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps of lengths tau: their ends, and the section function there with its round-off; nan where a step failed."""
         here = self.before.take(which)
-        run = run_ensemble(
-            self.system, self.method, here, tau, 1, 1, workers=self.workers, progress=False, typical_h=self.h
-        )  # fmt: skip
+        spec = RunSpec(self.system, self.method, here, self.h, 1, stage_multipliers=not self.system.linear_in_multipliers)
+        run = run_ensemble(spec, sizes=tau, workers=self.workers, progress=False)
         ends = run.last[:, : self.system.n_state]
         value, blur = self.surface.at(here.t + tau, ends, here.theta, self.system.state_blocks[0][1])
         self.why[which[~np.isfinite(value)]] = "the section function is not a finite number within it"
         for k in np.flatnonzero(run.steps_done < 1):
-            self.why[which[k]] = f"a shorter step failed: {run.failures.get(k, 'the search was interrupted')}"
+            self.why[which[k]] = f"a shorter step failed: {run.failures.get(int(k), 'the search was interrupted')}"
         return ends, np.where((run.steps_done < 1) | ~np.isfinite(value), np.nan, value), blur
 
     def reproduced(self, values: np.ndarray) -> np.ndarray:

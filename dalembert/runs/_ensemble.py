@@ -194,9 +194,9 @@ def outcomes(run: Any, h: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(status), tuple(message)
 
 
-def ensemble_of(run: Any, h: float, counted: Sequence[str] = ()) -> Ensemble:
+def ensemble_of(run: Any, counted: Sequence[str] = ()) -> Ensemble:
     """What the engine's run left behind."""
-    n = run.system.n_state
+    n, h = run.system.n_state, run.spec.h
     status, message = outcomes(run, h)
     for member, done in enumerate(run.steps_done.tolist()):
         run.rows[member, done // run.save_every + 1 :] = np.nan

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from dalembert.compiler import build_watch, state_function
-from dalembert.contact import CollisionIntegrator
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import (
@@ -22,11 +22,13 @@ from dalembert.runs._arguments import (
     thread_count,
 )
 from dalembert.runs._crossings import Search, Surface
+from dalembert.runs._drivers import driver_of
 from dalembert.runs._ensemble import Reduction, member_number, outcomes, reduced_of
+from dalembert.runs._ensemble_execution import run_ensemble
 from dalembert.runs._problem import Problem
-from dalembert.runs._simulate_many import initial_states, run_ensemble
+from dalembert.runs._simulate_many import initial_states
 from dalembert.runs._variables import Variables
-from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems import State, System
 from dalembert.systems._states import States, with_multipliers
 
 
@@ -133,7 +135,8 @@ def poincare(
         advice = "look for the crossings of fewer trajectories at a time, or in shorter runs"
         numbers = len(states) * (steps + 1) * (model.n_state + model.n_multipliers)
         check_memory(8 * numbers, "all multipliers, which tell the branch,", advice)
-    run = run_ensemble(model, method, states, h, steps, save_every, watch, workers, simd, progress)
+    spec = RunSpec(model, method, states, h, steps, save_every, stage_multipliers=not model.linear_in_multipliers)
+    run = run_ensemble(spec, watch=watch, workers=workers, simd=simd, progress=progress)
     member = np.repeat(np.arange(len(states)), [len(events) for events in run.events])
     events = np.array([row for rows in run.events for row in rows]).reshape(len(member), model.n_state + 3)
     t, guesses = events[:, 0], states.multipliers[member]
@@ -193,8 +196,10 @@ def _located(
     """
     tau, ends, why = np.full(len(before), np.nan), before.packed.copy(), np.full(len(before), "", dtype=object)
     kinks, chosen, smooth = np.zeros(len(before), dtype=bool), method, before
-    if isinstance(method, CollisionIntegrator) and isinstance(system, MechanicalSystem):
-        kinks, chosen, smooth = _meets_walls(run, member, before.t), method.full, replace(before, system=system.smooth)
+    driver = driver_of(method)
+    if driver.has_impacts:
+        model, chosen = driver.between_impacts(system, method)
+        kinks, smooth = _meets_walls(run, member, before.t), replace(before, system=model)
     for rows, stepper, states in ((~kinks, chosen, smooth), (kinks, method, before)):
         if np.any(rows):
             search = Search(states.system, stepper, states.take(np.flatnonzero(rows)), h, surface, workers)

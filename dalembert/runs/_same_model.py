@@ -11,11 +11,10 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._program import reduced_step
-from dalembert.contact import CollisionIntegrator
-from dalembert.contact._event_program import event_program
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
-from dalembert.systems import MechanicalSystem, System
+from dalembert.runs._drivers import driver_of
+from dalembert.systems import System
 
 
 def check_model(path: Path, header: Mapping[str, Any], system: System) -> None:
@@ -55,10 +54,9 @@ def check_same_method(path: Path, header: Mapping[str, Any], system: System, met
 def equations_hash(system: System, method: OneStepMethod) -> str:
     """A hash of the step equations: the same for equal coefficients and functions, whatever their names."""
     digest = hashlib.sha256()
-    if isinstance(method, CollisionIntegrator):
-        assert isinstance(system, MechanicalSystem)
-        digest.update(event_program(system, method).equations.encode())
-        system, method = system.smooth, method.full
+    driver = driver_of(method)
+    digest.update(driver.event_equations(system, method).encode())
+    system, method = driver.between_impacts(system, method)
     for substep, fraction in method.substeps:
         equations = reduced_step(system, substep).equations
         step = equations.step

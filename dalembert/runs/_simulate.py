@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dalembert._progress import ProgressLine
-from dalembert.compiler import SingularMatrix
 from dalembert.draw import Drawing
-from dalembert.errors import InputError, ModelError, StepFailed
+from dalembert.engine._spec import RunSpec
+from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import (
     check_memory,
@@ -24,10 +23,15 @@ from dalembert.runs._arguments import (
     positive,
     problem_length,
 )
+from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._problem import Problem
+from dalembert.runs._stored import stream
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, unpack
+
+if TYPE_CHECKING:
+    from dalembert.engine._run import Run
 
 
 def simulate(
@@ -92,75 +96,33 @@ def simulate(
     check_stage_multipliers(method, stage_multipliers)
     # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
     stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
+    spec = RunSpec(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
     if save_to is not None:
-        from dalembert.runs import _stored as stored
-
-        options = (progress, newton_tolerance, stage_multipliers, on_failure, drawing)
-        return stored.stream(save_to, system, method, start, h, steps, save_every, *options)
+        return stream(save_to, spec, progress, on_failure, drawing)
     check_memory(steps // save_every * 8 * system.n_state)
-    settings = save_every, progress, newton_tolerance, stage_multipliers, on_failure, drawing
-    return _run(system, method, start, h, steps, *settings)
+    return _run(spec, progress, on_failure, drawing)
 
 
-@contextlib.contextmanager
-def regular_start(method: OneStepMethod) -> Iterator[None]:
-    """Say what is wrong where the step equations are singular at the start of a run."""
-    try:
-        yield
-    except SingularMatrix:
-        raise ModelError(
-            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
-            "full rank there"
-        ) from None
-
-
-def prepared(system: System, method: OneStepMethod, start: State, h: float) -> State:
-    """The state that the first step starts from, for methods whose state is not (q_0, p_0) itself."""
-    from dalembert.engine._run import one_step  # loads Numba
-
-    if method.starting is None:
-        return start
-    new = one_step(system, method.starting, start, h)[0]
-    return unpack(system, start.t, new.packed, start.theta, start.multipliers)
-
-
-def _run(
-    system: System,
-    method: OneStepMethod,
-    start: State,
-    h: float,
-    steps: int,
-    save_every: int,
-    progress: bool | None,
-    newton_tolerance: float | None,
-    stage_multipliers: bool,
-    on_failure: str,
-    drawing: Drawing | None,
-) -> Trajectory:
-    from dalembert.engine._run import make_run  # loads Numba
-
-    with regular_start(method):
-        start = prepared(system, method, start, h)
-        run = make_run(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
-    line = ProgressLine(steps, progress)
+def _run(spec: RunSpec, progress: bool | None, on_failure: str, drawing: Drawing | None) -> Trajectory:
+    run = make_run(prepared(spec))
+    line = ProgressLine(spec.steps, progress)
     status, message = "done", ""
     try:
         reason = run.advance(line.update)
         if reason is not None:
             status, message = "failed", f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}"
     except KeyboardInterrupt:
-        status, message = "interrupted", f"interrupted after {run.steps_done} of {steps} steps, at t = {run.time:.6g}"
+        status, message = "interrupted", f"interrupted after {run.steps_done} of {spec.steps} steps, at t = {run.time:.6g}"
     finally:
         line.close()
-    trajectory = _trajectory(system, method, run, status, message, drawing)
+    trajectory = _trajectory(spec, run, status, message, drawing)
     if status == "failed" and on_failure == "raise":
         raise StepFailed(message + " (what was computed before it is in the exception's .run)", trajectory)
     return trajectory
 
 
-def _trajectory(
-    system: System, method: OneStepMethod, run: Any, status: str, message: str, drawing: Drawing | None
-) -> Trajectory:
+def _trajectory(spec: RunSpec, run: Run, status: str, message: str, drawing: Drawing | None) -> Trajectory:
+    system, method = spec.system, spec.method
     n, done = system.n_state, run.steps_done
     saved = done // run.save_every
     numbers = np.arange(saved + 1) * run.save_every

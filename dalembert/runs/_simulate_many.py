@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from dalembert._progress import ProgressLine
-from dalembert.compiler import SingularMatrix, Watch, build_watch, reductions
-from dalembert.errors import ModelError
+from dalembert.compiler import build_watch, reductions
+from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import (
     check_memory,
@@ -26,7 +23,10 @@ from dalembert.runs._arguments import (
     thread_count,
 )
 from dalembert.runs._ensemble import Ensemble, Reduction, ensemble_of
+from dalembert.runs._ensemble_execution import run_ensemble
 from dalembert.runs._problem import Problem
+from dalembert.runs._sweep import Sweep
+from dalembert.runs._sweeps import run_sweep
 from dalembert.systems import State, System
 from dalembert.systems._states import States, states_at
 
@@ -109,19 +109,14 @@ def simulate_many(
     if newton_tolerance is not None:
         newton_tolerance = positive("newton_tolerance", newton_tolerance)
     check_stage_multipliers(method, stage_multipliers)
+    stage_multipliers = bool(stage_multipliers) or not model.linear_in_multipliers
+    spec = RunSpec(model, method, states, h, steps, save_every, newton_tolerance, stage_multipliers)
     if executor is not None or save_to is not None:
-        from dalembert.runs._sweeps import Sweep, run_sweep
-
-        stage_multipliers = bool(stage_multipliers) or not model.linear_in_multipliers
-        options = (newton_tolerance, stage_multipliers, simd, workers, counted)
-        sweep = Sweep(model, method, h, steps, save_every, quantities, *options)
-        return replace(run_sweep(sweep, states, executor, save_to, progress), drawing=drawing)
+        sweep = Sweep(spec, quantities, simd, workers, counted)
+        return replace(run_sweep(sweep, executor, save_to, progress), drawing=drawing)
     watch = build_watch(model, quantities) if quantities else None
-    run = run_ensemble(
-        model, method, states, h, steps, save_every, watch, workers, simd, progress, newton_tolerance, stage_multipliers,
-        tally_impacts=bool(counted),
-    )  # fmt: skip
-    return replace(ensemble_of(run, h, counted), drawing=drawing)
+    run = run_ensemble(spec, watch=watch, workers=workers, simd=simd, progress=progress, tally_impacts=bool(counted))
+    return replace(ensemble_of(run, counted), drawing=drawing)
 
 
 def initial_states(
@@ -130,49 +125,3 @@ def initial_states(
     """The system and the members' initial states; a problem brings what is not given."""
     model, t0, given = given_values(system, start is not None, t0, initial)
     return model, states_at(model, t0=0.0 if t0 is None else t0, params=params, start=start, **given)
-
-
-def run_ensemble(
-    system: System,
-    method: OneStepMethod,
-    states: States,
-    h: float | np.ndarray,
-    steps: int,
-    save_every: int,
-    watch: Watch | None = None,
-    workers: int | None = None,
-    simd: bool | None = None,
-    progress: bool | None = None,
-    newton_tolerance: float | None = None,
-    stage_multipliers: bool = False,
-    typical_h: float | None = None,
-    tally_impacts: bool = False,
-    began: Callable[[Any], None] | None = None,
-) -> Any:
-    """The engine's run, after it has ended or was interrupted; programs are made for a `typical_h`, by default the first.
-
-    `began` is shown the run before it advances, so that others can stop it.
-    """
-    from dalembert.engine._ensemble_run import EnsembleRun, prepared  # loads Numba
-
-    sizes = np.broadcast_to(np.asarray(h, dtype=float), len(states)).copy()
-    stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
-    try:
-        states = prepared(system, method, states, sizes)
-        run = EnsembleRun(
-            system, method, states, sizes, steps, save_every, newton_tolerance, stage_multipliers, watch, simd, workers,
-            float(sizes[0]) if typical_h is None else typical_h, tally_impacts,
-        )  # fmt: skip
-    except SingularMatrix:
-        raise ModelError(
-            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
-            "full rank there"
-        ) from None
-    if began is not None:
-        began(run)
-    line = ProgressLine(steps * len(states), progress)
-    try:
-        run.advance(line.update)
-    finally:
-        line.close()
-    return run

@@ -12,14 +12,17 @@ import casadi as ca
 import numpy as np
 
 from dalembert._progress import ProgressLine
+from dalembert._version import __version__
 from dalembert.contact._records import KINDS, Contacts, rows_of
 from dalembert.draw import Drawing
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
+from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._problem import Problem
 from dalembert.runs._same_model import check_model, check_same_method, equations_hash, plain
-from dalembert.runs._simulate import prepared, regular_start
 from dalembert.runs._stored_trajectory import StoredTrajectory, start_of
+from dalembert.runs._sweeps import load_sweep, resume_sweep
 from dalembert.runs._trajectory import Trajectory
 from dalembert.storage._groups import CHUNK_NUMBERS, check_target, read_attributes, zarr_module
 from dalembert.storage._run_store import Checkpoint, Header, Progress, RunStore
@@ -33,30 +36,19 @@ __all__ = ["StoredTrajectory", "load", "resume"]
 
 
 def stream(
-    path: str | os.PathLike[str],
-    system: System,
-    method: OneStepMethod,
-    start: State,
-    h: float,
-    steps: int,
-    save_every: int,
-    progress: bool | None,
-    newton_tolerance: float | None,
-    stage_multipliers: bool,
-    on_failure: str,
-    drawing: Drawing | None,
+    path: str | os.PathLike[str], spec: RunSpec, progress: bool | None, on_failure: str, drawing: Drawing | None
 ) -> StoredTrajectory:
     """A new run that is written to disk while it goes on."""
-    import dalembert
-
+    system, method, steps, save_every = spec.system, spec.method, spec.steps, spec.save_every
+    stage_multipliers = spec.stage_multipliers
     zarr_module()
     target, n = Path(path), system.n_state
     check_target(target, 8 * (steps // save_every + 1) * (1 + n + stage_multipliers * system.n_multipliers))
-    with regular_start(method):
-        start = prepared(system, method, start, h)
+    start = prepared(spec).start
+    assert isinstance(start, State)
     stage = (("stage_lam", system.n_holonomic), ("stage_psi", system.n_nonholonomic)) if stage_multipliers else ()
     header = Header(
-        h=h,
+        h=spec.h,
         t0=start.t,
         steps=steps,
         save_every=save_every,
@@ -71,8 +63,8 @@ def stream(
         theta=start.theta.tolist(),
         start=start.packed.tolist(),
         multipliers=start.multipliers.tolist(),
-        newton_tolerance=newton_tolerance,
-        dalembert=dalembert.__version__,
+        newton_tolerance=spec.newton_tolerance,
+        dalembert=__version__,
         casadi=ca.CasadiMeta.version(),
         walls=system.n_unilateral,
     )
@@ -82,11 +74,9 @@ def stream(
 
 
 def _new_run(header: Header, system: System, method: OneStepMethod) -> Run:
-    from dalembert.engine._run import make_run  # loads Numba
-
-    numbers = (header.h, header.steps, header.save_every, header.newton_tolerance)
-    with regular_start(method):
-        return make_run(system, method, start_of(header, system), *numbers, bool(header.stage), room=header.chunk + 2)
+    start, stage = start_of(header, system), bool(header.stage)
+    spec = RunSpec(system, method, start, header.h, header.steps, header.save_every, header.newton_tolerance, stage)
+    return make_run(spec, room=header.chunk + 2)
 
 
 def _carry_on(
@@ -207,8 +197,6 @@ def resume(
     drawing = system.drawing if isinstance(system, Problem) else None
     system = system.system if isinstance(system, Problem) else system
     if is_sweep(path):
-        from dalembert.runs._sweeps import resume_sweep
-
         if steps is not None:
             raise InputError(f"the runs of the sweep {path} have the length that they began with: leave steps= out")
         return resume_sweep(path, system, method, executor, workers, progress)
@@ -241,7 +229,5 @@ def load(path: str | os.PathLike[str]) -> Any:
     Nothing in it is executed; the model is not in it. A store can be read while it is written: what is complete is there.
     """
     if os.path.isdir(path) and is_sweep(path):
-        from dalembert.runs._sweeps import load_sweep
-
         return load_sweep(path)
     return Trajectory.load(path)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from dalembert.compiler import Watch, build_watch
-from dalembert.contact import CollisionIntegrator
-from dalembert.contact._event_program import event_program
 from dalembert.contact._records import TALLIED, columns_of
-from dalembert.methods import OneStepMethod
+from dalembert.engine._spec import RunSpec
+from dalembert.runs._drivers import driver_of
 from dalembert.runs._ensemble import Reduction, ensemble_of
-from dalembert.runs._simulate_many import run_ensemble
-from dalembert.systems import MechanicalSystem, System
+from dalembert.runs._ensemble_execution import run_ensemble
 from dalembert.systems._states import States
 
 GROUP = 8
@@ -44,14 +42,8 @@ def part_size(members: int) -> int:
 class Sweep:
     """What all members of an ensemble have in common; it travels to the workers."""
 
-    system: System
-    method: OneStepMethod
-    h: float
-    steps: int
-    save_every: int
+    spec: RunSpec
     quantities: dict[str, ca.Function] = field(default_factory=dict)
-    newton_tolerance: float | None = None
-    stage_multipliers: bool = False
     simd: bool | None = None
     workers: int | None = None
     counted: tuple[str, ...] = ()
@@ -60,20 +52,19 @@ class Sweep:
     @property
     def keeps_impacts(self) -> bool:
         """Whether there may be impacts, and they are stored."""
-        return isinstance(self.method, CollisionIntegrator) and not self.counted
+        return driver_of(self.spec.method).has_impacts and not self.counted
 
     @property
     def impact_counts(self) -> tuple[str, ...]:
         """What is counted of every member's impacts."""
-        if not isinstance(self.method, CollisionIntegrator) or not isinstance(self.system, MechanicalSystem):
-            return ()
-        return event_program(self.system, self.method).counted
+        return driver_of(self.spec.method).counted(self.spec.system, self.spec.method)
 
     @property
     def columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """What a part consists of: the shape of a member's row, and the type of its numbers."""
-        rows, n = self.steps // self.save_every + 1, self.system.n_state
-        m = self.system.n_multipliers if self.stage_multipliers else 0
+        spec = self.spec
+        rows, n = spec.steps // spec.save_every + 1, spec.system.n_state
+        m = spec.system.n_multipliers if spec.stage_multipliers else 0
         found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + m,), "float64")}
         found |= {"prepared": ((n,), "float64"), **({"stage": ((rows, m), "float64")} if m else {})}
         found |= {name: ((), "int64") for name in ("steps_done", *COUNTS, *self.impact_counts)}
@@ -82,7 +73,7 @@ class Sweep:
 
     def watch(self) -> Watch | None:
         """The kernel that follows the quantities."""
-        return build_watch(self.system, self.quantities) if self.quantities else None
+        return build_watch(self.spec.system, self.quantities) if self.quantities else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +90,10 @@ class Part:
 
 def compute(sweep: Sweep, watch: Watch | None, members: Members, began: Callable[[Any], None] | None = None) -> Part:
     """Run some members to their end; `began` is shown their run before it advances."""
-    run = run_ensemble(
-        sweep.system, sweep.method, States(sweep.system, *members), sweep.h, sweep.steps, sweep.save_every, watch,
-        sweep.workers, sweep.simd, False, sweep.newton_tolerance, sweep.stage_multipliers, tally_impacts=bool(sweep.counted),
-        began=began,
-    )  # fmt: skip
-    runs = ensemble_of(run, sweep.h)
+    spec = replace(sweep.spec, start=States(sweep.spec.system, *members))
+    options: dict[str, Any] = {"workers": sweep.workers, "simd": sweep.simd, "tally_impacts": bool(sweep.counted)}
+    run = run_ensemble(spec, watch=watch, progress=False, began=began, **options)
+    runs = ensemble_of(run)
     columns = {"states": runs.states, "last": runs.last, "prepared": run.states.packed, "steps_done": runs.steps_done}
     columns |= {name: runs._counts[name] for name in (*COUNTS, *sweep.impact_counts)}
     columns |= {f"counted_{name}": run.tallies for name in sweep.counted}

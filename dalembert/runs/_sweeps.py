@@ -12,7 +12,9 @@ import casadi as ca
 import numpy as np
 
 from dalembert._progress import ProgressLine
+from dalembert._version import __version__
 from dalembert.contact._records import OF_MEMBERS, ImpactReduction, from_columns, in_order_of_members
+from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
 from dalembert.parallel._executors import abreast, here, on_workers
 from dalembert.runs._arguments import check_memory, thread_count
@@ -29,8 +31,10 @@ from dalembert.systems._states import States
 GIVEN = ("t0", "start", "theta", "multipliers")
 
 
-def run_sweep(sweep: Sweep, states: States, executor: Any, save_to: Any, progress: bool | None) -> Ensemble:
+def run_sweep(sweep: Sweep, executor: Any, save_to: Any, progress: bool | None) -> Ensemble:
     """Run all members, on workers or here, into memory or into a new store."""
+    states = sweep.spec.start
+    assert isinstance(states, States)
     given = dict(zip(GIVEN, (states.t, states.packed, states.theta, states.multipliers), strict=True))
     header = _header(sweep, len(states))
     if save_to is None:
@@ -57,28 +61,27 @@ def _times(header: Mapping[str, Any], t0: float) -> np.ndarray:
 
 
 def _header(sweep: Sweep, members: int) -> dict[str, Any]:
-    import dalembert
-
+    spec = sweep.spec
     return {
         "members": members,
         "part": part_size(members),
-        "h": sweep.h,
-        "steps": sweep.steps,
-        "save_every": sweep.save_every,
-        "blocks": sweep.system.state_blocks,
-        "method": str(sweep.method),
-        "equations": equations_hash(sweep.system, sweep.method),
-        "fingerprint": sweep.system.fingerprint,
-        "defaults": plain(sweep.system.params),
+        "h": spec.h,
+        "steps": spec.steps,
+        "save_every": spec.save_every,
+        "blocks": spec.system.state_blocks,
+        "method": str(spec.method),
+        "equations": equations_hash(spec.system, spec.method),
+        "fingerprint": spec.system.fingerprint,
+        "defaults": plain(spec.system.params),
         "quantities": {name: function.serialize() for name, function in sweep.quantities.items()},
-        "newton_tolerance": sweep.newton_tolerance,
-        "stage_multipliers": sweep.stage_multipliers,
-        "stage": sweep.system.n_multipliers if sweep.stage_multipliers else 0,
+        "newton_tolerance": spec.newton_tolerance,
+        "stage_multipliers": spec.stage_multipliers,
+        "stage": spec.system.n_multipliers if spec.stage_multipliers else 0,
         "simd": sweep.simd,
         "keeps_impacts": sweep.keeps_impacts,
         "impact_counts": sweep.impact_counts,
         "counted": sweep.counted,
-        "dalembert": dalembert.__version__,
+        "dalembert": __version__,
         "casadi": ca.CasadiMeta.version(),
     }
 
@@ -93,10 +96,12 @@ def resume_sweep(
     check_same_method(store.path, header, system, method)
     workers = thread_count(workers, executor)
     quantities = {name: ca.Function.deserialize(text) for name, text in header["quantities"].items()}
-    options = (header["newton_tolerance"], header["stage_multipliers"], header["simd"], workers, tuple(header["counted"]))
-    sweep = Sweep(system, method, header["h"], header["steps"], header["save_every"], quantities, *options)
+    given = _given(store)
+    states = States(system, *(given[name] for name in GIVEN))
+    numbers = [header[name] for name in ("h", "steps", "save_every", "newton_tolerance", "stage_multipliers")]
+    sweep = Sweep(RunSpec(system, method, states, *numbers), quantities, header["simd"], workers, tuple(header["counted"]))
     _check_part(sweep, header, executor)
-    return _go_on(sweep, _given(store), store, executor, progress)
+    return _go_on(sweep, given, store, executor, progress)
 
 
 def load_sweep(path: Any) -> Ensemble:
@@ -177,7 +182,7 @@ def _go_on(
         pass
     finally:
         line.close()
-    return _gathered(given, store, sweep.system, sweep.method)
+    return _gathered(given, store, sweep.spec.system, sweep.spec.method)
 
 
 def _gathered(

@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._collision import impulse_fraction
 from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
@@ -31,7 +32,7 @@ def collision_tangent(
     """The state after one step, and the derivative of the step map, by the implicit function theorem for each piece."""
     from dalembert.contact._impact_run import ImpactRun  # loads Numba
 
-    run = ImpactRun.of(system, method, state, h, 1, 1)
+    run = ImpactRun(RunSpec(system, method, state, h, 1))
     reason = run.advance()
     if reason is not None:
         raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")

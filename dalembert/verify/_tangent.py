@@ -8,13 +8,12 @@ import numpy as np
 from dalembert.compiler import reduced_step
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
+from dalembert.runs._drivers import one_step
 from dalembert.systems import State, System
 
 
 def checked_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
     """One step of size h: the new state and the unknowns of each of its substeps."""
-    from dalembert.engine._run import one_step  # loads Numba
-
     if not (np.isfinite(h) and h != 0):
         raise InputError(f"h must be a finite number other than zero; got {h!r}")
     return one_step(system, method, state, h)

@@ -14,7 +14,8 @@ import dalembert
 
 PACKAGE = Path(dalembert.__file__).parent
 ROOMS = [
-    "errors", "_progress", "_fits", "symbolic", "tableaux", "systems", "methods", "modified", "compiler", "engine", "contact",
+    "errors", "_version", "_progress", "_fits",
+    "symbolic", "tableaux", "systems", "methods", "modified", "compiler", "engine", "contact",
     "draw", "plot", "storage", "parallel", "runs", "verify", "problems", "experiments", "reproduction", "cli",
 ]  # fmt: skip
 LATE = {

@@ -12,6 +12,7 @@ from dalembert.experiments._experiment import Check, Data, Experiment
 from dalembert.experiments.small_jay2011._shared import CONSTRAINTS, DOCUMENT, FAMILIES, NAMES
 from dalembert.methods import OneStepMethod
 from dalembert.problems import skate
+from dalembert.runs._drivers import one_step
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 
@@ -30,8 +31,6 @@ STAGES = 2
 
 def internal_multipliers(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray, np.ndarray]:
     """One step without a check of its start: the new state, Lambda_0, ..., Lambda_s and Psi_1, ..., Psi_s."""
-    from dalembert.engine._run import one_step  # loads Numba
-
     new, (x,) = one_step(system, method, state, h)
     reduced = reduced_step(system, method)
     impulses = [reduced.express(reduced.equations.step.unknown(name).symbols) for name in ("L", "M")]

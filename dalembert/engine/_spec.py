@@ -1,0 +1,39 @@
+"""What decides the numbers of a run, passed as one value from the public functions down to the driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalembert.methods import OneStepMethod
+from dalembert.systems import State, System
+from dalembert.systems._states import States
+
+
+@dataclass(frozen=True, eq=False)
+class RunSpec:
+    """One run, or an ensemble of runs that differ in their starts: the system, the method, and how it is stepped.
+
+    Everything in it is checked already. What does not change the numbers (progress, threads, where results are stored) is not
+    part of it.
+    """
+
+    system: System
+    method: OneStepMethod
+    start: State | States
+    h: float
+    steps: int
+    save_every: int = 1
+    newton_tolerance: float | None = None
+    """A relative tolerance of Newton's iteration, which ends at round-off otherwise."""
+    stage_multipliers: bool = False
+    """Whether the method's own multipliers are stored with every state."""
+
+    @property
+    def tolerance(self) -> float:
+        """The relative tolerance of Newton's iteration; zero stands for round-off."""
+        return self.newton_tolerance or 0.0
+
+    @property
+    def t0(self) -> float:
+        """When the run starts, or all runs of an ensemble do."""
+        return float(self.start.t if isinstance(self.start, State) else self.start.t[0])

@@ -1,0 +1,140 @@
+"""Which step loop runs a method: the method names it (`method.driver`), and here are the classes behind the names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.compiler import SingularMatrix
+from dalembert.contact import CollisionIntegrator
+from dalembert.contact._event_program import event_program
+from dalembert.engine._spec import RunSpec
+from dalembert.errors import ModelError, StepFailed
+from dalembert.methods import OneStepMethod
+from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems._consistent import unpack
+from dalembert.systems._states import States
+
+if TYPE_CHECKING:
+    from dalembert.engine._ensemble_run import EnsembleRun
+    from dalembert.engine._run import Run
+
+
+class SmoothDriver:
+    """Steps that are solutions of the method's equations, one after the other."""
+
+    has_impacts = False
+
+    def run_class(self) -> type[Run]:
+        """The class of single runs."""
+        from dalembert.engine._run import Run  # loads Numba
+
+        return Run
+
+    def ensemble_class(self) -> type[EnsembleRun]:
+        """The class of ensembles."""
+        from dalembert.engine._ensemble_run import EnsembleRun  # loads Numba
+
+        return EnsembleRun
+
+    def between_impacts(self, system: System, method: OneStepMethod) -> tuple[System, OneStepMethod]:
+        """The system and the method of steps that meet no wall."""
+        return system, method
+
+    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+        """What `run.stats` counts besides steps and iterations."""
+        del system, method
+        return ()
+
+    def event_equations(self, system: System, method: OneStepMethod) -> str:
+        """A hash of the equations of events."""
+        del system, method
+        return ""
+
+
+class ImpactDriver(SmoothDriver):
+    """Full steps between impacts, each examined for collisions: Algorithm 1 of Pekarek and Murphey (2014)."""
+
+    has_impacts = True
+
+    def run_class(self) -> type[Run]:
+        from dalembert.contact._impact_run import ImpactRun  # loads Numba
+
+        return ImpactRun
+
+    def ensemble_class(self) -> type[EnsembleRun]:
+        from dalembert.contact._impact_member import ImpactEnsembleRun  # loads Numba
+
+        return ImpactEnsembleRun
+
+    def between_impacts(self, system: System, method: OneStepMethod) -> tuple[System, OneStepMethod]:
+        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
+        return system.smooth, method.full
+
+    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
+        return event_program(system, method).counted
+
+    def event_equations(self, system: System, method: OneStepMethod) -> str:
+        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
+        return event_program(system, method).equations
+
+
+DRIVERS: dict[str, SmoothDriver] = {"smooth": SmoothDriver(), "impacts": ImpactDriver()}
+
+
+def driver_of(method: OneStepMethod) -> SmoothDriver:
+    """The driver that a method names."""
+    return DRIVERS[method.driver]
+
+
+def make_run(spec: RunSpec, room: int | None = None) -> Run:
+    """A single run, in memory for all stored states or for `room` of them."""
+    with _regular_start(spec.method):
+        return driver_of(spec.method).run_class()(spec, room=room)
+
+
+def make_ensemble_run(spec: RunSpec, **options: Any) -> EnsembleRun:
+    """A run of many members."""
+    with _regular_start(spec.method):
+        return driver_of(spec.method).ensemble_class()(spec, **options)
+
+
+@contextlib.contextmanager
+def _regular_start(method: OneStepMethod) -> Iterator[None]:
+    """Say what is wrong where the step equations are singular at the start of a run."""
+    try:
+        yield
+    except SingularMatrix:
+        raise ModelError(
+            f"the step equations of {method} are singular at the start: H_pp and the derivatives of the constraints must have "
+            "full rank there"
+        ) from None
+
+
+def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
+    """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
+    run = driver_of(method).run_class()(RunSpec(system, method, state, float(h), 1))
+    reason = run.advance()
+    if reason is not None:
+        raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")
+    new = unpack(system, state.t + h, run.state, state.theta, state.multipliers)
+    return new, [stepper.unknowns for stepper in run.steppers]
+
+
+def prepared(spec: RunSpec) -> RunSpec:
+    """The same run from the state before its first step, for methods whose state is not (q_0, p_0) itself."""
+    system, starting, start = spec.system, spec.method.starting, spec.start
+    if starting is None:
+        return spec
+    with _regular_start(spec.method):
+        if isinstance(start, State):
+            first = one_step(system, starting, start, spec.h)[0]
+            return replace(spec, start=unpack(system, start.t, first.packed, start.theta, start.multipliers))
+        packed = [one_step(system, starting, start[k], spec.h)[0].packed for k in range(len(start))]
+    ready: States = replace(start, packed=np.array(packed))
+    return replace(spec, start=replace(ready, multipliers=np.array([ready[k].multipliers for k in range(len(ready))])))
