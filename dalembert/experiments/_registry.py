@@ -104,7 +104,7 @@ def run(
     result = Result(experiment, full, 0.0)
     try:
         data = experiment.compute(full)
-        checks = experiment.holds(data)
+        checks = tuple(experiment.holds(data))
         figure = experiment.draw(data)
         files = () if out is None else _write(experiment, figure, Path(out), formats)
         result = Result(experiment, full, time.perf_counter() - began, data, checks, figure, files)

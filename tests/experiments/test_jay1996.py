@@ -8,7 +8,7 @@ from experiment_data import broken, computed, cut, exchanged, failed, replaced, 
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.experiments.jay1996 import double_pendulum, orders, sphere, structure
+from dalembert.experiments.jay1996 import double_pendulum, orders, sphere, stiff_spring
 
 # -- what must fail fails ------------------------------------------------------------------------------------------------
 
@@ -156,4 +156,4 @@ def test_the_exact_values_of_the_hamiltonians():
 
 @pytest.mark.parametrize(("stages", "limit"), [(2, 2.0), (3, math.sqrt(8)), (4, math.sqrt(42 - 6 * math.sqrt(29)))])
 def test_limits_of_linear_stability(stages, limit):
-    assert structure.stability_limit(stages) == pytest.approx(limit, abs=2e-6)
+    assert stiff_spring.stability_limit(stages) == pytest.approx(limit, abs=2e-6)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.draw._style import CYCLE, new_figure, styled
 from dalembert.experiments._experiment import Data
+from dalembert.experiments._figures import Figure
+from dalembert.experiments._measures import simulate
 from dalembert.experiments.hilden2009._shared import BOTH, TITLES
 from dalembert.methods import OneStepMethod
-from dalembert.problems import perturbed_contact_oscillator
+from dalembert.plot._panels import scatter
+from dalembert.problems import Problem, perturbed_contact_oscillator
 from dalembert.problems.oscillators import POINCARE_STEP
-from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PERIOD = 40
 """With h = 2 sin(pi/40), y has a period of so many steps: every 40th state lies on the section v_y = 0."""
@@ -34,10 +33,12 @@ def section(
     eps: float, z0: float, method: OneStepMethod, iterates: int = ITERATES, tolerance: float | None = None
 ) -> Trajectory:
     """An orbit on the Poincare section."""
-    problem = perturbed_contact_oscillator(eps=eps, E0=ENERGY, z0=z0)
-    return simulate(
-        problem, method, h=POINCARE_STEP, steps=PERIOD * iterates, save_every=PERIOD, newton_tolerance=tolerance, progress=False
-    )
+    return orbit_of(perturbed_contact_oscillator(eps=eps, E0=ENERGY, z0=z0), method, iterates, tolerance)
+
+
+def orbit_of(problem: Problem, method: OneStepMethod, iterates: int, tolerance: float | None = None) -> Trajectory:
+    """The states of an oscillator after each period of y."""
+    return simulate(problem, method, h=POINCARE_STEP, steps=PERIOD * iterates, save_every=PERIOD, newton_tolerance=tolerance)
 
 
 def sections(eps: float, starts: Sequence[float] | np.ndarray) -> dict[str, np.ndarray]:
@@ -84,9 +85,6 @@ def _within_constraint(difference: np.ndarray, state: np.ndarray) -> np.ndarray:
 
 def draw_sections(data: Data) -> Figure:
     """The half x > 0 of the section in the plane (z, v_z), both methods side by side, a colour for each orbit."""
-    from dalembert.draw._style import CYCLE, new_figure, styled
-    from dalembert.plot._panels import scatter
-
     names = [*BOTH, *(["loose"] if "loose_x" in data else [])]
     with styled():
         figure = new_figure(0.4 + 3.6 * len(names), 3.4)
