@@ -4,6 +4,8 @@ Equation numbers refer to D. Pekarek and T. D. Murphey, Discrete Lagrangian mech
 Int. J. Numer. Meth. Engng (2014). All of these want a collision integrator: `da.CVA`, `da.VCI` or `da.MCVA`.
 """
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -13,6 +15,7 @@ import numpy as np
 
 from dalembert import draw
 from dalembert.errors import InputError
+from dalembert.problems._geometry import ellipse, hanging, heading, joints
 from dalembert.problems.nonseparable import (
     cart_pendulum,
     cart_pendulum_lagrangian,
@@ -24,16 +27,10 @@ from dalembert.runs._problem import Problem, energy_is_conserved, links_from_ori
 from dalembert.systems import Hamiltonian, Lagrangian
 
 if TYPE_CHECKING:
-    from dalembert.runs._trajectory import Trajectory
+    pass
 
 
-def cart_pendulum_above_floor(
-    m1: float = 1.0,
-    m2: float = 0.2,
-    l: float = 2.0,  # noqa: E741
-    g: float = 10.0,
-    beta: float = 3.2,
-) -> Problem:
+def cart_pendulum_above_floor(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 10.0, beta: float = 3.2) -> Problem:
     """Vertical cart-pendulum (35) of Pekarek & Murphey (2014): the `cart_pendulum` with its floor, phi = y >= 0.
 
     Impacts are elastic. It starts from Xi(beta), as there; the paper takes beta from 3.2 to 5.2, energies from 37.8 to 61.0 J.
@@ -48,7 +45,7 @@ def cart_pendulum_above_floor(
     """
     free = cart_pendulum(m1, m2, l, g, beta)
 
-    def drawing(q: np.ndarray, l: float) -> list[draw.Part]:  # noqa: E741
+    def drawing(q: np.ndarray, l: float) -> list[draw.Part]:
         assert free.drawing is not None
         floor = -0.192 * l  # the cart is drawn as a box, whose centre is at y
         guide = draw.track([0.0, floor], [0.0, 3 * l])
@@ -91,8 +88,6 @@ def double_pendulum_at_wall(
 
     """
     free = double_pendulum(m1, m2, l1, l2, g)
-    (a, b), sin, cos = angles, np.sin, np.cos
-    first = l1 * np.array([sin(a), -cos(a)])
     system = Hamiltonian(
         double_pendulum_hamiltonian,
         dim=4,
@@ -106,7 +101,7 @@ def double_pendulum_at_wall(
         title="planar double pendulum at a wall",
         reference="Pekarek & Murphey (2014), figure 1, with other constants",
         system=system,
-        q0=np.concatenate([first, first + l2 * np.array([sin(b), -cos(b)])]),
+        q0=joints((l1, l2), hanging(np.array(angles))),
         h=0.02,
         drawing=lambda q, wall, l1, l2: [_upright(wall, l1 + l2), *links_from_origin(q)],
     )
@@ -216,12 +211,7 @@ def bouncing_ball(m: float = 1.0, g: float = 9.81, e: float = 0.8, height: float
 
 
 def ball_on_vibrating_table(
-    m: float = 1.0,
-    g: float = 9.81,
-    e: float = 0.5,
-    amplitude: float = 0.02,
-    rate: float = 25.0,
-    height: float = 0.3,
+    m: float = 1.0, g: float = 9.81, e: float = 0.5, amplitude: float = 0.02, rate: float = 25.0, height: float = 0.3
 ) -> Problem:
     """Ball that falls from `height` on a table at amplitude sin(rate t), with the coefficient of restitution e.
 
@@ -265,13 +255,7 @@ def ball_on_vibrating_table(
 
 
 def newtons_cradle(
-    balls: int = 5,
-    lifted: int = 1,
-    m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    g: float = 1.0,
-    d: float = 0.2,
-    angle: float = 0.5,
+    balls: int = 5, lifted: int = 1, m: float = 1.0, l: float = 1.0, g: float = 1.0, d: float = 0.2, angle: float = 0.5
 ) -> Problem:
     """Newton's cradle: equal balls of diameter d on rods of length l whose pivots are d apart, so that they touch at rest.
 
@@ -293,7 +277,7 @@ def newtons_cradle(
     if not 0 < lifted < balls:
         raise InputError(f"a cradle of {balls} balls has between 1 and {balls - 1} of them lifted; got {lifted!r}")
 
-    def gaps(q: Any, l: Any, d: Any) -> Any:  # noqa: E741
+    def gaps(q: Any, l: Any, d: Any) -> Any:
         across, down = d + l * np.diff(np.sin(q)), l * np.diff(np.cos(q))
         return (across**2 + down**2 - d**2) / (2 * d)
 
@@ -309,9 +293,9 @@ def newtons_cradle(
             p[..., group] += np.where(moves, momentum, 0.0)[..., None]
         return {"q": q, "p": p}
 
-    def drawing(q: np.ndarray, l: float, d: float) -> list[draw.Part]:  # noqa: E741
+    def drawing(q: np.ndarray, l: float, d: float) -> list[draw.Part]:
         pivots = np.array([[k * d, 0.0] for k in range(balls)])
-        centres = pivots + l * np.column_stack([np.sin(q), -np.cos(q)])
+        centres = pivots + l * hanging(q)
         rods = [draw.line(*ends) for ends in zip(pivots, centres, strict=True)]
         beam = draw.wall([balls * d, 0.0], [-d, 0.0])
         return [beam, *rods, *(draw.mass(centre, d / 2) for centre in centres), draw.trace(centres[0])]
@@ -321,7 +305,7 @@ def newtons_cradle(
         title="Newton's cradle",
         reference="a textbook example",
         system=Lagrangian(
-            lambda q, v, m, l, g: m * l**2 * (v @ v) / 2 + m * g * l * np.sum(np.cos(q)),  # noqa: E741
+            lambda q, v, m, l, g: m * l**2 * (v @ v) / 2 + m * g * l * np.sum(np.cos(q)),
             dim=balls,
             unilateral=gaps,
             params={"m": m, "l": l, "g": g, "d": d},
@@ -338,10 +322,7 @@ def newtons_cradle(
 
 
 def balls_on_ring(
-    m: float = 1.0,
-    d: float = 0.1,
-    circumference: float = 3.0,
-    speeds: tuple[float, ...] = (1.0, -0.31, 0.53, -0.87, 0.19),
+    m: float = 1.0, d: float = 0.1, circumference: float = 3.0, speeds: tuple[float, ...] = (1.0, -0.31, 0.53, -0.87, 0.19)
 ) -> Problem:
     """Equal balls of diameter d that slide on a ring, starting equally spaced with these speeds.
 
@@ -377,10 +358,9 @@ def balls_on_ring(
         return {"q": inside + position // balls * length + order * d, "p": m * v0[chosen]}
 
     def drawing(q: np.ndarray, circumference: float, d: float) -> list[draw.Part]:
-        radius, turn = circumference / (2 * np.pi), np.linspace(0, 2 * np.pi, 61)
-        ring = draw.track(*(radius * np.column_stack([np.cos(turn), np.sin(turn)])))
-        points = radius * np.column_stack([np.cos(q / radius), np.sin(q / radius)])
-        return [ring, *(draw.mass(point, d / 2) for point in points)]
+        radius = circumference / (2 * np.pi)
+        points = radius * heading(q / radius)[0]
+        return [draw.track(*ellipse(radius, radius)), *(draw.mass(point, d / 2) for point in points)]
 
     return Problem(
         name="balls_on_ring",
@@ -397,7 +377,7 @@ def balls_on_ring(
         h=0.05,
         steps=1000,
         exact=exact,
-        conserved={"energy": energy_is_conserved, "momentum": _total_momentum},
+        conserved={"energy": energy_is_conserved, "momentum": lambda run: run.p.sum(axis=1)},
         drawing=drawing,
         labels=tuple(f"s{k + 1}" for k in range(balls)),
     )
@@ -406,7 +386,3 @@ def balls_on_ring(
 def _upright(x: float, height: float) -> draw.Part:
     """A wall on the right."""
     return draw.wall([x, -height], [x, height / 2])
-
-
-def _total_momentum(run: Trajectory) -> np.ndarray:
-    return run.p.sum(axis=1)

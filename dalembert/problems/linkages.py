@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.draw import rod, trace, wall
 from dalembert.errors import InputError
+from dalembert.problems._geometry import hanging, heading, joints
 from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
@@ -44,13 +45,12 @@ def chain(links: int = 8, g: float = 1.0, m: float = 1.0, length: float = 1.0, s
         params={"m": m, "g": g, "length": length},
     )
     angles = sag * (np.arange(links) + 0.5) / links
-    steps = length * np.column_stack([np.sin(angles), -np.cos(angles)])
     return Problem(
         name="chain",
         title=f"chain of {links} links",
         reference="N-link generalisation of Jay (1996), Example 2",
         system=system,
-        q0=np.cumsum(steps, axis=0).ravel(),
+        q0=joints([length] * links, hanging(angles)),
         p0=np.zeros(2 * links),
         h=0.01,
         steps=2000,
@@ -110,10 +110,10 @@ def four_bar(
         params={
             "ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker,
             "m_crank": m_crank, "m_coupler": m_coupler, "m_rocker": m_rocker, "g": g,
-        },
+        }
     )  # fmt: skip
     pivot = np.array([ground, 0.0])
-    first = crank * np.array([np.cos(angle), np.sin(angle)])
+    first = crank * heading(angle)[0]
     second = _upper_joint(first, pivot, coupler, rocker)
     v_first = rate * np.array([-first[1], first[0]])
     v_second = np.linalg.solve(np.array([second - first, second - pivot]), np.array([(second - first) @ v_first, 0.0]))

@@ -3,6 +3,8 @@
 S. Small and L. O. Jay, Discontinuous collocation methods for DAEs in mechanics (2011); A. M. Bloch, Nonholonomic Mechanics
 and Control, Springer 2003. Reactions are -k_v^T psi."""
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ import numpy as np
 from dalembert.draw import Part, body, line, mass, rod, trace
 from dalembert.draw._parts import BLUE, GREY
 from dalembert.errors import InputError
+from dalembert.problems._geometry import heading, segment, sideways, steered_axles
 from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
@@ -22,7 +25,7 @@ SMALL_JAY = "Small & Jay (2011), Discontinuous collocation methods for DAEs in m
 BLOCH = "Bloch (2003), Nonholonomic Mechanics and Control"
 
 
-def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, speed: float = 0.0) -> Problem:  # noqa: E741
+def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, speed: float = 0.0) -> Problem:
     """Skate on an inclined plane, by its two ends: one holonomic and one nonholonomic constraint.
 
         q = (x1, y1, x2, y2),   L = m v.v / 4 + m g (x1 + x2) / 2
@@ -45,14 +48,14 @@ def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, sp
     system = Lagrangian(
         lambda q, v, m, g: m * (v @ v) / 4 + m * g * (q[0] + q[2]) / 2,
         dim=4,
-        holonomic=lambda q, l: [((q[2] - q[0]) ** 2 + (q[3] - q[1]) ** 2 - l**2) / 2],  # noqa: E741
+        holonomic=lambda q, l: [((q[2] - q[0]) ** 2 + (q[3] - q[1]) ** 2 - l**2) / 2],
         nonholonomic=lambda q, v: [-(q[3] - q[1]) * (v[0] + v[2]) + (q[2] - q[0]) * (v[1] + v[3])],
         params={"m": m, "l": l, "g": g},
     )
 
     def exact(t: Any) -> dict[str, np.ndarray]:
         theta, u, centre = _sliding(t, g, omega, speed)
-        along, across = _heading(theta)
+        along, across = heading(theta)
         velocity = u[..., None] * along
         ends = [(centre + side * along, velocity + side * omega * across) for side in (-l / 2, l / 2)]
         q, v = (np.concatenate(parts, axis=-1) for parts in zip(*ends, strict=True))
@@ -110,7 +113,7 @@ def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1
 
     def exact(t: Any) -> dict[str, np.ndarray]:
         phi, u, centre = _sliding(t, g, omega, speed)
-        v = np.concatenate([u[..., None] * _heading(phi)[0], np.full((*np.shape(phi), 1), omega)], axis=-1)
+        v = np.concatenate([u[..., None] * heading(phi)[0], np.full((*np.shape(phi), 1), omega)], axis=-1)
         psi = m * (g * np.sin(phi) + u * omega)
         return {
             "q": np.concatenate([centre, phi[..., None]], axis=-1),
@@ -130,7 +133,7 @@ def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1
         steps=1000,
         exact=exact if omega else None,
         conserved={"energy": energy_is_conserved, "spin": lambda run: run.p[:, 2]},
-        drawing=lambda q: [rod(*map(_downhill, _segment(q[:2], q[2], 0.25, 0.25))), trace(_downhill(q[:2]))],
+        drawing=lambda q: [rod(*map(_downhill, segment(q[:2], q[2], 0.25))), trace(_downhill(q[:2]))],
         labels=("x", "y", "phi"),
     )
 
@@ -140,7 +143,7 @@ def snakeboard(
     J: float = 0.03,
     J_r: float = 0.02,
     J_w: float = 0.005,
-    l: float = 0.25,  # noqa: E741
+    l: float = 0.25,
     steering: float = 0.5,
     rotor: float = 0.7,
     frequency: float = 1.0,
@@ -177,19 +180,14 @@ def snakeboard(
         turning = J * v[2] ** 2 / 2 + J_r * (v[2] + v[3]) ** 2 / 2 + J_w * (v[2] ** 2 + v[4] ** 2)
         return m * (v[0] ** 2 + v[1] ** 2) / 2 + turning
 
-    def axles(q, v, l):  # type: ignore[no-untyped-def]  # noqa: E741
-        front, back, lever = q[2] + q[4], q[2] - q[4], l * np.cos(q[4]) * v[2]
-        return [-np.sin(front) * v[0] + np.cos(front) * v[1] + lever, -np.sin(back) * v[0] + np.cos(back) * v[1] - lever]
-
     def torques(t, J_r, J_w, steering, rotor, frequency):  # type: ignore[no-untyped-def]
         swing = -(frequency**2) * np.sin(frequency * t)
         return [0, 0, 0, J_r * rotor * swing, 2 * J_w * steering * swing]
 
-    def drawing(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
-        along = _heading(np.asarray(q[2]))[0]
-        ends = [q[:2] - l * along, q[:2] + l * along]
-        axes = [_segment(end, q[2] + side * q[4] + np.pi / 2, l / 3, l / 3) for end, side in zip(ends, (-1, 1), strict=True)]
-        rotor = _segment(q[:2], q[2] + q[3], l / 2, l / 2)
+    def drawing(q: np.ndarray, l: float) -> list[Part]:
+        ends = segment(q[:2], q[2], l)
+        axes = [segment(end, q[2] + side * q[4] + np.pi / 2, l / 3) for end, side in zip(ends, (-1, 1), strict=True)]
+        rotor = segment(q[:2], q[2] + q[3], l / 2)
         return [
             rod(*ends),
             *(rod(*axis, color=BLUE) for axis in axes),
@@ -202,13 +200,7 @@ def snakeboard(
         name="snakeboard",
         title="snakeboard",
         reference="Lewis, Ostrowski, Murray & Burdick (1994), Proc. IEEE Int. Conf. Robotics and Automation",
-        system=Lagrangian(
-            L,
-            dim=5,
-            nonholonomic=axles,
-            force=torques,
-            params=params,
-        ),
+        system=Lagrangian(L, dim=5, nonholonomic=lambda q, v, l: steered_axles(q[2], q[4], l, v), force=torques, params=params),
         q0=np.zeros(5),
         v0=np.array([speed, 0.0, 0.0, rotor * frequency, steering * frequency]),
         h=0.1,
@@ -222,7 +214,7 @@ def car_with_trailer(
     m: float = 1.0,
     J: float = 0.3,
     b: float = 0.5,
-    l: float = 1.0,  # noqa: E741
+    l: float = 1.0,
     m1: float = 0.5,
     J1: float = 0.1,
     d: float = 1.2,
@@ -258,23 +250,18 @@ def car_with_trailer(
         trailer = m1 * ((v[0] + d * np.sin(q[3]) * v[3]) ** 2 + (v[1] - d * np.cos(q[3]) * v[3]) ** 2) + J1 * v[3] ** 2
         return (car + trailer) / 2
 
-    def axles(t, q, v, l, d, steering, frequency):  # type: ignore[no-untyped-def]  # noqa: E741
+    def axles(t, q, v, l, d, steering, frequency):  # type: ignore[no-untyped-def]
         phi = steering * np.sin(frequency * t)
-        front = q[2] + phi
-        return [
-            -np.sin(q[2]) * v[0] + np.cos(q[2]) * v[1],
-            -np.sin(front) * v[0] + np.cos(front) * v[1] + l * np.cos(phi) * v[2],
-            -np.sin(q[3]) * v[0] + np.cos(q[3]) * v[1] - d * v[3],
-        ]
+        return [sideways(q[2], v), sideways(q[2] + phi, v) + l * np.cos(phi) * v[2], sideways(q[3], v) - d * v[3]]
 
-    def drawing(t: float, q: np.ndarray, l: float, d: float, steering: float, frequency: float) -> list[Part]:  # noqa: E741
-        (ahead, left), (ahead_1, left_1), hook = _heading(q[2]), _heading(q[3]), q[:2]
+    def drawing(t: float, q: np.ndarray, l: float, d: float, steering: float, frequency: float) -> list[Part]:
+        (ahead, left), (ahead_1, left_1), hook = heading(q[2]), heading(q[3]), q[:2]
         front, width = q[2] + steering * np.sin(frequency * t), 0.25 * l
         car = [hook + x * l * ahead + side * width * left for x, side in ((-0.2, -1), (1.3, -1), (1.3, 1), (-0.2, 1))]
         box = [hook - x * d * ahead_1 + side * width * left_1 for x, side in ((0.7, -1), (1.3, -1), (1.3, 1), (0.7, 1))]
         axles = [(hook, left, q[2]), (hook + l * ahead, left, front), (hook - d * ahead_1, left_1, q[3])]
         wheels = [
-            rod(*_segment(at + side * width * across, direction, 0.12 * l, 0.12 * l))
+            rod(*segment(at + side * width * across, direction, 0.12 * l))
             for at, across, direction in axles
             for side in (-1, 1)
         ]
@@ -359,18 +346,6 @@ def _sliding(t: Any, g: float, omega: float, speed: float) -> tuple[np.ndarray, 
     x = speed / omega * sin + g / (2 * omega**2) * sin**2
     y = speed / omega * (1 - cos) + g / omega**2 * (theta / 2 - np.sin(2 * theta) / 4)
     return theta, speed + g / omega * sin, np.stack([x, y], axis=-1)
-
-
-def _heading(angle: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The unit vectors along and across a direction in the plane."""
-    sin, cos = np.sin(angle), np.cos(angle)
-    return np.stack([cos, sin], axis=-1), np.stack([-sin, cos], axis=-1)
-
-
-def _segment(point: np.ndarray, angle: float, behind: float, ahead: float) -> np.ndarray:
-    """The line through a point of the plane in a direction."""
-    along = _heading(np.asarray(angle))[0]
-    return np.array([point - behind * along, point + ahead * along])
 
 
 def _spin_of_points(run: Trajectory) -> np.ndarray:

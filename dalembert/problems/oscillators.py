@@ -17,7 +17,7 @@ from dalembert.systems import Lagrangian
 
 MCLACHLAN_PERLMUTTER = "McLachlan & Perlmutter (2006), J. Nonlinear Sci. 16"
 POINCARE_STEP = 2 * np.sin(np.pi / 40)
-"""With this step y, alone, has a period of 40 steps in the Stormer-Verlet method, to which both methods of Hilden reduce."""
+"""With this step y has a period of 40 steps in the Stormer-Verlet method, to which both methods of Hilden reduce for it."""
 
 
 def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: float = 0.0) -> Problem:
@@ -39,8 +39,8 @@ def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: fl
         (True, True)
 
     """
-    system = Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=3, nonholonomic=lambda q, v: [v[0] + q[1] * v[2]])
-    x0 = _remaining(2 * E0 - (1 + b**2) * vz0**2 - z0**2 - b**2)
+    common = _contact_oscillator(0.0, b, E0, z0, vz0)
+    x0 = common["q0"][0]
 
     def exact(t: Any) -> dict[str, np.ndarray]:
         sin, cos, zero = np.sin(np.asarray(t, dtype=float)), np.cos(np.asarray(t, dtype=float)), np.zeros(np.shape(t))
@@ -52,19 +52,13 @@ def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: fl
         name="contact_oscillator",
         title="contact oscillator",
         reference=f"{MCLACHLAN_PERLMUTTER}, section 5.1; Hilden (2009), section 4.3",
-        system=system,
-        q0=np.array([x0, b, z0]),
-        v0=np.array([-b * vz0, 0.0, vz0]),
-        h=POINCARE_STEP,
-        steps=4000,
+        system=Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=3, nonholonomic=lambda q, v: [v[0] + q[1] * v[2]]),
         exact=None if b else exact,
         conserved={
-            "energy": energy_is_conserved,
-            "free_energy": lambda run: (run.q[:, 1] ** 2 + run.v[:, 1] ** 2) / 2,
+            **CONSERVED,
             "radius": lambda run: np.sqrt(run.q[:, 0] ** 2 + run.q[:, 2] ** 2 + (1 + run.q[:, 1] ** 2) * run.v[:, 2] ** 2),
         },
-        drawing=_spring_from_origin,
-        labels=("x", "y", "z"),
+        **common,
     )
 
 
@@ -91,23 +85,36 @@ def perturbed_contact_oscillator(
         nonholonomic=lambda q, v: [v[0] + q[1] * v[2]],
         params={"eps": eps},
     )
-    x0 = _remaining((2 * E0 - (1 + b**2) * vz0**2 - z0**2 - b**2) / (1 + eps * z0**2))
     return Problem(
         name="perturbed_contact_oscillator",
         title="contact oscillator with a nonlinear perturbation",
         reference=f"{MCLACHLAN_PERLMUTTER}, section 5.1; Hilden (2009), section 4.4",
         system=system,
-        q0=np.array([x0, b, z0]),
-        v0=np.array([-b * vz0, 0.0, vz0]),
-        h=POINCARE_STEP,
-        steps=4000,
-        conserved={
-            "energy": energy_is_conserved,
-            "free_energy": lambda run: (run.q[:, 1] ** 2 + run.v[:, 1] ** 2) / 2,
-        },
-        drawing=_spring_from_origin,
-        labels=("x", "y", "z"),
+        conserved=CONSERVED,
+        **_contact_oscillator(eps, b, E0, z0, vz0),
     )
+
+
+CONSERVED = {
+    "energy": energy_is_conserved,
+    "free_energy": lambda run: (run.q[:, 1] ** 2 + run.v[:, 1] ** 2) / 2,
+}
+"""What both contact oscillators conserve: the energy, and that of y, which moves by itself."""
+
+
+def _contact_oscillator(eps: float, b: float, E0: float, z0: float, vz0: float) -> dict[str, Any]:
+    """Start, length and drawing of both contact oscillators."""
+    square = (2 * E0 - (1 + b**2) * vz0**2 - z0**2 - b**2) / (1 + eps * z0**2)
+    if square < 0:
+        raise InputError("the energy E0 is too small for these b, z0 and vz0: x_0^2 would be negative")
+    return {
+        "q0": np.array([np.sqrt(square), b, z0]),
+        "v0": np.array([-b * vz0, 0.0, vz0]),
+        "h": POINCARE_STEP,
+        "steps": 4000,
+        "drawing": lambda q: [spring([0.0, 0.0, 0.0], q), mass(q)],
+        "labels": ("x", "y", "z"),
+    }
 
 
 def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.7, phase: float = 0.2) -> Problem:
@@ -222,16 +229,6 @@ def continuously_variable_transmission(
         drawing=lambda q, R, slope: _cones_and_belt(q, R, slope, 1.25 * max(abs(shift), 0.1 * R)),
         labels=("a", "b", "s"),
     )
-
-
-def _remaining(square: float) -> float:
-    if square < 0:
-        raise InputError("the energy E0 is too small for these b, z0 and vz0: x_0^2 would be negative")
-    return float(np.sqrt(square))
-
-
-def _spring_from_origin(q: np.ndarray) -> list[Part]:
-    return [spring([0.0, 0.0, 0.0], q), mass(q)]
 
 
 def _cones_and_belt(q: np.ndarray, R: float, slope: float, end: float) -> list[Part]:

@@ -10,6 +10,8 @@ partitioned Runge-Kutta methods keep them.
 E. Hairer, Ch. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.5.
 """
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -107,7 +109,7 @@ def rigid_body(I1: float = 0.6, I2: float = 0.8, I3: float = 1.0, omega: Sequenc
 def heavy_top(
     m: float = 1.0,
     g: float = 1.0,
-    l: float = 1.0,  # noqa: E741
+    l: float = 1.0,
     I1: float = 0.6,
     I2: float = 0.6,
     I3: float = 1.0,
@@ -146,13 +148,13 @@ def heavy_top(
         d1, d2, d3 = _coefficients(I1, I2, I3)
         return sum(P[:, j] @ P[:, j] / (2 * d) for j, d in enumerate([d1, d2, d3 + extra]))
 
-    def H_fixed(q, p, m, g, l, I1, I2, I3):  # type: ignore[no-untyped-def]  # noqa: E741
+    def H_fixed(q, p, m, g, l, I1, I2, I3):  # type: ignore[no-untyped-def]
         return turning_energy(p.reshape(3, 3), I1, I2, I3, m * l**2) + m * g * l * q[8]
 
     def H_moving(q, p, m, g, I1, I2, I3):  # type: ignore[no-untyped-def]
         return p[:3] @ p[:3] / (2 * m) + turning_energy(p[3:].reshape(3, 3), I1, I2, I3, 0.0) + m * g * q[2]
 
-    def attached(q, l):  # type: ignore[no-untyped-def]  # noqa: E741
+    def attached(q, l):  # type: ignore[no-untyped-def]
         R = q[3:].reshape(3, 3)
         return [*(q[:3] - l * R[:, 2]), *_orthonormal(R)]
 
@@ -178,7 +180,7 @@ def heavy_top(
         h=0.05,
         steps=5000,
         conserved=conserved,
-        drawing=lambda q, l: _disc_on_axis(np.asarray(q)[-9:].reshape(3, 3), l),  # noqa: E741
+        drawing=lambda q, l: _disc_on_axis(np.asarray(q)[-9:].reshape(3, 3), l),
         labels=("x", "y", "z", *ENTRIES) if translation else ENTRIES,
     )
 

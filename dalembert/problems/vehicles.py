@@ -3,6 +3,8 @@
 S. K. Hilden, Numerical methods for nonholonomic mechanics, Master's thesis, NTNU (2009); A. M. Bloch, Nonholonomic Mechanics
 and Control, Springer 2003. Reactions are -k_v^T psi: Hilden's lambda is -psi."""
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 
 from dalembert.draw import Part, body, disc, mass, rod, trace
 from dalembert.errors import InputError
+from dalembert.problems._geometry import heading, segment, spokes, steered_axles
 from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
@@ -23,7 +26,7 @@ LIGHT_SLEIGH = {"m": 0.001, "a": 0.04, "I": 0.01, "g": 9.8, "theta": 0.2}
 def vertical_disk(
     m: float = 1.0,
     J: float = 1.0,
-    I: float = 1.0,  # noqa: E741
+    I: float = 1.0,
     R: float = 0.25,
     phi: float = 0.0,
     turning: float = 2.0,
@@ -48,7 +51,7 @@ def vertical_disk(
 
     """
     system = Lagrangian(
-        lambda v, m, J, I: (m * (v[0] ** 2 + v[1] ** 2) + J * v[2] ** 2 + I * v[3] ** 2) / 2,  # noqa: E741
+        lambda v, m, J, I: (m * (v[0] ** 2 + v[1] ** 2) + J * v[2] ** 2 + I * v[3] ** 2) / 2,
         dim=4,
         nonholonomic=lambda q, v, R: [v[0] - R * np.cos(q[2]) * v[3], v[1] - R * np.sin(q[2]) * v[3]],
         params={"m": m, "J": J, "I": I, "R": R},
@@ -68,9 +71,8 @@ def vertical_disk(
         }
 
     def drawing(q: np.ndarray, R: float) -> list[Part]:
-        centre, e, up = np.array([q[0], q[1], R]), np.array([np.cos(q[2]), np.sin(q[2]), 0.0]), np.array([0.0, 0.0, 1.0])
-        across, ahead = np.cos(q[3]) * up + np.sin(q[3]) * e, np.cos(q[3]) * e - np.sin(q[3]) * up
-        return [*disc(centre, R, across, ahead), trace([q[0], q[1], 0.0])]
+        axes = spokes(q[3], np.array([*heading(q[2])[0], 0.0]), np.array([0.0, 0.0, 1.0]))
+        return [*disc([q[0], q[1], R], R, *axes), trace([q[0], q[1], 0.0])]
 
     return Problem(
         name="vertical_disk",
@@ -91,7 +93,7 @@ def vertical_disk(
 def chaplygin_sleigh(
     m: float = 1.0,
     a: float = 1.0,
-    I: float = 1.0,  # noqa: E741
+    I: float = 1.0,
     g: float = 0.1,
     x: float = 1.0,
     y: float = 0.0,
@@ -122,16 +124,15 @@ def chaplygin_sleigh(
 
     """
 
-    def L(q, v, m, a, I, g):  # type: ignore[no-untyped-def]  # noqa: E741
+    def L(q, v, m, a, I, g):  # type: ignore[no-untyped-def]
         across = v[1] * np.cos(q[2]) - v[0] * np.sin(q[2])
         kinetic = (m * (v[0] ** 2 + v[1] ** 2) + (I + m * a**2) * v[2] ** 2) / 2 + m * a * v[2] * across
         return kinetic - m * g * (q[1] + a * np.sin(q[2]))
 
     def drawing(q: np.ndarray, a: float) -> list[Part]:
-        along, across = np.array([np.cos(q[2]), np.sin(q[2])]), np.array([-np.sin(q[2]), np.cos(q[2])])
+        along, across = heading(q[2])
         corners = [q[:2] + 1.5 * a * along, q[:2] - 0.5 * a * (along + across), q[:2] - 0.5 * a * (along - across)]
-        blade = rod(q[:2] - 0.3 * a * along, q[:2] + 0.3 * a * along)
-        return [body(*corners), blade, mass(q[:2] + a * along), trace(q[:2])]
+        return [body(*corners), rod(*segment(q[:2], q[2], 0.3 * a)), mass(q[:2] + a * along), trace(q[:2])]
 
     return Problem(
         name="chaplygin_sleigh",
@@ -155,9 +156,9 @@ def chaplygin_sleigh(
 
 def skateboard(
     m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
+    l: float = 1.0,
     J: float = 0.1,
-    I: float = 0.2,  # noqa: E741
+    I: float = 0.2,
     a: float = 0.5,
     k: float = 0.4,
     g: float = 1.0,
@@ -188,7 +189,7 @@ def skateboard(
 
     """
 
-    def L(q, v, m, l, J, I, k, g):  # type: ignore[no-untyped-def]  # noqa: E741
+    def L(q, v, m, l, J, I, k, g):  # type: ignore[no-untyped-def]
         along = np.cos(q[2]) * v[0] + np.sin(q[2]) * v[1] - l * np.sin(q[3]) * v[2]
         across = -np.sin(q[2]) * v[0] + np.cos(q[2]) * v[1] + l * np.cos(q[3]) * v[3]
         kinetic = m * (along**2 + across**2 + (l * np.sin(q[3]) * v[3]) ** 2) + J * v[3] ** 2 + I * v[2] ** 2
@@ -196,14 +197,12 @@ def skateboard(
 
     def axles(q, v, a, pivot):  # type: ignore[no-untyped-def]
         d = np.arctan(np.tan(pivot) * np.sin(q[3]))
-        front, back, lever = q[2] + d, q[2] - d, a * np.cos(d) * v[2]
-        return [-np.sin(front) * v[0] + np.cos(front) * v[1] + lever, -np.sin(back) * v[0] + np.cos(back) * v[1] - lever]
+        return steered_axles(q[2], d, a, v)
 
-    def drawing(q: np.ndarray, l: float, a: float) -> list[Part]:  # noqa: E741
+    def drawing(q: np.ndarray, l: float, a: float) -> list[Part]:
         x, y, theta, gamma = q
-        along, across = np.array([np.cos(theta), np.sin(theta), 0.0]), np.array([-np.sin(theta), np.cos(theta), 0.0])
-        middle = np.array([x, y, 0.0])
-        up = np.array([0.0, 0.0, 1.0])
+        along, across = (np.array([*direction, 0.0]) for direction in heading(theta))
+        middle, up = np.array([x, y, 0.0]), np.array([0.0, 0.0, 1.0])
         head = middle + l * (np.sin(gamma) * across + np.cos(gamma) * up)
         side = 0.3 * a * (np.cos(gamma) * across - np.sin(gamma) * up)
         ends = [middle - 1.3 * a * along, middle + 1.3 * a * along]
@@ -217,10 +216,7 @@ def skateboard(
         title="skateboard with a stiff rider",
         reference="Hubbard (1979), J. Appl. Mech. 46; Kremnev & Kuleshov (2010), Discrete Contin. Dyn. Syst. S 3",
         system=Lagrangian(
-            L,
-            dim=4,
-            nonholonomic=axles,
-            params={"m": m, "l": l, "J": J, "I": I, "a": a, "k": k, "g": g, "pivot": pivot},
+            L, dim=4, nonholonomic=axles, params={"m": m, "l": l, "J": J, "I": I, "a": a, "k": k, "g": g, "pivot": pivot}
         ),
         q0=np.array([0.0, 0.0, 0.0, lean]),
         v0=np.array([speed, 0.0, speed * np.tan(pivot) * np.sin(lean) / a, lean_rate]),
