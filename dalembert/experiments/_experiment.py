@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 import numpy as np
 
@@ -59,12 +59,12 @@ Checks = Iterator[Check]
 """What a predicate yields: the numbers that its claim stands or falls by."""
 
 
-def at_most(name: str, value: float, bound: float) -> Check:
+def at_most(name: str, value: SupportsFloat, bound: float) -> Check:
     """The check that a number does not exceed its bound."""
     return Check(name, float(value), "<=", bound)
 
 
-def at_least(name: str, value: float, bound: float) -> Check:
+def at_least(name: str, value: SupportsFloat, bound: float) -> Check:
     """The check that a number reaches its bound."""
     return Check(name, float(value), ">=", bound)
 

@@ -77,7 +77,8 @@ def slope_line(
 
 def legend_below(ax: Axes, columns: int, loc: str = "outside lower center", **options: Any) -> None:
     """The legend of one panel, for all panels, outside of them."""
-    ax.figure.legend(*ax.get_legend_handles_labels(), loc=loc, ncols=columns, **options)  # type: ignore[call-arg]
+    figure: Any = ax.figure
+    figure.legend(*ax.get_legend_handles_labels(), loc=loc, ncols=columns, **options)
 
 
 def sizes_as_ticks(ax: Axes, h: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -21,9 +21,9 @@ def largest(values: np.ndarray) -> float:
     return float(np.max(np.abs(values)))
 
 
-def ratio(size: float, other: float) -> float:
+def ratio(size: SupportsFloat, other: SupportsFloat) -> float:
     """Size over other; nan if there is nothing to compare with."""
-    return float(size / other) if other else float("nan")
+    return float(size) / float(other) if other else float("nan")
 
 
 def energy_error(run: Trajectory) -> np.ndarray:

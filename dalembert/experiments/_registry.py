@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from dalembert.draw._style import save
 from dalembert.errors import DalembertError, InputError, suggestion
 from dalembert.experiments._experiment import Experiment, Result
+from dalembert.experiments._figures import Figure
 
 _registered: dict[str, Experiment] = {}
 
@@ -116,10 +118,8 @@ def run(
     return result
 
 
-def _write(experiment: Experiment, figure: object, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
-    from dalembert.plot import save
-
-    return tuple(save(figure, out / f"{experiment.name}.{kind}") for kind in formats)  # type: ignore[arg-type]
+def _write(experiment: Experiment, figure: Figure, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(save(figure, out / f"{experiment.name}.{kind}") for kind in formats)
 
 
 def _make_directory(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def chain(links: int = 8, g: float = 1.0, m: float = 1.0, length: float = 1.0, s
     if links < 1:
         raise InputError("a chain has a whole number of links, at least one: give links=8 or the like")
 
-    def constraints(q, length):  # type: ignore[no-untyped-def]
+    def constraints(q: Any, length: Any) -> Any:
         points = np.concatenate([[0.0, 0.0], q]).reshape(-1, 2)
         d = points[1:] - points[:-1]
         return np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2) - length
@@ -61,17 +62,9 @@ def chain(links: int = 8, g: float = 1.0, m: float = 1.0, length: float = 1.0, s
 
 
 def four_bar(
-    ground: float = 4.0,
-    crank: float = 1.5,
-    coupler: float = 4.5,
-    rocker: float = 3.0,
-    m_crank: float = 1.0,
-    m_coupler: float = 3.0,
-    m_rocker: float = 2.0,
-    g: float = 1.0,
-    angle: float = np.pi / 2,
-    rate: float = 2.0,
-) -> Problem:
+    ground: float = 4.0, crank: float = 1.5, coupler: float = 4.5, rocker: float = 3.0, m_crank: float = 1.0,
+    m_coupler: float = 3.0, m_rocker: float = 2.0, g: float = 1.0, angle: float = np.pi / 2, rate: float = 2.0,
+) -> Problem:  # fmt: skip
     """Four-bar linkage of uniform bars under gravity, in natural coordinates: the two moving joints.
 
     The crank turns about (0, 0), the rocker about (ground, 0), and the coupler joins their ends q1 and q2:
@@ -94,7 +87,7 @@ def four_bar(
 
     """
 
-    def L(q, v, m_crank, m_coupler, m_rocker, g):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, m_crank: Any, m_coupler: Any, m_rocker: Any, g: Any) -> Any:
         v1, v2 = v[:2], v[2:]
         T = (m_crank * (v1 @ v1) + m_coupler * (v1 @ v1 + v1 @ v2 + v2 @ v2) + m_rocker * (v2 @ v2)) / 6
         return T - g * ((m_crank + m_coupler) * q[1] + (m_coupler + m_rocker) * q[3]) / 2

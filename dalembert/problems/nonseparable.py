@@ -9,7 +9,7 @@ Lagrangian mechanics for nonseparable nonsmooth systems, Int. J. Numer. Meth. En
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from dalembert.draw import Part, body, line, mass, rod, spring, track
 from dalembert.problems._geometry import axial_momentum, hanging, joints
 from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Lagrangian
-
-if TYPE_CHECKING:
-    pass
 
 
 def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 10.0, beta: float = 3.2) -> Problem:
@@ -93,13 +90,9 @@ def cart_pendulum_lagrangian(q: Any, v: Any, m1: Any, m2: Any, l: Any, g: Any) -
 
 
 def double_pendulum_in_angles(
-    m1: float = 1.0,
-    m2: float = 1.0,
-    l1: float = 1.0,
-    l2: float = 1.0,
-    g: float = 1.0,
+    m1: float = 1.0, m2: float = 1.0, l1: float = 1.0, l2: float = 1.0, g: float = 1.0,
     angles: tuple[float, float] = (np.pi / 6, -np.pi / 6),
-) -> Problem:
+) -> Problem:  # fmt: skip
     """The `double_pendulum` in the angles q = (a, b) of its links from the downward vertical, without constraints.
 
         L = (m1 + m2) l1^2 a'^2 / 2 + m2 l2^2 b'^2 / 2 + m2 l1 l2 cos(a - b) a' b' + (m1 + m2) g l1 cos(a) + m2 g l2 cos(b)

@@ -140,7 +140,7 @@ def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.
         raise InputError(f"the particles are a whole number n of at least two; got {n!r}")
     y, z = slice(1, n + 1), slice(n + 1, 2 * n + 1)
 
-    def L(q, v, coupling):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, coupling: Any) -> Any:
         quartic = q[z][0] ** 2 * q[z][1] ** 2 + q[y] ** 2 @ q[z] ** 2
         return v @ v / 2 - (q @ q + coupling * quartic) / 2
 
@@ -165,18 +165,9 @@ def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.
 
 
 def continuously_variable_transmission(
-    J1: float = 1.0,
-    J2: float = 1.5,
-    k1: float = 1.0,
-    k2: float = 0.5,
-    m: float = 1.0,
-    k: float = 2.0,
-    R: float = 1.0,
-    slope: float = 0.4,
-    shift: float = 0.8,
-    angle: float = 1.0,
-    speed: float = 0.3,
-) -> Problem:
+    J1: float = 1.0, J2: float = 1.5, k1: float = 1.0, k2: float = 0.5, m: float = 1.0, k: float = 2.0, R: float = 1.0,
+    slope: float = 0.4, shift: float = 0.8, angle: float = 1.0, speed: float = 0.3,
+) -> Problem:  # fmt: skip
     """Continuously variable transmission: two shafts joined by a belt on cones, which a spring moves to and fro.
 
         q = (a, b, s),   a and b the angles of the shafts, s the position of the belt
@@ -204,7 +195,7 @@ def continuously_variable_transmission(
             f"the belt runs off its cones: |slope * shift| must be less than R = {R:g}, got {abs(slope * shift):g}"
         )
 
-    def L(q, v, J1, J2, k1, k2, m, k):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, J1: Any, J2: Any, k1: Any, k2: Any, m: Any, k: Any) -> Any:
         kinetic = J1 * v[0] ** 2 + J2 * v[1] ** 2 + m * v[2] ** 2
         return (kinetic - k1 * q[0] ** 2 - k2 * q[1] ** 2 - k * q[2] ** 2) / 2
 

@@ -161,14 +161,9 @@ def double_pendulum_lengths(q: Any, l1: Any, l2: Any) -> list[Any]:
 
 
 def pendulum_of_varying_length(
-    m: float = 1.0,
-    l: float = 1.0,
-    g: float = 1.0,
-    c: float = 0.05,
-    amplitude: float = 0.1,
-    frequency: float = 2.0,
+    m: float = 1.0, l: float = 1.0, g: float = 1.0, c: float = 0.05, amplitude: float = 0.1, frequency: float = 2.0,
     angle: float = 0.5,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Damped pendulum on a string that is hauled in and let out, driven by parametric resonance.
 
         q = (x, z),   0 = sqrt(x^2 + z^2) - l(t),   l(t) = l (1 + amplitude sin(frequency t))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,16 +18,9 @@ if TYPE_CHECKING:
 
 
 def rolling_disk(
-    m: float = 1.0,
-    R: float = 1.0,
-    A: float = 0.25,
-    C: float = 0.5,
-    g: float = 1.0,
-    lean: float = 0.3,
-    lean_rate: float = 0.0,
-    yaw_rate: float = 0.4,
-    roll_rate: float = 2.0,
-) -> Problem:
+    m: float = 1.0, R: float = 1.0, A: float = 0.25, C: float = 0.5, g: float = 1.0, lean: float = 0.3,
+    lean_rate: float = 0.0, yaw_rate: float = 0.4, roll_rate: float = 2.0,
+) -> Problem:  # fmt: skip
     """Disk that rolls on a horizontal plane and may fall: two nonholonomic constraints.
 
         q = (x, y, theta, phi, psi),   (x, y) the point of contact, theta the lean, phi the yaw, psi the roll
@@ -52,7 +45,7 @@ def rolling_disk(
 
     """
 
-    def L(q, v, m, R, A, C, g):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, m: Any, R: Any, A: Any, C: Any, g: Any) -> Any:
         theta, phi, v_theta, v_phi, v_psi = q[2], q[3], v[2], v[3], v[4]
         along = np.cos(phi) * v[0] + np.sin(phi) * v[1] - R * np.sin(theta) * v_phi
         across = -np.sin(phi) * v[0] + np.cos(phi) * v[1] + R * np.cos(theta) * v_theta
@@ -87,16 +80,9 @@ def rolling_disk(
 
 
 def ball_on_turntable(
-    m: float = 1.0,
-    r: float = 0.5,
-    I: float = 0.1,
-    Omega: float = 2.0,
-    x: float = 1.0,
-    y: float = 0.0,
-    v_x: float = 0.0,
-    v_y: float = 1.0,
-    spin: float = 0.5,
-) -> Problem:
+    m: float = 1.0, r: float = 0.5, I: float = 0.1, Omega: float = 2.0, x: float = 1.0, y: float = 0.0, v_x: float = 0.0,
+    v_y: float = 1.0, spin: float = 0.5,
+) -> Problem:  # fmt: skip
     """Ball that rolls on a table which turns at `Omega`: its centre moves on a circle, two sevenths as fast as the table.
 
         q = (x, y, a, b, c, d),   0 = (a^2 + b^2 + c^2 + d^2 - 1) / 2   (unit quaternion of the ball's orientation)
@@ -120,7 +106,7 @@ def ball_on_turntable(
 
     """
 
-    def contact(q, v, r, Omega):  # type: ignore[no-untyped-def]
+    def contact(q: Any, v: Any, r: Any, Omega: Any) -> Any:
         w = angular_velocity(q[2:], v[2:])
         return [v[0] - r * w[1] + Omega * q[1], v[1] + r * w[0] - Omega * q[0]]
 

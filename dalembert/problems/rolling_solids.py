@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +19,9 @@ if TYPE_CHECKING:
 
 
 def ball_in_bowl(
-    m: float = 1.0,
-    r: float = 0.3,
-    I: float = 0.036,
-    R: float = 1.3,
-    g: float = 1.0,
-    angle: float = 0.8,
-    speed: float = 0.5,
+    m: float = 1.0, r: float = 0.3, I: float = 0.036, R: float = 1.3, g: float = 1.0, angle: float = 0.8, speed: float = 0.5,
     spin: float = 2.0,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Ball that rolls in a spherical bowl: two holonomic and two nonholonomic constraints, and three first integrals.
 
         q = (x, y, z, a, b, c, d),   (x, y, z) the centre of the ball, seen from that of the bowl; (a, b, c, d) its quaternion
@@ -58,7 +52,7 @@ def ball_in_bowl(
     if not abs(angle) < np.pi / 2:
         raise InputError(f"the ball must start in the lower half of the bowl, |angle| < pi/2; got angle = {angle:g}")
 
-    def contact(q, v, r, R):  # type: ignore[no-untyped-def]
+    def contact(q: Any, v: Any, r: Any, R: Any) -> Any:
         w, n = angular_velocity(q[3:], v[3:]), q[:3] / (R - r)
         return [v[0] + r * (w[1] * n[2] - w[2] * n[1]), v[1] + r * (w[2] * n[0] - w[0] * n[2])]
 
@@ -104,20 +98,9 @@ def ball_in_bowl(
 
 
 def rattleback(
-    m: float = 1.0,
-    A: float = 2e-4,
-    B: float = 1.6e-3,
-    C: float = 1.7e-3,
-    D: float = -2e-5,
-    a: float = 0.2,
-    b: float = 0.03,
-    c: float = 0.02,
-    d: float = 0.01,
-    g: float = 9.81,
-    roll: float = 0.0087,
-    pitch: float = 0.0087,
-    spin: float = -5.0,
-) -> Problem:
+    m: float = 1.0, A: float = 2e-4, B: float = 1.6e-3, C: float = 1.7e-3, D: float = -2e-5, a: float = 0.2, b: float = 0.03,
+    c: float = 0.02, d: float = 0.01, g: float = 9.81, roll: float = 0.0087, pitch: float = 0.0087, spin: float = -5.0,
+) -> Problem:  # fmt: skip
     """Rattleback: a boat-shaped stone that, spun the wrong way, starts to rattle, stops and turns back.
 
         q = (x, y, z, e0, e1, e2, e3),   (x, y, z) the centre of mass, (e0, ..., e3) the unit quaternion of the orientation
@@ -142,16 +125,16 @@ def rattleback(
 
     """
 
-    def L(q, v, m, A, B, C, D, g):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, m: Any, A: Any, B: Any, C: Any, D: Any, g: Any) -> Any:
         W = angular_velocity(q[3:], v[3:], sign=-1)
         turning = (A * W[0] ** 2 + B * W[1] ** 2 + C * W[2] ** 2) / 2 + D * W[0] * W[1]
         return m * (v[:3] @ v[:3]) / 2 + turning + (A + B + C) * (q[3:] @ v[3:]) ** 2 - m * g * q[2]
 
-    def standing(q, a, b, c, d):  # type: ignore[no-untyped-def]
+    def standing(q: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         u = rotation(q[3:])[2]
         return [q[2] - np.sqrt(a**2 * u[0] ** 2 + b**2 * u[1] ** 2 + c**2 * u[2] ** 2) + d * u[2], (q[3:] @ q[3:] - 1) / 2]
 
-    def contact(q, v, a, b, c, d):  # type: ignore[no-untyped-def]
+    def contact(q: Any, v: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         R, w = rotation(q[3:]), angular_velocity(q[3:], v[3:])
         u = R[2]
         N = np.sqrt(a**2 * u[0] ** 2 + b**2 * u[1] ** 2 + c**2 * u[2] ** 2)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from dalembert.draw._parts import BLUE, GREY, VERMILION
 from dalembert.problems._geometry import axial_momentum, ellipse, in_space
 from dalembert.runs._problem import Problem, angular_momentum_of_points, energy_is_conserved
 from dalembert.systems import Hamiltonian
-
-if TYPE_CHECKING:
-    pass
 
 
 def _points_on_sphere(q: np.ndarray, R: float) -> list[Part]:
@@ -107,15 +104,10 @@ def spherical_pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: fl
 
 
 def two_bodies_on_sphere(
-    m1: float = 1.0,
-    m2: float = 1.0,
-    R: float = 1.0,
-    gamma: float = 1.0,
-    azimuths: Sequence[float] = (1.3, -2.1),
-    polar_angles: Sequence[float] = (2.1, -1.1),
-    azimuth_rates: Sequence[float] = (1.2, 0.1),
+    m1: float = 1.0, m2: float = 1.0, R: float = 1.0, gamma: float = 1.0, azimuths: Sequence[float] = (1.3, -2.1),
+    polar_angles: Sequence[float] = (2.1, -1.1), azimuth_rates: Sequence[float] = (1.2, 0.1),
     polar_rates: Sequence[float] = (0.1, -0.5),
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Two point masses on a sphere that attract each other: the two-body problem in a space of constant curvature.
 
         q = (q1, q2) in space,   0 = |q1| - R,   0 = |q2| - R,   cot(alpha) = q1.q2 / |q1 x q2|
@@ -137,7 +129,7 @@ def two_bodies_on_sphere(
 
     """
 
-    def H(q, p, m1, m2, R, gamma):  # type: ignore[no-untyped-def]
+    def H(q: Any, p: Any, m1: Any, m2: Any, R: Any, gamma: Any) -> Any:
         q1, q2, p1, p2 = q[:3], q[3:], p[:3], p[3:]
         normal = np.cross(q1, q2)
         return p1 @ p1 / (2 * m1) + p2 @ p2 / (2 * m2) - gamma * m1 * m2 / R * (q1 @ q2) / np.sqrt(normal @ normal)

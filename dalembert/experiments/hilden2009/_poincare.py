@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -66,12 +67,12 @@ def growth_exponents(eps: float, starts: Sequence[float] | np.ndarray, method: O
     distance, rates = 1e-7, []
     for z0 in starts:
         problem = perturbed_contact_oscillator(eps=eps, E0=ENERGY, z0=float(z0))
-        options = {"h": POINCARE_STEP, "save_every": PERIOD * STRETCH, "progress": False}
-        orbit = simulate(problem, method, steps=PERIOD * iterates, **options).states  # type: ignore[arg-type]
+        options: dict[str, Any] = {"h": POINCARE_STEP, "save_every": PERIOD * STRETCH}
+        orbit = simulate(problem, method, steps=PERIOD * iterates, **options).states
         away, total = _within_constraint(np.array([0.0, 0.0, 0.6, 0.0, 0.0, 0.8]), orbit[0]), [0.0]
         for here, there in itertools.pairwise(orbit):
             q, p = np.split(here + distance * away / np.linalg.norm(away), 2)
-            end = simulate(problem, method, q0=q, p0=p, steps=PERIOD * STRETCH, **options).states[-1]  # type: ignore[arg-type]
+            end = simulate(problem, method, q0=q, p0=p, steps=PERIOD * STRETCH, **options).states[-1]
             total.append(total[-1] + float(np.log(np.linalg.norm(end - there) / distance)))
             away = _within_constraint(end - there, there)
         rates.append(np.array(total[1:]) / (STRETCH * np.arange(1, len(total))))

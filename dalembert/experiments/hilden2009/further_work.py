@@ -107,15 +107,16 @@ def sleigh_of_two_points(m: float = 1.0, a: float = 1.0, I: float = 1.0, g: floa
 
 def compute_mixed(full: bool) -> Data:
     """Errors at t = 3 against the sleigh in x, y and theta by 4-stage Gauss; energies and constraints to t = 30."""
-    system, start = sleigh_of_two_points(), {"q0": [1, 0, 2, 0], "v0": [0, 0, 0, 0]}
+    system = sleigh_of_two_points()
+    start: dict[str, Any] = {"q0": [1, 0, 2, 0], "v0": [0, 0, 0, 0]}
     fine = simulate(chaplygin_sleigh(), SRK("gauss", stages=4), h=0.005, t1=MIXED_T1, save_every=600)
     x, y, theta = fine.q[-1]
     reference = {"q": np.array([x, y, x + np.cos(theta), y + np.sin(theta)])}
     data: dict[str, np.ndarray] = {}
     for s, steps in MIXED_STEPS.items():
         method = GaussLobattoSPARK(stages=s)
-        study = order(system, method, reference=reference, t1=MIXED_T1, steps=steps, **start)  # type: ignore[arg-type]
-        run = simulate(system, method, h=0.12, steps=250, **start)  # type: ignore[arg-type]
+        study = order(system, method, reference=reference, t1=MIXED_T1, steps=steps, **start)
+        run = simulate(system, method, h=0.12, steps=250, **start)
         data |= {f"s{s}": study.errors["q"], f"s{s}_h": study.h, "t": run.t, f"s{s}_energy": energy_error(run)}
         data |= {f"s{s}_{name}": values[:, 0] for name, values in run.residuals.items()}
     return data

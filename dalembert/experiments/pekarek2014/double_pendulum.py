@@ -34,7 +34,7 @@ SYSTEM = Lagrangian(
 
 def compute_energies(full: bool) -> Data:
     """Energies with and without the wall, the motion, and the jump of the mean energy at the impact by h."""
-    start: dict[str, Any] = {"q0": ANGLES, "v0": (0.0, 0.0), "progress": False}
+    start: dict[str, Any] = {"q0": ANGLES, "v0": (0.0, 0.0)}
     sizes = H / np.array(MORE_REFINEMENTS if full else REFINEMENTS)
     data: dict[str, np.ndarray] = {"h": sizes}
     jumps: dict[str, list[float]] = {"CVA": [], "MCVA": []}

@@ -141,7 +141,7 @@ def compute_table2(full: bool) -> Data:
         for _ in range(MORE_REPEATS if full else REPEATS):
             for k, beta in enumerate(betas):
                 for name in TIMED:
-                    options: dict[str, Any] = {"h": h, "steps": steps, "save_every": 10, "progress": False, **xi(beta)}
+                    options: dict[str, Any] = {"h": h, "steps": steps, "save_every": 10, **xi(beta)}
                     hitting = simulate(SYSTEM, PAPER[name], **options)
                     free = simulate(SYSTEM, PAPER[name], params={"g": 0.0}, **options)
                     for kind, run in (("", hitting), ("_free", free)):
