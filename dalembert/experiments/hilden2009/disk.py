@@ -173,9 +173,8 @@ def draw_figure45(data: Data) -> Figure:
     "Both methods conserve the energy of the rolling disk to round-off when their step equations are solved to round-off.",
     compute=compute_long,
     draw=draw_figure45,
-    contradicts="The thesis shows a clear drift of the energy for the SPARK method. With step equations solved to "
-    "round-off there is none: the printed one comes from loosely solved step equations (see "
-    "hilden2009.newton_tolerance).",
+    contradicts="The thesis shows a clear drift of the energy for the SPARK method. With step equations solved to round-off "
+    "there is none: the printed one comes from loosely solved step equations (see hilden2009.newton_tolerance).",
     remark="What is left for (3.4), 1e-11 at t = 1000, comes from the round-off of phi = 2 t.",
 )
 def figure45_holds(data: Data) -> Checks:

@@ -87,9 +87,8 @@ def draw_tolerances(data: Data, axes: Any) -> None:
 
 @HILDEN.claim(
     "newton_tolerance",
-    "The energy drift of the 2-stage SPARK method in the thesis comes from step equations that are not solved "
-    "accurately enough: it appears with relative Newton tolerances of 1e-2, shrinks with the tolerance and is gone at "
-    "round-off.",
+    "The energy drift of the 2-stage SPARK method in the thesis comes from step equations that are not solved accurately "
+    "enough: it appears with relative Newton tolerances of 1e-2, shrinks with the tolerance and is gone at round-off.",
     item="the open question of chapters 4 and 5",
     compute=compute_tolerances,
     draw=draw_tolerances,

@@ -138,9 +138,8 @@ for figure, h in (("4.9", 0.1), ("4.10", 0.01)):
         "Radau IA is smaller, those of 2-stage SRK Gauss and of the 3-stage methods are smaller still.",
         compute=partial(compute_comparison, h=h),
         draw=draw_comparison,
-        remark="(4.3) is only of order 1 in q (hilden2009.variable_mass); its energy error is of order 2 here, because "
-        "m a^2 / I = 1.6e-4 leaves the mass matrix nearly constant. Composed Euler is the symmetric method of "
-        "order 2 in its place.",
+        remark="(4.3) is only of order 1 in q (hilden2009.variable_mass); its energy error is of order 2 here, because m a^2 / "
+        "I = 1.6e-4 leaves the mass matrix nearly constant. Composed Euler is the symmetric method of order 2 in its place.",
     )(comparison_holds)
 
 

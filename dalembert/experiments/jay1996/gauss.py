@@ -65,9 +65,9 @@ def draw_gauss(data: Data, axes: Any) -> None:
     "gauss_diverges",
     "The unprojected 2-stage Gauss method diverges on holonomic constraints: on both examples its energy error "
     "exceeds 1 before t = 3, or its step equations have no solution, and smaller steps do not help.",
-    item="section 5, the unprojected Gauss method",
     compute=compute_gauss,
     draw=draw_gauss,
+    item="section 5, the unprojected Gauss method",
     remark="It does converge as h tends to 0, to a motion that is not a solution: the curves for different h fall "
     "together, and |H - H_0| passes 1 at t = 2.05 and 1.98 for every h. Later the step equations may have no solution.",
 )

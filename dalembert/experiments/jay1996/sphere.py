@@ -158,9 +158,8 @@ def draw_radau_hamiltonian(data: Data) -> Figure:
 
 @JAY.claim(
     "figure5.4",
-    "The numerical Hamiltonian of the 2-stage Radau IIA method with h = 0.12 drifts away from the exact value, "
-    "roughly linearly with time, with and without projection by the same amount; beside it that of Lobatto IIIA-IIIB looks "
-    "constant.",
+    "The numerical Hamiltonian of the 2-stage Radau IIA method with h = 0.12 drifts away from the exact value, roughly "
+    "linearly with time, with and without projection by the same amount; beside it that of Lobatto IIIA-IIIB looks constant.",
     compute=compute_radau_hamiltonian,
     draw=draw_radau_hamiltonian,
     remark="'Roughly' is needed: the rate is 2.4e-3 over the first 500 steps and 0.9e-3 over the last 500 of 5000, and the "

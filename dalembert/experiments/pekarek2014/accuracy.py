@@ -71,10 +71,9 @@ def draw_figure4(data: Data, ax: Axes) -> None:
     "VCI and MCVAC are close together, all four are of second order, and the errors of VCI are jagged over beta.",
     compute=compute_figure4,
     draw=draw_figure4,
-    remark="MCVAA owes its accuracy to SVA: CVA on SVA is as accurate. Reference: CVA on the Gauss method of order 8, "
-    "which is converged to 1e-13. The paper's benchmark, CVA with h = 10E-4, has itself 1 % of CVA's and 2 % of MCVAA's "
-    "error at h = 0.01. The norm of the paper is not stated; here it is that of q in L^2, up to the last multiple of h "
-    "before t = 5.",
+    remark="MCVAA owes its accuracy to SVA: CVA on SVA is as accurate. Reference: CVA on the Gauss method of order 8, which is "
+    "converged to 1e-13. The paper's benchmark, CVA with h = 10E-4, has itself 1 % of CVA's and 2 % of MCVAA's error at h = "
+    "0.01. The norm of the paper is not stated; here it is that of q in L^2, up to the last multiple of h before t = 5.",
 )
 def figure4_holds(data: Data) -> Checks:
     """MCVAA first everywhere, the others close together, all of order 2; and CVA on SVA beside MCVAA."""
@@ -147,9 +146,8 @@ def draw_jaggedness(data: Data, axes: Any) -> None:
     item="section 5.2",
     compute=compute_jaggedness,
     draw=draw_jaggedness,
-    contradicts="The paper sees the jaggedness of VCI especially at larger h. The swings have nearly the same "
-    "relative size at both step sizes and a period that is proportional to h, so that the total variation grows as h "
-    "falls.",
+    contradicts="The paper sees the jaggedness of VCI especially at larger h. The swings have nearly the same relative size at "
+    "both step sizes and a period that is proportional to h, so that the total variation grows as h falls.",
     remark="The error of VCI over that of CVA is a sawtooth in beta: uneven partial steps before and after the "
     "impacts explain 97 % of its variance.",
 )

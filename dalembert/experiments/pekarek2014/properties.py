@@ -83,15 +83,13 @@ def draw_table1(data: Data, axes: Any) -> None:
 
 @PEKAREK.claim(
     "table1",
-    "MCVAA and MCVAC conserve their modified Hamiltonian at impacts, CVA and VCI do not; VCI is symplectic "
-    "exactly, MCVAA and MCVAC to the accuracy of their partial steps; and the discrete Lagrangian of all but MCVAA is "
-    "explicit.",
+    "MCVAA and MCVAC conserve their modified Hamiltonian at impacts, CVA and VCI do not; VCI is symplectic exactly, MCVAA and "
+    "MCVAC to the accuracy of their partial steps; and the discrete Lagrangian of all but MCVAA is explicit.",
     item="table I",
     compute=compute_table1,
     draw=draw_table1,
-    contradicts="Algorithm 1 applies the reset (33) of VCI before it takes the time of the impact off tau_max. So "
-    "read, VCI is not symplectic, which the paper says it is; with tau_max as the time that remains after the impact "
-    "it is, to round-off.",
+    contradicts="Algorithm 1 applies the reset (33) of VCI before it takes the time of the impact off tau_max. So read, VCI is "
+    "not symplectic, which the paper says it is; with tau_max as the time that remains after the impact it is, to round-off.",
     remark="Symplectic to a specified accuracy is a matter of degree: the defect of one step with an impact is O(h^2) "
     "for CVA, O(h^4) for MCVAA and for MCVAC (although it leaves out O(h^3), because its partial steps have order 4), "
     "and O(h^6) with a truncation of O(h^6).",

@@ -122,14 +122,13 @@ def draw_existence(data: Data, axes: Any) -> None:
     "existence",
     "The internal multipliers tend to those of the initial values if these violate g by o(h^2), and its "
     "derivative and k by o(h).",
-    item="theorem on existence and uniqueness",
     compute=compute_existence,
     draw=draw_existence,
-    remark="The limits are sharp: with g = O(h^2), or with g_dot, k = O(h), the step equations still have a "
-    "solution, but its multipliers tend to something else (dashed), and beyond that they grow like "
-    "h^(m-2) and h^(m-1). Nothing fails: started from the data as printed, l = 2 with a skate of length "
-    "1, the first step stretches the skate silently, with Lambda_0 = O(1/h^2). So `da.simulate` refuses "
-    "inconsistent initial values.",
+    item="theorem on existence and uniqueness",
+    remark="The limits are sharp: with g = O(h^2), or with g_dot, k = O(h), the step equations still have a solution, but its "
+    "multipliers tend to something else (dashed), and beyond that they grow like h^(m-2) and h^(m-1). Nothing fails: started "
+    "from the data as printed, l = 2 with a skate of length 1, the first step stretches the skate silently, with Lambda_0 = "
+    "O(1/h^2). So `da.simulate` refuses inconsistent initial values.",
 )
 def existence_holds(data: Data) -> Checks:
     """Deviations like h^(m-2) for g and h^(m-1) for g_dot and k: they vanish if and only if the theorem's hypothesis holds."""
