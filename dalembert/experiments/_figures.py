@@ -22,7 +22,7 @@ else:
 DASHED, DOTTED = (0, (4, 3)), (0, (1, 2))
 GREY = "#707070"
 DASHES: dict[str, Any] = {"linewidth": 0.8, "linestyle": DASHED}
-"""The look of a line that marks a value."""
+"""Options of a line that marks a value."""
 
 
 def panels(

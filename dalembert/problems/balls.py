@@ -50,8 +50,8 @@ def bouncing_ball(m: float = 1.0, g: float = 9.81, e: float = 0.8, height: float
         elapsed = np.where(bounced, t - begin, t)
         v = np.where(bounced, g * fall * e**flight, 0.0) - g * elapsed
         y = np.where(bounced, 0.0, height) + (v + g * elapsed / 2) * elapsed
-        flies = t < rest
-        return {"q": np.where(flies, y, 0.0)[..., None], "p": m * np.where(flies, v, 0.0)[..., None]}
+        moving = t < rest
+        return {"q": np.where(moving, y, 0.0)[..., None], "p": m * np.where(moving, v, 0.0)[..., None]}
 
     return Problem(
         name="bouncing_ball",

@@ -26,7 +26,7 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
         M = [[m1 + m2, m2 l sin(theta)], [m2 l sin(theta), m2 l^2]]
 
     A cart of mass m1 on a vertical track, with a mass m2 on a rod of length l at the angle theta from the downward vertical. It
-    starts from Xi(beta): at y = beta and theta = 0, with y' = 0 and theta' = 3.5 - 0.18 beta (section 5.2). The whole falls
+    starts from Xi(beta): at y = beta and theta = 0, with y' = 0 and theta' = 3.5 - 0.18 beta (section 5.2). All of it falls
     freely, so that the pendulum turns as if there were no gravity, and `exact` is in closed form: with
     k = m2 / (m1 + m2) and Legendre's elliptic integral E of the second kind,
 

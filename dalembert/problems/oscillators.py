@@ -27,7 +27,7 @@ def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: fl
 
     y = b cos(t) moves by itself. It starts with the energy E0 from z0 and v_z = vz0, with x_0 = sqrt(2 E0 - (1 + b^2) vz0^2 -
     z0^2 - b^2) (printed for b = 1 only, (4.8)), v_x = -b vz0 and v_y = 0. With w = sqrt(1 + b^2 cos(t)^2) v_z, (x, z, w) obeys
-    the linear equations (4.7) with a skew-symmetric matrix of period 2 pi: seen every 2 pi it turns about a fixed axis, and
+    the linear equations (4.7) with a skew-symmetric matrix of period 2 pi: every 2 pi it has turned about a fixed axis, and
     x^2 + z^2 + w^2 is conserved. For b = 0, `exact` is known: x stays, and (z, v_z) turns with period 2 pi. At the step size h
     = 2 sin(pi/40) the discrete y has a period of 40 steps.
 

@@ -73,7 +73,7 @@ def rigid_body(I1: float = 0.6, I2: float = 0.8, I3: float = 1.0, omega: Sequenc
         q = R row by row,   0 = R^T R - I,   H = sum |p_j|^2 / (2 d_j),   d_j = (I_1 + I_2 + I_3)/2 - I_j
 
     Starts at R = I with the angular velocity `omega` in the body frame. The spatial angular momentum sum r_j x p_j is
-    conserved; seen from the body, y = R^T sum r_j x p_j obeys Euler's equations y' = y x omega, omega_j = y_j / I_j. The
+    conserved; in the frame of the body y = R^T sum r_j x p_j obeys Euler's equations y' = y x omega, omega_j = y_j / I_j. The
     defaults give y(0) = (1.8, 0.4, -0.9), as in E. Hairer, G. Vilmart, J. Phys. A 39 (2006) 13225-13235.
 
     Example:
@@ -112,7 +112,7 @@ def heavy_top(
 ) -> Problem:  # fmt: skip
     """Heavy top with a fixed point, its centre of mass at x = l r_3; I1, I2, I3 are the principal moments about that centre.
 
-    With the rotation matrix alone, n = 9 and m = 6,
+    With the rotation matrix only, n = 9 and m = 6,
 
         q = R row by row,   0 = R^T R - I,   H = sum |p_j|^2 / (2 (d_j + m l^2 delta_j3)) + m g l R_33
 

@@ -24,7 +24,7 @@ def ball_in_bowl(
 ) -> Problem:  # fmt: skip
     """Ball that rolls in a spherical bowl: two holonomic and two nonholonomic constraints, and three first integrals.
 
-        q = (x, y, z, a, b, c, d),   (x, y, z) the centre of the ball, seen from that of the bowl; (a, b, c, d) its quaternion
+        q = (x, y, z, a, b, c, d),   (x, y, z) the centre of the ball, relative to that of the bowl; (a, b, c, d) its quaternion
         L = m (v_x^2 + v_y^2 + v_z^2) / 2 + 2 I (v_a^2 + v_b^2 + v_c^2 + v_d^2) - m g z
         0 = (x^2 + y^2 + z^2 - (R - r)^2) / 2,   0 = (a^2 + b^2 + c^2 + d^2 - 1) / 2
         0 = (v + r w x n)_x,   0 = (v + r w x n)_y

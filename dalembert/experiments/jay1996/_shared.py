@@ -112,7 +112,7 @@ class Example:
         yield at_most("|fitted slope| times length over largest |H - exact value|", rise, 1e-2)
 
     def draw_band(self, data: Data) -> Figure:
-        """H less its exact value: the first 500 steps, as the paper draws them, and the whole run."""
+        """H less its exact value: the first 500 steps, as the paper draws them, and all steps."""
         return _draw_band({"t": data["t"], "error": data["H"] - self.energy}, self.energy_label)
 
 

@@ -110,7 +110,7 @@ def _terms_42(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, Cal
 
 
 def _solution_42() -> dict[str, np.ndarray]:
-    """From the equation for y_1 alone, with psi = m (g + 6 b y_1 z_1^2) / (1 + 9 b^2 y_1^4)."""
+    """From the equation for y_1, with psi = m (g + 6 b y_1 z_1^2) / (1 + 9 b^2 y_1^4)."""
 
     def rate(t: float, x: np.ndarray) -> list[float]:
         length = np.sqrt(1 + 9 * B**2 * x[0] ** 4)

@@ -24,7 +24,7 @@ from dalembert.experiments.pekarek2014._shared import (
 )
 
 SMALLER = 0.002
-"""A step at which errors are seen to be of second order from one start to the next, VCI's aside."""
+"""A step size at which the errors of all methods but VCI are of second order at every start."""
 METHODS = {**PAPER, "CVA_SVA": ALL["CVA_SVA"]}
 """The paper's four, and beside them CVA on the smooth method of MCVAA."""
 SAMPLES, MORE_SAMPLES = 101, 501
@@ -34,7 +34,7 @@ SAMPLES, MORE_SAMPLES = 101, 501
 
 
 def compute_figure4(full: bool) -> Data:
-    """Errors by method, h and beta; `full` takes all betas at the smallest step, too, and a look at the paper's benchmark."""
+    """Errors by method, h and beta; `full` takes all betas at the smallest step, too."""
     exact = [reference(beta) for beta in BETAS]
     few = slice(None) if full else slice(None, None, 5)
     finer = [reference(beta, refined=2) for beta in BETAS[few]]

@@ -1,4 +1,4 @@
-"""What the modified Hamiltonian buys: the energy of the cart-pendulum over many elastic impacts, from an ensemble of starts."""
+"""What the modified Hamiltonian gains: the energy of the cart-pendulum over many elastic impacts, from many starts."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def allowed(h: float, number: float) -> float:
 def energy_over_impacts(
     method: CollisionIntegrator, kept: ModifiedHamiltonian, h: float, beta: float, number: int, part: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """H~ after 0, 1, ..., ROWS hundredths of `number` impacts, and the times; the run is done in parts that are forgotten."""
+    """H~ after 0, 1, ..., ROWS hundredths of `number` impacts, and the times; the run is done in parts that are not kept."""
     wanted = np.round(np.linspace(0, number, ROWS + 1))
     energies, times = np.full(ROWS + 1, np.nan), np.full(ROWS + 1, np.nan)
     start, t, count, row = xi(beta), 0.0, 0, 0
     while row <= ROWS:
         run = simulate(SYSTEM, method, h=h, steps=part, save_every=part // 1000, on_failure="return", **start)
-        seen = count + np.searchsorted(impacts(run).t, run.t, side="right")
-        new = row + np.arange(np.sum(wanted[row:] <= seen[-1]))
-        at = np.searchsorted(seen, wanted[new])
+        happened = count + np.searchsorted(impacts(run).t, run.t, side="right")
+        new = row + np.arange(np.sum(wanted[row:] <= happened[-1]))
+        at = np.searchsorted(happened, wanted[new])
         energies[new], times[new] = kept(run.q[at], run.p[at], h), t + run.t[at]
-        row, count, t = row + len(new), int(seen[-1]), t + run.t[-1]
+        row, count, t = row + len(new), int(happened[-1]), t + run.t[-1]
         if run.status != "done":
             break
         start = {"q0": run.q[-1], "p0": run.p[-1]}
@@ -65,7 +65,7 @@ def compute_many_impacts(full: bool) -> Data:
 
 
 def slopes(data: Data, name: str, h: float) -> np.ndarray:
-    """The least-squares slope of each run's energy against its impacts, times their number: J over the whole run."""
+    """The least-squares slope of each run's energy against its impacts, times their number: J over the run."""
     count, energies = data[f"impacts_{h}"], data[f"{name}_{h}"]
     centred = count - np.mean(count)
     return count[-1] * (energies @ centred) / (centred @ centred)

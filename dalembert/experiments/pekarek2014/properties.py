@@ -95,7 +95,7 @@ def draw_table1(data: Data, axes: Any) -> None:
     "and O(h^6) with a truncation of O(h^6).",
 )
 def table1_holds(data: Data) -> Checks:
-    """VCI is symplectic to round-off and the others to the order of their partial steps; MCVA alone keeps H~."""
+    """VCI is symplectic to round-off and the others to the order of their partial steps; only MCVA keeps H~."""
     yield at_most("VCI: largest defect of symplecticity", np.max(data["VCI_defect"]), ROUND_OFF)
     present = [name for name in METHODS if f"{name}_h" in data]
     for name in present[2:] + present[:1]:
