@@ -7,7 +7,9 @@
 
 An `Experiment` names its document and figure, states the claim in one sentence, and brings three functions: `compute`,
 `draw` and `holds`, the last of which turns the data into numbers with bounds. `register` adds one. Each package here is a
-document, and registers the experiments that it names in its `EXPERIMENTS`: a new package is all that a new document needs.
+document, which states its claims above the functions that judge them (`_experiment.Document.claim`) and registers those in
+its `EXPERIMENTS`: a new package is all that a new document needs. Figures are drawn with `_figures`, errors measured with
+`_measures`.
 `dalembert.reproduction` runs many of them and writes the report.
 """
 

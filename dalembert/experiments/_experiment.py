@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 import numpy as np
 
@@ -52,6 +55,20 @@ class Check:
         return f"{self.name} = {self.value:.3g} ({self.relation} {self.bound:.3g})"
 
 
+Checks = Iterator[Check]
+"""What a predicate yields: the numbers that its claim stands or falls by."""
+
+
+def at_most(name: str, value: SupportsFloat, bound: float) -> Check:
+    """The check that a number does not exceed its bound."""
+    return Check(name, float(value), "<=", bound)
+
+
+def at_least(name: str, value: SupportsFloat, bound: float) -> Check:
+    """The check that a number reaches its bound."""
+    return Check(name, float(value), ">=", bound)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A figure or table of a document: its claim, how its data are computed and drawn, and what the data must show.
@@ -68,13 +85,54 @@ class Experiment:
     claim: str
     compute: Callable[[bool], Data]
     draw: Callable[[Data], Figure]
-    holds: Callable[[Data], tuple[Check, ...]]
+    holds: Callable[[Data], Iterable[Check]]
     contradicts: str = ""
     remark: str = ""
     timed: bool = False
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.item} of {self.document}>"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document whose claims are put to the test: its short name, how it is cited, and the experiments on it."""
+
+    name: str
+    title: str
+    experiments: list[Experiment] = field(default_factory=list, repr=False)
+
+    def claim(
+        self,
+        name: str,
+        claim: str,
+        *,
+        compute: Callable[[bool], Data],
+        draw: Callable[[Data], Figure],
+        item: str = "",
+        contradicts: str = "",
+        remark: str = "",
+        timed: bool = False,
+    ) -> Callable[[Callable[[Data], Iterable[Check]]], Callable[[Data], Iterable[Check]]]:
+        """Decorate the function `holds` that judges a claim; "figure4.2" is the item "figure 4.2" unless said otherwise."""
+
+        def decorate(holds: Callable[[Data], Iterable[Check]]) -> Callable[[Data], Iterable[Check]]:
+            where = item or re.sub(r"^(figure|table)(?=\d)", r"\1 ", name)
+            self.experiments.append(
+                Experiment(f"{self.name}.{name}", self.title, where, claim, compute, draw, holds, contradicts, remark, timed)
+            )
+            return holds
+
+        return decorate
+
+    def of_modules(self, *modules: ModuleType) -> tuple[Experiment, ...]:
+        """The experiments by the order of the modules that declare them, which follows the document."""
+        order = [module.__name__ for module in modules]
+        return tuple(sorted(self.experiments, key=lambda experiment: order.index(_module(experiment.holds))))
+
+
+def _module(function: Any) -> str:
+    return str(_module(function.func) if isinstance(function, functools.partial) else function.__module__)
 
 
 @dataclass(frozen=True, eq=False)

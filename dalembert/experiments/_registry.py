@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from dalembert.draw._style import save
 from dalembert.errors import DalembertError, InputError, suggestion
 from dalembert.experiments._experiment import Experiment, Result
+from dalembert.experiments._figures import Figure
 
 _registered: dict[str, Experiment] = {}
 
@@ -104,7 +106,7 @@ def run(
     result = Result(experiment, full, 0.0)
     try:
         data = experiment.compute(full)
-        checks = experiment.holds(data)
+        checks = tuple(experiment.holds(data))
         figure = experiment.draw(data)
         files = () if out is None else _write(experiment, figure, Path(out), formats)
         result = Result(experiment, full, time.perf_counter() - began, data, checks, figure, files)
@@ -116,10 +118,8 @@ def run(
     return result
 
 
-def _write(experiment: Experiment, figure: object, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
-    from dalembert.plot import save
-
-    return tuple(save(figure, out / f"{experiment.name}.{kind}") for kind in formats)  # type: ignore[arg-type]
+def _write(experiment: Experiment, figure: Figure, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(save(figure, out / f"{experiment.name}.{kind}") for kind in formats)
 
 
 def _make_directory(path: Path) -> None:

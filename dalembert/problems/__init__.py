@@ -2,26 +2,19 @@
 
 Pendulums in a plane (`pendulums`), points on spheres (`spheres`), rotation matrices (`rigid_bodies`), planar linkages
 (`linkages`), systems without constraints whose mass matrix or magnetic field couples q and p (`nonseparable`), forces that are
-nonlinear in their multipliers (`friction`), blades and wheels (`nonholonomic`, `vehicles`), rolling bodies (`rolling`,
-`rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two`), systems with
-impacts (`impacts`, `billiards`). Each is a function of its constants that returns a `Problem`, ready for
+nonlinear in their multipliers (`friction`), blades and wheels (`nonholonomic`, `vehicles`, `steered_vehicles`), rolling bodies
+(`rolling`, `rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two_daes`),
+systems with impacts (`impacts`, `balls`, `billiards`). Each is a function of its constants that returns a `Problem`, ready for
 `da.simulate(problem, method)`.
 """
 
+from dalembert.problems.balls import ball_on_vibrating_table, balls_on_ring, bouncing_ball, newtons_cradle
 from dalembert.problems.billiards import circular_billiard, elliptic_billiard, hard_disks, stadium_billiard
 from dalembert.problems.friction import bead_on_rotating_wire, mass_on_surface, nonlinear_multiplier, pendulum_with_friction
-from dalembert.problems.impacts import (
-    ball_on_vibrating_table,
-    balls_on_ring,
-    bouncing_ball,
-    cart_pendulum_above_floor,
-    double_pendulum_at_wall,
-    double_pendulum_at_wall_in_angles,
-    newtons_cradle,
-)
+from dalembert.problems.impacts import cart_pendulum_above_floor, double_pendulum_at_wall, double_pendulum_at_wall_in_angles
 from dalembert.problems.index_two_daes import index_two_growth, index_two_growth_in_parts
 from dalembert.problems.linkages import chain, four_bar
-from dalembert.problems.nonholonomic import appell_hamel, car_with_trailer, knife_edge, skate, snakeboard
+from dalembert.problems.nonholonomic import appell_hamel, knife_edge, skate
 from dalembert.problems.nonseparable import (
     cart_pendulum,
     double_pendulum_in_angles,
@@ -45,58 +38,19 @@ from dalembert.problems.rigid_bodies import heavy_top, rigid_body
 from dalembert.problems.rolling import ball_on_turntable, rolling_disk
 from dalembert.problems.rolling_solids import ball_in_bowl, rattleback
 from dalembert.problems.spheres import charged_particle_on_sphere, spherical_pendulum, two_bodies_on_sphere
-from dalembert.problems.vehicles import chaplygin_sleigh, skateboard, vertical_disk
+from dalembert.problems.steered_vehicles import car_with_trailer, skateboard, snakeboard
+from dalembert.problems.vehicles import chaplygin_sleigh, vertical_disk
 from dalembert.runs._problem import Problem
 
 __all__ = [
-    "Problem",
-    "appell_hamel",
-    "ball_in_bowl",
-    "ball_on_turntable",
-    "ball_on_vibrating_table",
-    "balls_on_ring",
-    "bead_on_rotating_wire",
-    "bouncing_ball",
-    "car_with_trailer",
-    "cart_pendulum",
-    "cart_pendulum_above_floor",
-    "chain",
-    "chaplygin_sleigh",
-    "charged_particle_on_sphere",
-    "circular_billiard",
-    "contact_oscillator",
-    "continuously_variable_transmission",
-    "double_pendulum",
-    "double_pendulum_at_wall",
-    "double_pendulum_at_wall_in_angles",
-    "double_pendulum_in_angles",
-    "elliptic_billiard",
-    "four_bar",
-    "hard_disks",
-    "heavy_top",
-    "index_two_growth",
-    "index_two_growth_in_parts",
-    "knife_edge",
-    "mass_on_surface",
-    "newtons_cradle",
-    "nonholonomic_particles",
-    "nonlinear_multiplier",
-    "particle_in_magnetic_field",
-    "pendulum",
-    "pendulum_of_varying_length",
-    "pendulum_with_friction",
-    "perturbed_contact_oscillator",
-    "rattleback",
-    "rigid_body",
-    "rod_on_spring",
-    "rolling_disk",
-    "simple_pendulum",
-    "skate",
-    "skateboard",
-    "snakeboard",
-    "spherical_pendulum",
-    "stadium_billiard",
-    "stiff_spring_pendulum",
-    "two_bodies_on_sphere",
-    "vertical_disk",
-]
+    "Problem", "appell_hamel", "ball_in_bowl", "ball_on_turntable", "ball_on_vibrating_table", "balls_on_ring",
+    "bead_on_rotating_wire", "bouncing_ball", "car_with_trailer", "cart_pendulum", "cart_pendulum_above_floor", "chain",
+    "chaplygin_sleigh", "charged_particle_on_sphere", "circular_billiard", "contact_oscillator",
+    "continuously_variable_transmission", "double_pendulum", "double_pendulum_at_wall",
+    "double_pendulum_at_wall_in_angles", "double_pendulum_in_angles", "elliptic_billiard", "four_bar", "hard_disks",
+    "heavy_top", "index_two_growth", "index_two_growth_in_parts", "knife_edge", "mass_on_surface", "newtons_cradle",
+    "nonholonomic_particles", "nonlinear_multiplier", "particle_in_magnetic_field", "pendulum",
+    "pendulum_of_varying_length", "pendulum_with_friction", "perturbed_contact_oscillator", "rattleback", "rigid_body",
+    "rod_on_spring", "rolling_disk", "simple_pendulum", "skate", "skateboard", "snakeboard", "spherical_pendulum",
+    "stadium_billiard", "stiff_spring_pendulum", "two_bodies_on_sphere", "vertical_disk",
+]  # fmt: skip

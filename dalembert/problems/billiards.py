@@ -14,6 +14,7 @@ import numpy as np
 
 from dalembert import draw
 from dalembert.errors import InputError
+from dalembert.problems._geometry import axial_momentum, ellipse
 from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
@@ -24,11 +25,7 @@ Pair = tuple[float, float]
 
 
 def circular_billiard(
-    m: float = 1.0,
-    B: float = 0.0,
-    radius: float = 1.0,
-    start: Pair = (0.3, 0.1),
-    velocity: Pair = (0.7, 0.9),
+    m: float = 1.0, B: float = 0.0, radius: float = 1.0, start: Pair = (0.3, 0.1), velocity: Pair = (0.7, 0.9)
 ) -> Problem:
     """Charged particle in a circle, in a uniform magnetic field B.
 
@@ -52,20 +49,15 @@ def circular_billiard(
         reference="Tabachnikov (2005), Geometry and Billiards, chapter 2",
         wall=lambda q, radius: (radius**2 - q @ q) / (2 * radius),
         constants={"m": m, "B": B, "radius": radius},
-        outline=_ellipse(radius, radius),
+        outline=ellipse(radius, radius),
         start=start,
         velocity=velocity,
-        conserved={"angular_momentum": _angular_momentum},
+        conserved={"angular_momentum": axial_momentum},
     )
 
 
 def elliptic_billiard(
-    m: float = 1.0,
-    B: float = 0.0,
-    a: float = 2.0,
-    b: float = 1.0,
-    start: Pair = (0.5, 0.2),
-    velocity: Pair = (0.6, 0.8),
+    m: float = 1.0, B: float = 0.0, a: float = 2.0, b: float = 1.0, start: Pair = (0.5, 0.2), velocity: Pair = (0.6, 0.8)
 ) -> Problem:
     """Charged particle in an ellipse, in a uniform magnetic field B.
 
@@ -97,7 +89,7 @@ def elliptic_billiard(
         reference="Tabachnikov (2005), Geometry and Billiards, chapter 4",
         wall=lambda q, a, b: (1 - (q[0] / a) ** 2 - (q[1] / b) ** 2) / 2,
         constants={"m": m, "B": B, "a": a, "b": b},
-        outline=_ellipse(a, b),
+        outline=ellipse(a, b),
         start=start,
         velocity=velocity,
         conserved={} if B else {"product_of_angular_momenta": product},
@@ -105,12 +97,7 @@ def elliptic_billiard(
 
 
 def stadium_billiard(
-    m: float = 1.0,
-    B: float = 0.0,
-    a: float = 1.0,
-    r: float = 1.0,
-    start: Pair = (0.3, 0.2),
-    velocity: Pair = (0.6, 0.8),
+    m: float = 1.0, B: float = 0.0, a: float = 1.0, r: float = 1.0, start: Pair = (0.3, 0.2), velocity: Pair = (0.6, 0.8)
 ) -> Problem:
     """Charged particle in a stadium, two half circles of radius r at a distance 2a, in a uniform magnetic field B.
 
@@ -133,7 +120,7 @@ def stadium_billiard(
         s = np.where(q[0] > a, q[0] - a, np.where(q[0] < -a, q[0] + a, 0.0))
         return (r**2 - s**2 - q[1] ** 2) / (2 * r)
 
-    circle = _ellipse(r, r)
+    circle = ellipse(r, r)
     right, left = circle[15:46] * [-1, 1] + [a, 0], circle[15:46] - [a, 0]
     return _billiard(
         name="stadium_billiard",
@@ -149,12 +136,7 @@ def stadium_billiard(
 
 
 def hard_disks(
-    disks: int = 10,
-    m: float = 1.0,
-    r: float = 0.3,
-    box: float = 6.0,
-    speed: float = 1.0,
-    direction: float = 0.5,
+    disks: int = 10, m: float = 1.0, r: float = 0.3, box: float = 6.0, speed: float = 1.0, direction: float = 0.5
 ) -> Problem:
     """Equal hard disks of radius r in a square box: N (N - 1)/2 unilateral constraints between them and 4N with the walls.
 
@@ -198,10 +180,7 @@ def hard_disks(
         title="hard disks in a box",
         reference="Alder & Wainwright (1959), J. Chem. Phys. 31",
         system=Lagrangian(
-            lambda q, v, m: m * (v @ v) / 2,
-            dim=2 * disks,
-            unilateral=walls,
-            params={"m": m, "r": r, "box": box},
+            lambda q, v, m: m * (v @ v) / 2, dim=2 * disks, unilateral=walls, params={"m": m, "r": r, "box": box}
         ),
         q0=centres.ravel(),
         v0=speed * np.column_stack([np.cos(turned), np.sin(turned)]).ravel(),
@@ -229,10 +208,7 @@ def _billiard(
         title=title,
         reference=reference,
         system=Lagrangian(
-            lambda q, v, m, B: m * (v @ v) / 2 + B * (q[0] * v[1] - q[1] * v[0]) / 2,
-            dim=2,
-            unilateral=wall,
-            params=constants,
+            lambda q, v, m, B: m * (v @ v) / 2 + B * (q[0] * v[1] - q[1] * v[0]) / 2, dim=2, unilateral=wall, params=constants
         ),
         q0=np.array(start, dtype=float),
         v0=np.array(velocity, dtype=float),
@@ -242,12 +218,3 @@ def _billiard(
         drawing=lambda q: [draw.track(*outline), draw.mass(q)],
         labels=("x", "y"),
     )
-
-
-def _ellipse(a: float, b: float) -> np.ndarray:
-    turn = np.linspace(0.0, 2 * np.pi, 61)
-    return np.column_stack([a * np.cos(turn), b * np.sin(turn)])
-
-
-def _angular_momentum(run: Trajectory) -> np.ndarray:
-    return run.q[:, 0] * run.p[:, 1] - run.q[:, 1] * run.p[:, 0]

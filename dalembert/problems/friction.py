@@ -5,6 +5,8 @@ overdetermined DAEs, whose multiplier psi is `lam` here. Friction is not defined
 motion would turn round (`domain`).
 """
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.draw import Part, line, mass, track
+from dalembert.problems._geometry import hanging, heading
 from dalembert.runs._problem import Problem, links_from_origin
 from dalembert.systems import ODAE
 from dalembert.systems.forces import friction, no_reversal
@@ -65,13 +68,7 @@ def nonlinear_multiplier() -> Problem:
 
 
 def mass_on_surface(
-    m: float = 1.0,
-    b: float = 0.01,
-    g: float = 9.81,
-    c_f: float = 0.1,
-    r_f: float = 0.85,
-    x: float = 10.0,
-    speed: float = 3.6,
+    m: float = 1.0, b: float = 0.01, g: float = 9.81, c_f: float = 0.1, r_f: float = 0.85, x: float = 10.0, speed: float = 3.6
 ) -> Problem:
     """Mass that slides down a cubic surface, (4.2) of Jay and Simeon: the friction is a power of the normal force.
 
@@ -126,13 +123,7 @@ def mass_on_surface(
 
 
 def pendulum_with_friction(
-    m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    g: float = 1.0,
-    mu: float = 0.3,
-    radius: float = 0.1,
-    angle: float = 0.0,
-    rate: float = 4.0,
+    m: float = 1.0, l: float = 1.0, g: float = 1.0, mu: float = 0.3, radius: float = 0.1, angle: float = 0.0, rate: float = 4.0
 ) -> Problem:
     """Planar pendulum that turns over and over on a pin with Coulomb friction, which grows with the force in the rod.
 
@@ -154,10 +145,9 @@ def pendulum_with_friction(
 
     """
 
-    def r(y: Any, z: Any, lam: Any, m: Any, l: Any, mu: Any, radius: Any) -> Any:  # noqa: E741
+    def r(y: Any, z: Any, lam: Any, m: Any, l: Any, mu: Any, radius: Any) -> Any:
         return (-y / np.sqrt(y @ y) * lam[0] + friction(lam[0], z, mu * radius / l)) / m
 
-    along, across = np.array([np.sin(angle), -np.cos(angle)]), np.array([np.cos(angle), np.sin(angle)])
     return Problem(
         name="pendulum_with_friction",
         title="turning pendulum with friction in its joint",
@@ -166,15 +156,15 @@ def pendulum_with_friction(
             v=lambda z: z,
             f=lambda g: [0.0, -g],
             r=r,
-            g=lambda y, l: [np.hypot(y[0], y[1]) - l],  # noqa: E741
+            g=lambda y, l: [np.hypot(y[0], y[1]) - l],
             dim_y=2,
             dim_z=2,
             domain=lambda z, z0: [no_reversal(z, z0)],
             energy=lambda y, z, m, g: m * (z @ z) / 2 + m * g * y[1],
             params={"m": m, "l": l, "g": g, "mu": mu, "radius": radius},
         ),
-        y0=l * along,
-        z0=l * rate * across,
+        y0=l * hanging(angle),
+        z0=l * rate * heading(angle)[0],
         lam0=np.array([m * l * rate**2 + m * g * np.cos(angle)]),
         h=0.01 * np.sqrt(l / g),
         steps=300,
@@ -184,13 +174,7 @@ def pendulum_with_friction(
 
 
 def bead_on_rotating_wire(
-    m: float = 1.0,
-    g: float = 9.81,
-    b: float = 0.5,
-    omega: float = 4.0,
-    mu: float = 0.1,
-    rho: float = 0.5,
-    speed: float = 0.5,
+    m: float = 1.0, g: float = 9.81, b: float = 0.5, omega: float = 4.0, mu: float = 0.1, rho: float = 0.5, speed: float = 0.5
 ) -> Problem:
     """Bead on a parabolic wire that rotates about the vertical at a prescribed rate, with Coulomb friction.
 

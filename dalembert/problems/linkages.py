@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
 from dalembert.draw import rod, trace, wall
 from dalembert.errors import InputError
+from dalembert.problems._geometry import hanging, heading, joints
 from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
@@ -32,7 +34,7 @@ def chain(links: int = 8, g: float = 1.0, m: float = 1.0, length: float = 1.0, s
     if links < 1:
         raise InputError("a chain has a whole number of links, at least one: give links=8 or the like")
 
-    def constraints(q, length):  # type: ignore[no-untyped-def]
+    def constraints(q: Any, length: Any) -> Any:
         points = np.concatenate([[0.0, 0.0], q]).reshape(-1, 2)
         d = points[1:] - points[:-1]
         return np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2) - length
@@ -44,13 +46,12 @@ def chain(links: int = 8, g: float = 1.0, m: float = 1.0, length: float = 1.0, s
         params={"m": m, "g": g, "length": length},
     )
     angles = sag * (np.arange(links) + 0.5) / links
-    steps = length * np.column_stack([np.sin(angles), -np.cos(angles)])
     return Problem(
         name="chain",
         title=f"chain of {links} links",
         reference="N-link generalisation of Jay (1996), Example 2",
         system=system,
-        q0=np.cumsum(steps, axis=0).ravel(),
+        q0=joints([length] * links, hanging(angles)),
         p0=np.zeros(2 * links),
         h=0.01,
         steps=2000,
@@ -61,17 +62,9 @@ def chain(links: int = 8, g: float = 1.0, m: float = 1.0, length: float = 1.0, s
 
 
 def four_bar(
-    ground: float = 4.0,
-    crank: float = 1.5,
-    coupler: float = 4.5,
-    rocker: float = 3.0,
-    m_crank: float = 1.0,
-    m_coupler: float = 3.0,
-    m_rocker: float = 2.0,
-    g: float = 1.0,
-    angle: float = np.pi / 2,
-    rate: float = 2.0,
-) -> Problem:
+    ground: float = 4.0, crank: float = 1.5, coupler: float = 4.5, rocker: float = 3.0, m_crank: float = 1.0,
+    m_coupler: float = 3.0, m_rocker: float = 2.0, g: float = 1.0, angle: float = np.pi / 2, rate: float = 2.0,
+) -> Problem:  # fmt: skip
     """Four-bar linkage of uniform bars under gravity, in natural coordinates: the two moving joints.
 
     The crank turns about (0, 0), the rocker about (ground, 0), and the coupler joins their ends q1 and q2:
@@ -94,7 +87,7 @@ def four_bar(
 
     """
 
-    def L(q, v, m_crank, m_coupler, m_rocker, g):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, m_crank: Any, m_coupler: Any, m_rocker: Any, g: Any) -> Any:
         v1, v2 = v[:2], v[2:]
         T = (m_crank * (v1 @ v1) + m_coupler * (v1 @ v1 + v1 @ v2 + v2 @ v2) + m_rocker * (v2 @ v2)) / 6
         return T - g * ((m_crank + m_coupler) * q[1] + (m_coupler + m_rocker) * q[3]) / 2
@@ -110,10 +103,10 @@ def four_bar(
         params={
             "ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker,
             "m_crank": m_crank, "m_coupler": m_coupler, "m_rocker": m_rocker, "g": g,
-        },
+        }
     )  # fmt: skip
     pivot = np.array([ground, 0.0])
-    first = crank * np.array([np.cos(angle), np.sin(angle)])
+    first = crank * heading(angle)[0]
     second = _upper_joint(first, pivot, coupler, rocker)
     v_first = rate * np.array([-first[1], first[0]])
     v_second = np.linalg.solve(np.array([second - first, second - pivot]), np.array([(second - first) @ v_first, 0.0]))

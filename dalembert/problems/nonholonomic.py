@@ -1,7 +1,9 @@
-"""Blades and wheels, which restrict velocities: skate, knife edge, snakeboard, car with trailer, machine of Appell and Hamel.
+"""Blades and wheels, which restrict velocities: skate, knife edge, machine of Appell and Hamel.
 
 S. Small and L. O. Jay, Discontinuous collocation methods for DAEs in mechanics (2011); A. M. Bloch, Nonholonomic Mechanics
 and Control, Springer 2003. Reactions are -k_v^T psi."""
+
+# ruff: noqa: E741 (l and I are the letters of the literature)
 
 from __future__ import annotations
 
@@ -9,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.draw import Part, body, line, mass, rod, trace
-from dalembert.draw._parts import BLUE, GREY
+from dalembert.draw import Part, line, mass, rod, trace
+from dalembert.draw._parts import GREY
 from dalembert.errors import InputError
+from dalembert.problems._geometry import heading, segment
 from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
@@ -22,7 +25,7 @@ SMALL_JAY = "Small & Jay (2011), Discontinuous collocation methods for DAEs in m
 BLOCH = "Bloch (2003), Nonholonomic Mechanics and Control"
 
 
-def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, speed: float = 0.0) -> Problem:  # noqa: E741
+def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, speed: float = 0.0) -> Problem:
     """Skate on an inclined plane, by its two ends: one holonomic and one nonholonomic constraint.
 
         q = (x1, y1, x2, y2),   L = m v.v / 4 + m g (x1 + x2) / 2
@@ -45,14 +48,14 @@ def skate(m: float = 1.0, l: float = 1.0, g: float = 1.0, omega: float = 1.0, sp
     system = Lagrangian(
         lambda q, v, m, g: m * (v @ v) / 4 + m * g * (q[0] + q[2]) / 2,
         dim=4,
-        holonomic=lambda q, l: [((q[2] - q[0]) ** 2 + (q[3] - q[1]) ** 2 - l**2) / 2],  # noqa: E741
+        holonomic=lambda q, l: [((q[2] - q[0]) ** 2 + (q[3] - q[1]) ** 2 - l**2) / 2],
         nonholonomic=lambda q, v: [-(q[3] - q[1]) * (v[0] + v[2]) + (q[2] - q[0]) * (v[1] + v[3])],
         params={"m": m, "l": l, "g": g},
     )
 
     def exact(t: Any) -> dict[str, np.ndarray]:
         theta, u, centre = _sliding(t, g, omega, speed)
-        along, across = _heading(theta)
+        along, across = heading(theta)
         velocity = u[..., None] * along
         ends = [(centre + side * along, velocity + side * omega * across) for side in (-l / 2, l / 2)]
         q, v = (np.concatenate(parts, axis=-1) for parts in zip(*ends, strict=True))
@@ -110,7 +113,7 @@ def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1
 
     def exact(t: Any) -> dict[str, np.ndarray]:
         phi, u, centre = _sliding(t, g, omega, speed)
-        v = np.concatenate([u[..., None] * _heading(phi)[0], np.full((*np.shape(phi), 1), omega)], axis=-1)
+        v = np.concatenate([u[..., None] * heading(phi)[0], np.full((*np.shape(phi), 1), omega)], axis=-1)
         psi = m * (g * np.sin(phi) + u * omega)
         return {
             "q": np.concatenate([centre, phi[..., None]], axis=-1),
@@ -130,173 +133,8 @@ def knife_edge(m: float = 1.0, J: float = 0.25, g: float = 1.0, omega: float = 1
         steps=1000,
         exact=exact if omega else None,
         conserved={"energy": energy_is_conserved, "spin": lambda run: run.p[:, 2]},
-        drawing=lambda q: [rod(*map(_downhill, _segment(q[:2], q[2], 0.25, 0.25))), trace(_downhill(q[:2]))],
+        drawing=lambda q: [rod(*map(_downhill, segment(q[:2], q[2], 0.25))), trace(_downhill(q[:2]))],
         labels=("x", "y", "phi"),
-    )
-
-
-def snakeboard(
-    m: float = 1.0,
-    J: float = 0.03,
-    J_r: float = 0.02,
-    J_w: float = 0.005,
-    l: float = 0.25,  # noqa: E741
-    steering: float = 0.5,
-    rotor: float = 0.7,
-    frequency: float = 1.0,
-    speed: float = 0.0,
-) -> Problem:
-    """Snakeboard: a board on two steered axles that moves by turning a rotor to and fro.
-
-        q = (x, y, theta, psi, phi),   theta the board; psi the rotor and +-phi the axles, against the board
-        L = m (v_x^2 + v_y^2) / 2 + J v_theta^2 / 2 + J_r (v_theta + v_psi)^2 / 2 + J_w (v_theta^2 + v_phi^2)
-        0 = -sin(theta + phi) v_x + cos(theta + phi) v_y + l cos(phi) v_theta                   (front axle)
-        0 = -sin(theta - phi) v_x + cos(theta - phi) v_y - l cos(phi) v_theta                   (back axle)
-
-    l is half the distance of the axles. The torques -2 J_w steering w^2 sin(w t) and -J_r rotor w^2 sin(w t), w =
-    `frequency`, make phi = steering sin(w t) and theta + psi = rotor sin(w t): the gait "drive", which accelerates from rest
-    or from `speed`. At phi = 90 degrees the constraints are dependent. Nothing is conserved. The board moves along itself,
-    with v_theta = u tan(phi) / l and
-
-        u' (m + (J + 2 J_w) tan(phi)^2 / l^2) = -(tan(phi) / l) ((J + 2 J_w) u phi' / (l cos(phi)^2) + torque of the rotor)
-
-    A. Lewis, J. P. Ostrowski, R. M. Murray, J. W. Burdick, Nonholonomic mechanics and locomotion: the snakeboard example,
-    Proc. IEEE Int. Conf. Robotics and Automation (1994) 2391-2397.
-
-    Example:
-        >>> import dalembert as da
-        >>> run = da.simulate(da.problems.snakeboard(), da.GaussLobattoSPARK(stages=2))
-        >>> bool(abs(run.residuals["k"]).max() < 1e-14), bool(abs(run.q[-1, 0]) > 0.5)
-        (True, True)
-
-    """
-
-    params = {"m": m, "J": J, "J_r": J_r, "J_w": J_w, "l": l, "steering": steering, "rotor": rotor, "frequency": frequency}
-
-    def L(v, m, J, J_r, J_w):  # type: ignore[no-untyped-def]
-        turning = J * v[2] ** 2 / 2 + J_r * (v[2] + v[3]) ** 2 / 2 + J_w * (v[2] ** 2 + v[4] ** 2)
-        return m * (v[0] ** 2 + v[1] ** 2) / 2 + turning
-
-    def axles(q, v, l):  # type: ignore[no-untyped-def]  # noqa: E741
-        front, back, lever = q[2] + q[4], q[2] - q[4], l * np.cos(q[4]) * v[2]
-        return [-np.sin(front) * v[0] + np.cos(front) * v[1] + lever, -np.sin(back) * v[0] + np.cos(back) * v[1] - lever]
-
-    def torques(t, J_r, J_w, steering, rotor, frequency):  # type: ignore[no-untyped-def]
-        swing = -(frequency**2) * np.sin(frequency * t)
-        return [0, 0, 0, J_r * rotor * swing, 2 * J_w * steering * swing]
-
-    def drawing(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
-        along = _heading(np.asarray(q[2]))[0]
-        ends = [q[:2] - l * along, q[:2] + l * along]
-        axes = [_segment(end, q[2] + side * q[4] + np.pi / 2, l / 3, l / 3) for end, side in zip(ends, (-1, 1), strict=True)]
-        rotor = _segment(q[:2], q[2] + q[3], l / 2, l / 2)
-        return [
-            rod(*ends),
-            *(rod(*axis, color=BLUE) for axis in axes),
-            line(*rotor),
-            *(mass(end, 0.08 * l) for end in rotor),
-            trace(q[:2]),
-        ]
-
-    return Problem(
-        name="snakeboard",
-        title="snakeboard",
-        reference="Lewis, Ostrowski, Murray & Burdick (1994), Proc. IEEE Int. Conf. Robotics and Automation",
-        system=Lagrangian(
-            L,
-            dim=5,
-            nonholonomic=axles,
-            force=torques,
-            params=params,
-        ),
-        q0=np.zeros(5),
-        v0=np.array([speed, 0.0, 0.0, rotor * frequency, steering * frequency]),
-        h=0.1,
-        steps=400,
-        drawing=drawing,
-        labels=("x", "y", "theta", "psi", "phi"),
-    )
-
-
-def car_with_trailer(
-    m: float = 1.0,
-    J: float = 0.3,
-    b: float = 0.5,
-    l: float = 1.0,  # noqa: E741
-    m1: float = 0.5,
-    J1: float = 0.1,
-    d: float = 1.2,
-    steering: float = 0.4,
-    frequency: float = 1.0,
-    speed: float = 1.0,
-    fold: float = 0.0,
-) -> Problem:
-    """Car that coasts with a trailer while its driver steers: three nonholonomic constraints, one of which depends on time.
-
-        q = (x, y, theta, theta1),   (x, y) the middle of the rear axle, theta the car, theta1 the trailer
-        0 = -sin(theta) v_x + cos(theta) v_y                                                    (rear axle)
-        0 = -sin(theta + phi) v_x + cos(theta + phi) v_y + l cos(phi) v_theta                   (front axle)
-        0 = -sin(theta1) v_x + cos(theta1) v_y - d v_theta1                                     (trailer's axle)
-
-    with the steering angle phi(t) = steering sin(frequency t). The car (m, J) has its centre of mass a distance b in front of
-    the rear axle, where the trailer (m1, J1) is hooked on by a bar of length d, its mass on its axle. It starts with theta =
-    0 at `speed`, folded by theta1 = -`fold`. The constraints depend on time and yet do no work, being homogeneous in v, so
-    that energy is conserved: u = sqrt(2 E / M) with, for a = theta - theta1, M = m + (J + m b^2) tan(phi)^2 / l^2 + m1
-    cos(a)^2 + J1 sin(a)^2 / d^2. R. M. Murray, S. S. Sastry, Nonholonomic motion planning: steering using sinusoids, IEEE
-    Trans. Automat. Control 38 (1993) 700-716.
-
-    Example:
-        >>> import dalembert as da
-        >>> run = da.simulate(da.problems.car_with_trailer(), da.GaussLobattoSPARK(stages=3))
-        >>> bool(abs(run.energy - run.energy[0]).max() < 1e-6), run.psi.shape
-        (True, (401, 3))
-
-    """
-
-    def L(q, v, m, J, b, m1, J1, d):  # type: ignore[no-untyped-def]
-        car = m * ((v[0] - b * np.sin(q[2]) * v[2]) ** 2 + (v[1] + b * np.cos(q[2]) * v[2]) ** 2) + J * v[2] ** 2
-        trailer = m1 * ((v[0] + d * np.sin(q[3]) * v[3]) ** 2 + (v[1] - d * np.cos(q[3]) * v[3]) ** 2) + J1 * v[3] ** 2
-        return (car + trailer) / 2
-
-    def axles(t, q, v, l, d, steering, frequency):  # type: ignore[no-untyped-def]  # noqa: E741
-        phi = steering * np.sin(frequency * t)
-        front = q[2] + phi
-        return [
-            -np.sin(q[2]) * v[0] + np.cos(q[2]) * v[1],
-            -np.sin(front) * v[0] + np.cos(front) * v[1] + l * np.cos(phi) * v[2],
-            -np.sin(q[3]) * v[0] + np.cos(q[3]) * v[1] - d * v[3],
-        ]
-
-    def drawing(t: float, q: np.ndarray, l: float, d: float, steering: float, frequency: float) -> list[Part]:  # noqa: E741
-        (ahead, left), (ahead_1, left_1), hook = _heading(q[2]), _heading(q[3]), q[:2]
-        front, width = q[2] + steering * np.sin(frequency * t), 0.25 * l
-        car = [hook + x * l * ahead + side * width * left for x, side in ((-0.2, -1), (1.3, -1), (1.3, 1), (-0.2, 1))]
-        box = [hook - x * d * ahead_1 + side * width * left_1 for x, side in ((0.7, -1), (1.3, -1), (1.3, 1), (0.7, 1))]
-        axles = [(hook, left, q[2]), (hook + l * ahead, left, front), (hook - d * ahead_1, left_1, q[3])]
-        wheels = [
-            rod(*_segment(at + side * width * across, direction, 0.12 * l, 0.12 * l))
-            for at, across, direction in axles
-            for side in (-1, 1)
-        ]
-        return [body(*car), body(*box), line(hook, hook - 0.7 * d * ahead_1), *wheels, trace(hook)]
-
-    return Problem(
-        name="car_with_trailer",
-        title="car with a trailer",
-        reference="Murray & Sastry (1993), IEEE Trans. Automat. Control 38",
-        system=Lagrangian(
-            L,
-            dim=4,
-            nonholonomic=axles,
-            params={"m": m, "J": J, "b": b, "l": l, "m1": m1, "J1": J1, "d": d, "steering": steering, "frequency": frequency},
-        ),
-        q0=np.array([0.0, 0.0, 0.0, -fold]),
-        v0=np.array([speed, 0.0, 0.0, speed * np.sin(fold) / d]),
-        h=0.1,
-        steps=400,
-        conserved={"energy": energy_is_conserved},
-        drawing=drawing,
-        labels=("x", "y", "theta", "theta1"),
     )
 
 
@@ -359,18 +197,6 @@ def _sliding(t: Any, g: float, omega: float, speed: float) -> tuple[np.ndarray, 
     x = speed / omega * sin + g / (2 * omega**2) * sin**2
     y = speed / omega * (1 - cos) + g / omega**2 * (theta / 2 - np.sin(2 * theta) / 4)
     return theta, speed + g / omega * sin, np.stack([x, y], axis=-1)
-
-
-def _heading(angle: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The unit vectors along and across a direction in the plane."""
-    sin, cos = np.sin(angle), np.cos(angle)
-    return np.stack([cos, sin], axis=-1), np.stack([-sin, cos], axis=-1)
-
-
-def _segment(point: np.ndarray, angle: float, behind: float, ahead: float) -> np.ndarray:
-    """The line through a point of the plane in a direction."""
-    along = _heading(np.asarray(angle))[0]
-    return np.array([point - behind * along, point + ahead * along])
 
 
 def _spin_of_points(run: Trajectory) -> np.ndarray:

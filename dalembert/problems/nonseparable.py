@@ -5,28 +5,28 @@ as a variational integrator (SVC) are then two methods. Equation numbers refer t
 Lagrangian mechanics for nonseparable nonsmooth systems, Int. J. Numer. Meth. Engng (2014).
 """
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalembert.draw import Part, body, line, mass, rod, spring, track
+from dalembert.problems._geometry import axial_momentum, hanging, joints
 from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Lagrangian
 
-if TYPE_CHECKING:
-    from dalembert.runs._trajectory import Trajectory
 
-
-def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 10.0, beta: float = 3.2) -> Problem:  # noqa: E741
+def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 10.0, beta: float = 3.2) -> Problem:
     """Vertical cart-pendulum (35) of Pekarek & Murphey (2014), without its floor.
 
         q = (y, theta),   L = v^T M(q) v / 2 - V(q),   V = (m1 + m2) g y - m2 g l cos(theta)                         (35)
         M = [[m1 + m2, m2 l sin(theta)], [m2 l sin(theta), m2 l^2]]
 
     A cart of mass m1 on a vertical track, with a mass m2 on a rod of length l at the angle theta from the downward vertical. It
-    starts from Xi(beta): at y = beta and theta = 0, with y' = 0 and theta' = 3.5 - 0.18 beta (section 5.2). The whole falls
+    starts from Xi(beta): at y = beta and theta = 0, with y' = 0 and theta' = 3.5 - 0.18 beta (section 5.2). All of it falls
     freely, so that the pendulum turns as if there were no gravity, and `exact` is in closed form: with
     k = m2 / (m1 + m2) and Legendre's elliptic integral E of the second kind,
 
@@ -60,8 +60,9 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
         p_theta = m2 * l * np.sin(theta) * y_dot + m2 * l**2 * theta_dot
         return {"q": np.stack([y, theta], axis=-1), "p": np.stack([-total * g * t, p_theta], axis=-1)}
 
-    def drawing(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
-        cart, bob = np.array([0.0, q[0]]), np.array([l * np.sin(q[1]), q[0] - l * np.cos(q[1])])
+    def drawing(q: np.ndarray, l: float) -> list[Part]:
+        cart = np.array([0.0, q[0]])
+        bob = cart + l * hanging(q[1])
         corners = [cart + 0.12 * l * np.array([x, 1.6 * y]) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
         guide = track(*(cart + side * np.array([0.0, 2 * l]) for side in (-1, 1)))
         return [guide, body(*corners), rod(cart, bob), mass(bob)]
@@ -82,20 +83,16 @@ def cart_pendulum(m1: float = 1.0, m2: float = 0.2, l: float = 2.0, g: float = 1
     )
 
 
-def cart_pendulum_lagrangian(q: Any, v: Any, m1: Any, m2: Any, l: Any, g: Any) -> Any:  # noqa: E741
+def cart_pendulum_lagrangian(q: Any, v: Any, m1: Any, m2: Any, l: Any, g: Any) -> Any:
     """L of (35)."""
     kinetic = (m1 + m2) * v[0] ** 2 / 2 + m2 * l * np.sin(q[1]) * v[0] * v[1] + m2 * l**2 * v[1] ** 2 / 2
     return kinetic - (m1 + m2) * g * q[0] + m2 * g * l * np.cos(q[1])
 
 
 def double_pendulum_in_angles(
-    m1: float = 1.0,
-    m2: float = 1.0,
-    l1: float = 1.0,
-    l2: float = 1.0,
-    g: float = 1.0,
+    m1: float = 1.0, m2: float = 1.0, l1: float = 1.0, l2: float = 1.0, g: float = 1.0,
     angles: tuple[float, float] = (np.pi / 6, -np.pi / 6),
-) -> Problem:
+) -> Problem:  # fmt: skip
     """The `double_pendulum` in the angles q = (a, b) of its links from the downward vertical, without constraints.
 
         L = (m1 + m2) l1^2 a'^2 / 2 + m2 l2^2 b'^2 / 2 + m2 l1 l2 cos(a - b) a' b' + (m1 + m2) g l1 cos(a) + m2 g l2 cos(b)
@@ -114,8 +111,7 @@ def double_pendulum_in_angles(
     system = Lagrangian(double_pendulum_lagrangian, dim=2, params=constants)
 
     def links(q: np.ndarray, l1: float, l2: float) -> list[Part]:
-        first = l1 * np.array([np.sin(q[0]), -np.cos(q[0])])
-        return links_from_origin(np.concatenate([first, first + l2 * np.array([np.sin(q[1]), -np.cos(q[1])])]))
+        return links_from_origin(joints((l1, l2), hanging(q)))
 
     return Problem(
         name="double_pendulum_in_angles",
@@ -170,19 +166,14 @@ def particle_in_magnetic_field(m: float = 1.0, e: float = 1.0, b: float = 1.0, c
         v0=np.array([0.09, 0.05, 0.2]),
         h=0.1,
         steps=5000,
-        conserved={"energy": energy_is_conserved, "axial_momentum": _axial_momentum},
+        conserved={"energy": energy_is_conserved, "axial_momentum": axial_momentum},
         drawing=lambda q: [track([0.0, 0.0, q[2] - 1], [0.0, 0.0, q[2] + 1]), line([0.0, 0.0, q[2]], q), mass(q)],
         labels=("x", "y", "z"),
     )
 
 
 def rod_on_spring(
-    m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    g: float = 1.0,
-    k: float = 20.0,
-    r: float = 1.0,
-    angles: tuple[float, float] = (0.5, -0.3),
+    m: float = 1.0, l: float = 1.0, g: float = 1.0, k: float = 20.0, r: float = 1.0, angles: tuple[float, float] = (0.5, -0.3)
 ) -> Problem:
     """Rigid pendulum on a spring: a uniform rod hangs by one end on a massless spring, in a vertical plane.
 
@@ -200,16 +191,16 @@ def rod_on_spring(
 
     """
 
-    def L(q: Any, v: Any, m: Any, l: Any, g: Any, k: Any, r: Any) -> Any:  # noqa: E741
+    def L(q: Any, v: Any, m: Any, l: Any, g: Any, k: Any, r: Any) -> Any:
         (rho, a, b), (rho_dot, a_dot, b_dot) = q, v
         x_dot = rho_dot * np.sin(a) + rho * a_dot * np.cos(a) + l / 2 * b_dot * np.cos(b)
         z_dot = -rho_dot * np.cos(a) + rho * a_dot * np.sin(a) + l / 2 * b_dot * np.sin(b)
         height = -rho * np.cos(a) - l / 2 * np.cos(b)
         return m * (x_dot**2 + z_dot**2) / 2 + m * l**2 * b_dot**2 / 24 - m * g * height - k * (rho - r) ** 2 / 2
 
-    def picture(q: np.ndarray, l: float) -> list[Part]:  # noqa: E741
-        end = q[0] * np.array([np.sin(q[1]), -np.cos(q[1])])
-        return [spring([0.0, 0.0], end), rod(end, end + l * np.array([np.sin(q[2]), -np.cos(q[2])]))]
+    def picture(q: np.ndarray, l: float) -> list[Part]:
+        end = q[0] * hanging(q[1])
+        return [spring([0.0, 0.0], end), rod(end, end + l * hanging(q[2]))]
 
     return Problem(
         name="rod_on_spring",
@@ -224,7 +215,3 @@ def rod_on_spring(
         drawing=picture,
         labels=("rho", "a", "b"),
     )
-
-
-def _axial_momentum(run: Trajectory) -> np.ndarray:
-    return run.q[:, 0] * run.p[:, 1] - run.q[:, 1] * run.p[:, 0]

@@ -17,7 +17,7 @@ from dalembert.systems import Lagrangian
 
 MCLACHLAN_PERLMUTTER = "McLachlan & Perlmutter (2006), J. Nonlinear Sci. 16"
 POINCARE_STEP = 2 * np.sin(np.pi / 40)
-"""With this step y, alone, has a period of 40 steps in the Stormer-Verlet method, to which both methods of Hilden reduce."""
+"""With this step y has a period of 40 steps in the Stormer-Verlet method, to which both methods of Hilden reduce for it."""
 
 
 def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: float = 0.0) -> Problem:
@@ -27,7 +27,7 @@ def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: fl
 
     y = b cos(t) moves by itself. It starts with the energy E0 from z0 and v_z = vz0, with x_0 = sqrt(2 E0 - (1 + b^2) vz0^2 -
     z0^2 - b^2) (printed for b = 1 only, (4.8)), v_x = -b vz0 and v_y = 0. With w = sqrt(1 + b^2 cos(t)^2) v_z, (x, z, w) obeys
-    the linear equations (4.7) with a skew-symmetric matrix of period 2 pi: seen every 2 pi it turns about a fixed axis, and
+    the linear equations (4.7) with a skew-symmetric matrix of period 2 pi: every 2 pi it has turned about a fixed axis, and
     x^2 + z^2 + w^2 is conserved. For b = 0, `exact` is known: x stays, and (z, v_z) turns with period 2 pi. At the step size h
     = 2 sin(pi/40) the discrete y has a period of 40 steps.
 
@@ -39,8 +39,8 @@ def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: fl
         (True, True)
 
     """
-    system = Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=3, nonholonomic=lambda q, v: [v[0] + q[1] * v[2]])
-    x0 = _remaining(2 * E0 - (1 + b**2) * vz0**2 - z0**2 - b**2)
+    common = _contact_oscillator(0.0, b, E0, z0, vz0)
+    x0 = common["q0"][0]
 
     def exact(t: Any) -> dict[str, np.ndarray]:
         sin, cos, zero = np.sin(np.asarray(t, dtype=float)), np.cos(np.asarray(t, dtype=float)), np.zeros(np.shape(t))
@@ -52,19 +52,13 @@ def contact_oscillator(b: float = 1.0, E0: float = 1.5, z0: float = 0.5, vz0: fl
         name="contact_oscillator",
         title="contact oscillator",
         reference=f"{MCLACHLAN_PERLMUTTER}, section 5.1; Hilden (2009), section 4.3",
-        system=system,
-        q0=np.array([x0, b, z0]),
-        v0=np.array([-b * vz0, 0.0, vz0]),
-        h=POINCARE_STEP,
-        steps=4000,
+        system=Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=3, nonholonomic=lambda q, v: [v[0] + q[1] * v[2]]),
         exact=None if b else exact,
         conserved={
-            "energy": energy_is_conserved,
-            "free_energy": lambda run: (run.q[:, 1] ** 2 + run.v[:, 1] ** 2) / 2,
+            **CONSERVED,
             "radius": lambda run: np.sqrt(run.q[:, 0] ** 2 + run.q[:, 2] ** 2 + (1 + run.q[:, 1] ** 2) * run.v[:, 2] ** 2),
         },
-        drawing=_spring_from_origin,
-        labels=("x", "y", "z"),
+        **common,
     )
 
 
@@ -91,23 +85,36 @@ def perturbed_contact_oscillator(
         nonholonomic=lambda q, v: [v[0] + q[1] * v[2]],
         params={"eps": eps},
     )
-    x0 = _remaining((2 * E0 - (1 + b**2) * vz0**2 - z0**2 - b**2) / (1 + eps * z0**2))
     return Problem(
         name="perturbed_contact_oscillator",
         title="contact oscillator with a nonlinear perturbation",
         reference=f"{MCLACHLAN_PERLMUTTER}, section 5.1; Hilden (2009), section 4.4",
         system=system,
-        q0=np.array([x0, b, z0]),
-        v0=np.array([-b * vz0, 0.0, vz0]),
-        h=POINCARE_STEP,
-        steps=4000,
-        conserved={
-            "energy": energy_is_conserved,
-            "free_energy": lambda run: (run.q[:, 1] ** 2 + run.v[:, 1] ** 2) / 2,
-        },
-        drawing=_spring_from_origin,
-        labels=("x", "y", "z"),
+        conserved=CONSERVED,
+        **_contact_oscillator(eps, b, E0, z0, vz0),
     )
+
+
+CONSERVED = {
+    "energy": energy_is_conserved,
+    "free_energy": lambda run: (run.q[:, 1] ** 2 + run.v[:, 1] ** 2) / 2,
+}
+"""What both contact oscillators conserve: the energy, and that of y, which moves by itself."""
+
+
+def _contact_oscillator(eps: float, b: float, E0: float, z0: float, vz0: float) -> dict[str, Any]:
+    """Start, length and drawing of both contact oscillators."""
+    square = (2 * E0 - (1 + b**2) * vz0**2 - z0**2 - b**2) / (1 + eps * z0**2)
+    if square < 0:
+        raise InputError("the energy E0 is too small for these b, z0 and vz0: x_0^2 would be negative")
+    return {
+        "q0": np.array([np.sqrt(square), b, z0]),
+        "v0": np.array([-b * vz0, 0.0, vz0]),
+        "h": POINCARE_STEP,
+        "steps": 4000,
+        "drawing": lambda q: [spring([0.0, 0.0, 0.0], q), mass(q)],
+        "labels": ("x", "y", "z"),
+    }
 
 
 def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.7, phase: float = 0.2) -> Problem:
@@ -133,7 +140,7 @@ def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.
         raise InputError(f"the particles are a whole number n of at least two; got {n!r}")
     y, z = slice(1, n + 1), slice(n + 1, 2 * n + 1)
 
-    def L(q, v, coupling):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, coupling: Any) -> Any:
         quartic = q[z][0] ** 2 * q[z][1] ** 2 + q[y] ** 2 @ q[z] ** 2
         return v @ v / 2 - (q @ q + coupling * quartic) / 2
 
@@ -158,18 +165,9 @@ def nonholonomic_particles(n: int = 3, coupling: float = 1.0, spread: float = 0.
 
 
 def continuously_variable_transmission(
-    J1: float = 1.0,
-    J2: float = 1.5,
-    k1: float = 1.0,
-    k2: float = 0.5,
-    m: float = 1.0,
-    k: float = 2.0,
-    R: float = 1.0,
-    slope: float = 0.4,
-    shift: float = 0.8,
-    angle: float = 1.0,
-    speed: float = 0.3,
-) -> Problem:
+    J1: float = 1.0, J2: float = 1.5, k1: float = 1.0, k2: float = 0.5, m: float = 1.0, k: float = 2.0, R: float = 1.0,
+    slope: float = 0.4, shift: float = 0.8, angle: float = 1.0, speed: float = 0.3,
+) -> Problem:  # fmt: skip
     """Continuously variable transmission: two shafts joined by a belt on cones, which a spring moves to and fro.
 
         q = (a, b, s),   a and b the angles of the shafts, s the position of the belt
@@ -197,7 +195,7 @@ def continuously_variable_transmission(
             f"the belt runs off its cones: |slope * shift| must be less than R = {R:g}, got {abs(slope * shift):g}"
         )
 
-    def L(q, v, J1, J2, k1, k2, m, k):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, J1: Any, J2: Any, k1: Any, k2: Any, m: Any, k: Any) -> Any:
         kinetic = J1 * v[0] ** 2 + J2 * v[1] ** 2 + m * v[2] ** 2
         return (kinetic - k1 * q[0] ** 2 - k2 * q[1] ** 2 - k * q[2] ** 2) / 2
 
@@ -222,16 +220,6 @@ def continuously_variable_transmission(
         drawing=lambda q, R, slope: _cones_and_belt(q, R, slope, 1.25 * max(abs(shift), 0.1 * R)),
         labels=("a", "b", "s"),
     )
-
-
-def _remaining(square: float) -> float:
-    if square < 0:
-        raise InputError("the energy E0 is too small for these b, z0 and vz0: x_0^2 would be negative")
-    return float(np.sqrt(square))
-
-
-def _spring_from_origin(q: np.ndarray) -> list[Part]:
-    return [spring([0.0, 0.0, 0.0], q), mass(q)]
 
 
 def _cones_and_belt(q: np.ndarray, R: float, slope: float, end: float) -> list[Part]:

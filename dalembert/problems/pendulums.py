@@ -4,6 +4,8 @@ Equation numbers of Jay (1996) refer to L. Jay, Symplectic partitioned Runge-Kut
 systems, SIAM J. Numer. Anal. 33 (1996) 368-387.
 """
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.draw import mass, spring
+from dalembert.problems._geometry import hanging, joints
 from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Hamiltonian, Lagrangian
 
 
-def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.pi / 2) -> Problem:  # noqa: E741
+def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.pi / 2) -> Problem:
     """Planar pendulum (1.5)-(1.11) of Jay (1996), released at rest at `angle` from the downward vertical.
 
         q = (x, z),   0 = sqrt(x^2 + z^2) - l,   H = p.p / (2m) + m g z                                 (1.5), (1.8)
@@ -35,7 +38,7 @@ def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.p
     system = Hamiltonian(
         lambda q, p, m, g: p @ p / (2 * m) + m * g * q[1],
         dim=2,
-        holonomic=lambda q, l: [np.hypot(q[0], q[1]) - l],  # noqa: E741
+        holonomic=lambda q, l: [np.hypot(q[0], q[1]) - l],
         params={"m": m, "l": l, "g": g},
     )
 
@@ -58,7 +61,7 @@ def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.p
         title="planar pendulum",
         reference="Jay (1996), (1.5)-(1.11)",
         system=system,
-        q0=l * np.array([np.sin(angle), -np.cos(angle)]),
+        q0=l * hanging(angle),
         p0=np.zeros(2),
         h=0.1 * np.sqrt(l / g),
         steps=1000,
@@ -69,7 +72,7 @@ def pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = np.p
     )
 
 
-def simple_pendulum(m: float = 1.0, l: float = 1.0, gamma: float = 1.0, angle: float = np.pi / 2) -> Problem:  # noqa: E741
+def simple_pendulum(m: float = 1.0, l: float = 1.0, gamma: float = 1.0, angle: float = np.pi / 2) -> Problem:
     """Planar pendulum as Small and Jay (2011) state it, by a Lagrangian and with the second axis pointing down.
 
         q = (q_1, q_2),   0 = (q_1^2 + q_2^2 - l^2) / 2,   L = m v.v / 2 + m gamma q_2
@@ -88,7 +91,7 @@ def simple_pendulum(m: float = 1.0, l: float = 1.0, gamma: float = 1.0, angle: f
     system = Lagrangian(
         lambda q, v, m, gamma: m * (v @ v) / 2 + m * gamma * q[1],
         dim=2,
-        holonomic=lambda q, l: [(q @ q - l**2) / 2],  # noqa: E741
+        holonomic=lambda q, l: [(q @ q - l**2) / 2],
         params={"m": m, "l": l, "gamma": gamma},
     )
     upwards = pendulum(m=m, l=l, g=gamma, angle=angle).exact
@@ -132,13 +135,12 @@ def double_pendulum(m1: float = 1.0, m2: float = 1.0, l1: float = 1.0, l2: float
     """
     constants = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
     system = Hamiltonian(double_pendulum_hamiltonian, dim=4, holonomic=double_pendulum_lengths, params=constants)
-    first = l1 * np.array([0.5, -np.sqrt(0.75)])
     return Problem(
         name="double_pendulum",
         title="planar double pendulum",
         reference="Jay (1996), Example 2, (5.5)-(5.8)",
         system=system,
-        q0=np.concatenate([first, first + l2 * np.array([-0.5, -np.sqrt(0.75)])]),
+        q0=joints((l1, l2), np.array([[0.5, -np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])),
         p0=np.zeros(4),
         h=0.12,
         steps=5000,
@@ -159,14 +161,9 @@ def double_pendulum_lengths(q: Any, l1: Any, l2: Any) -> list[Any]:
 
 
 def pendulum_of_varying_length(
-    m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    g: float = 1.0,
-    c: float = 0.05,
-    amplitude: float = 0.1,
-    frequency: float = 2.0,
+    m: float = 1.0, l: float = 1.0, g: float = 1.0, c: float = 0.05, amplitude: float = 0.1, frequency: float = 2.0,
     angle: float = 0.5,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Damped pendulum on a string that is hauled in and let out, driven by parametric resonance.
 
         q = (x, z),   0 = sqrt(x^2 + z^2) - l(t),   l(t) = l (1 + amplitude sin(frequency t))
@@ -190,13 +187,11 @@ def pendulum_of_varying_length(
     system = Hamiltonian(
         lambda q, p, m, g: p @ p / (2 * m) + m * g * q[1],
         dim=2,
-        holonomic=lambda t, q, l, amplitude, frequency: [  # noqa: E741
-            np.hypot(q[0], q[1]) - l * (1 + amplitude * np.sin(frequency * t))
-        ],
+        holonomic=lambda t, q, l, amplitude, frequency: [np.hypot(q[0], q[1]) - l * (1 + amplitude * np.sin(frequency * t))],
         force=lambda v, c: -c * v,
         params={"m": m, "l": l, "g": g, "c": c, "amplitude": amplitude, "frequency": frequency},
     )
-    along = np.array([np.sin(angle), -np.cos(angle)])
+    along = hanging(angle)
     return Problem(
         name="pendulum_of_varying_length",
         title="damped pendulum of varying length",
@@ -212,12 +207,7 @@ def pendulum_of_varying_length(
 
 
 def stiff_spring_pendulum(
-    m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    g: float = 1.0,
-    epsilon: float = 0.01,
-    angle: float = np.pi / 2,
-    stretch: float = 0.0,
+    m: float = 1.0, l: float = 1.0, g: float = 1.0, epsilon: float = 0.01, angle: float = np.pi / 2, stretch: float = 0.0
 ) -> Problem:
     """Pendulum on a stiff spring, the strong potential (4.25) of Jay (1996): where a Lobatto method should not be used.
 
@@ -237,9 +227,7 @@ def stiff_spring_pendulum(
 
     """
     system = Hamiltonian(
-        lambda q, p, m, l, g, epsilon: (  # noqa: E741
-            p @ p / (2 * m) + m * g * q[1] + (np.hypot(q[0], q[1]) - l) ** 2 / (2 * epsilon**2)
-        ),
+        lambda q, p, m, l, g, epsilon: p @ p / (2 * m) + m * g * q[1] + (np.hypot(q[0], q[1]) - l) ** 2 / (2 * epsilon**2),
         dim=2,
         params={"m": m, "l": l, "g": g, "epsilon": epsilon},
     )
@@ -248,7 +236,7 @@ def stiff_spring_pendulum(
         title="stiff spring pendulum",
         reference="Jay (1996), (4.25); Lubich (1993), ZAMP 44",
         system=system,
-        q0=(l + stretch) * np.array([np.sin(angle), -np.cos(angle)]),
+        q0=(l + stretch) * hanging(angle),
         p0=np.zeros(2),
         h=0.2 * epsilon * np.sqrt(m),
         steps=5000,

@@ -10,6 +10,8 @@ partitioned Runge-Kutta methods keep them.
 E. Hairer, Ch. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.5.
 """
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -71,7 +73,7 @@ def rigid_body(I1: float = 0.6, I2: float = 0.8, I3: float = 1.0, omega: Sequenc
         q = R row by row,   0 = R^T R - I,   H = sum |p_j|^2 / (2 d_j),   d_j = (I_1 + I_2 + I_3)/2 - I_j
 
     Starts at R = I with the angular velocity `omega` in the body frame. The spatial angular momentum sum r_j x p_j is
-    conserved; seen from the body, y = R^T sum r_j x p_j obeys Euler's equations y' = y x omega, omega_j = y_j / I_j. The
+    conserved; in the frame of the body y = R^T sum r_j x p_j obeys Euler's equations y' = y x omega, omega_j = y_j / I_j. The
     defaults give y(0) = (1.8, 0.4, -0.9), as in E. Hairer, G. Vilmart, J. Phys. A 39 (2006) 13225-13235.
 
     Example:
@@ -84,7 +86,7 @@ def rigid_body(I1: float = 0.6, I2: float = 0.8, I3: float = 1.0, omega: Sequenc
     """
     _check_inertia(I1, I2, I3)
 
-    def H(p, I1, I2, I3):  # type: ignore[no-untyped-def]
+    def H(p: Any, I1: Any, I2: Any, I3: Any) -> Any:
         P = p.reshape(3, 3)
         return sum(P[:, j] @ P[:, j] / (2 * d) for j, d in enumerate(_coefficients(I1, I2, I3)))
 
@@ -105,20 +107,12 @@ def rigid_body(I1: float = 0.6, I2: float = 0.8, I3: float = 1.0, omega: Sequenc
 
 
 def heavy_top(
-    m: float = 1.0,
-    g: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    I1: float = 0.6,
-    I2: float = 0.6,
-    I3: float = 1.0,
-    inclination: float = 0.5,
-    spin: float = 4.0,
-    precession: float = 0.0,
-    translation: bool = False,
-) -> Problem:
+    m: float = 1.0, g: float = 1.0, l: float = 1.0, I1: float = 0.6, I2: float = 0.6, I3: float = 1.0,
+    inclination: float = 0.5, spin: float = 4.0, precession: float = 0.0, translation: bool = False,
+) -> Problem:  # fmt: skip
     """Heavy top with a fixed point, its centre of mass at x = l r_3; I1, I2, I3 are the principal moments about that centre.
 
-    With the rotation matrix alone, n = 9 and m = 6,
+    With the rotation matrix only, n = 9 and m = 6,
 
         q = R row by row,   0 = R^T R - I,   H = sum |p_j|^2 / (2 (d_j + m l^2 delta_j3)) + m g l R_33
 
@@ -142,17 +136,17 @@ def heavy_top(
     """
     _check_inertia(I1, I2, I3)
 
-    def turning_energy(P, I1, I2, I3, extra):  # type: ignore[no-untyped-def]
+    def turning_energy(P: Any, I1: Any, I2: Any, I3: Any, extra: Any) -> Any:
         d1, d2, d3 = _coefficients(I1, I2, I3)
         return sum(P[:, j] @ P[:, j] / (2 * d) for j, d in enumerate([d1, d2, d3 + extra]))
 
-    def H_fixed(q, p, m, g, l, I1, I2, I3):  # type: ignore[no-untyped-def]  # noqa: E741
+    def H_fixed(q: Any, p: Any, m: Any, g: Any, l: Any, I1: Any, I2: Any, I3: Any) -> Any:
         return turning_energy(p.reshape(3, 3), I1, I2, I3, m * l**2) + m * g * l * q[8]
 
-    def H_moving(q, p, m, g, I1, I2, I3):  # type: ignore[no-untyped-def]
+    def H_moving(q: Any, p: Any, m: Any, g: Any, I1: Any, I2: Any, I3: Any) -> Any:
         return p[:3] @ p[:3] / (2 * m) + turning_energy(p[3:].reshape(3, 3), I1, I2, I3, 0.0) + m * g * q[2]
 
-    def attached(q, l):  # type: ignore[no-untyped-def]  # noqa: E741
+    def attached(q: Any, l: Any) -> Any:
         R = q[3:].reshape(3, 3)
         return [*(q[:3] - l * R[:, 2]), *_orthonormal(R)]
 
@@ -178,7 +172,7 @@ def heavy_top(
         h=0.05,
         steps=5000,
         conserved=conserved,
-        drawing=lambda q, l: _disc_on_axis(np.asarray(q)[-9:].reshape(3, 3), l),  # noqa: E741
+        drawing=lambda q, l: _disc_on_axis(np.asarray(q)[-9:].reshape(3, 3), l),
         labels=("x", "y", "z", *ENTRIES) if translation else ENTRIES,
     )
 

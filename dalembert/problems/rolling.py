@@ -1,5 +1,7 @@
 """Bodies that roll without slipping: a disk that may fall, and a ball on a turntable."""
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.draw import Part, ball, disc, trace, track
+from dalembert.problems._geometry import angular_velocity, ellipse, heading, in_space, rotation, spokes
 from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
@@ -15,16 +18,9 @@ if TYPE_CHECKING:
 
 
 def rolling_disk(
-    m: float = 1.0,
-    R: float = 1.0,
-    A: float = 0.25,
-    C: float = 0.5,
-    g: float = 1.0,
-    lean: float = 0.3,
-    lean_rate: float = 0.0,
-    yaw_rate: float = 0.4,
-    roll_rate: float = 2.0,
-) -> Problem:
+    m: float = 1.0, R: float = 1.0, A: float = 0.25, C: float = 0.5, g: float = 1.0, lean: float = 0.3,
+    lean_rate: float = 0.0, yaw_rate: float = 0.4, roll_rate: float = 2.0,
+) -> Problem:  # fmt: skip
     """Disk that rolls on a horizontal plane and may fall: two nonholonomic constraints.
 
         q = (x, y, theta, phi, psi),   (x, y) the point of contact, theta the lean, phi the yaw, psi the roll
@@ -49,7 +45,7 @@ def rolling_disk(
 
     """
 
-    def L(q, v, m, R, A, C, g):  # type: ignore[no-untyped-def]
+    def L(q: Any, v: Any, m: Any, R: Any, A: Any, C: Any, g: Any) -> Any:
         theta, phi, v_theta, v_phi, v_psi = q[2], q[3], v[2], v[3], v[4]
         along = np.cos(phi) * v[0] + np.sin(phi) * v[1] - R * np.sin(theta) * v_phi
         across = -np.sin(phi) * v[0] + np.cos(phi) * v[1] + R * np.cos(theta) * v_theta
@@ -59,11 +55,9 @@ def rolling_disk(
 
     def drawing(q: np.ndarray, R: float) -> list[Part]:
         x, y, theta, phi, psi = q
-        e = np.array([np.cos(phi), np.sin(phi), 0.0])
-        up = np.array([-np.sin(theta) * np.sin(phi), np.sin(theta) * np.cos(phi), np.cos(theta)])
-        centre = np.array([x, y, 0.0]) + R * up
-        across, ahead = np.cos(psi) * up + np.sin(psi) * e, np.cos(psi) * e - np.sin(psi) * up
-        return [*disc(centre, R, across, ahead), trace([x, y, 0.0])]
+        ahead, aside = heading(phi)
+        up, contact = np.array([*(np.sin(theta) * aside), np.cos(theta)]), np.array([x, y, 0.0])
+        return [*disc(contact + R * up, R, *spokes(psi, np.array([*ahead, 0.0]), up)), trace(contact)]
 
     return Problem(
         name="rolling_disk",
@@ -86,16 +80,9 @@ def rolling_disk(
 
 
 def ball_on_turntable(
-    m: float = 1.0,
-    r: float = 0.5,
-    I: float = 0.1,  # noqa: E741
-    Omega: float = 2.0,
-    x: float = 1.0,
-    y: float = 0.0,
-    v_x: float = 0.0,
-    v_y: float = 1.0,
-    spin: float = 0.5,
-) -> Problem:
+    m: float = 1.0, r: float = 0.5, I: float = 0.1, Omega: float = 2.0, x: float = 1.0, y: float = 0.0, v_x: float = 0.0,
+    v_y: float = 1.0, spin: float = 0.5,
+) -> Problem:  # fmt: skip
     """Ball that rolls on a table which turns at `Omega`: its centre moves on a circle, two sevenths as fast as the table.
 
         q = (x, y, a, b, c, d),   0 = (a^2 + b^2 + c^2 + d^2 - 1) / 2   (unit quaternion of the ball's orientation)
@@ -119,12 +106,12 @@ def ball_on_turntable(
 
     """
 
-    def contact(q, v, r, Omega):  # type: ignore[no-untyped-def]
-        w = _angular_velocity(q[2:], v[2:])
+    def contact(q: Any, v: Any, r: Any, Omega: Any) -> Any:
+        w = angular_velocity(q[2:], v[2:])
         return [v[0] - r * w[1] + Omega * q[1], v[1] + r * w[0] - Omega * q[0]]
 
     system = Lagrangian(
-        lambda v, m, I: m * (v[:2] @ v[:2]) / 2 + 2 * I * (v[2:] @ v[2:]),  # noqa: E741
+        lambda v, m, I: m * (v[:2] @ v[:2]) / 2 + 2 * I * (v[2:] @ v[2:]),
         dim=6,
         holonomic=lambda q: [(q[2:] @ q[2:] - 1) / 2],
         nonholonomic=contact,
@@ -132,7 +119,7 @@ def ball_on_turntable(
     )
 
     def spin_of(run: Trajectory) -> np.ndarray:
-        return np.asarray(_angular_velocity(run.q[:, 2:].T, run.v[:, 2:].T)[2])
+        return np.asarray(angular_velocity(run.q[:, 2:].T, run.v[:, 2:].T)[2])
 
     def centre_of_circle(run: Trajectory) -> np.ndarray:
         return run.q[:, :2] + np.column_stack([-run.v[:, 1], run.v[:, 0]]) / rate
@@ -145,10 +132,8 @@ def ball_on_turntable(
     reach = np.hypot(x - v_y / rate, y + v_x / rate) + np.hypot(v_x, v_y) / rate + 2 * r if rate else np.hypot(x, y) + 4 * r
 
     def drawing(t: float, q: np.ndarray, r: float, Omega: float) -> list[Part]:
-        turn = np.linspace(0.0, 2 * np.pi, 61)
-        edge = track(*(reach * np.column_stack([np.cos(turn), np.sin(turn), 0 * turn])))
-        end = reach * np.array([np.cos(Omega * t), np.sin(Omega * t), 0.0])
-        return [edge, track(-end, end), *ball([q[0], q[1], r], r, _rotation(q[2:])), trace([q[0], q[1], 0.0])]
+        edge, end = track(*in_space(ellipse(reach, reach))), reach * np.array([*heading(Omega * t)[0], 0.0])
+        return [edge, track(-end, end), *ball([q[0], q[1], r], r, rotation(q[2:])), trace([q[0], q[1], 0.0])]
 
     w = np.array([-(v_y - Omega * x) / r, (v_x + Omega * y) / r, spin])
     return Problem(
@@ -169,21 +154,3 @@ def ball_on_turntable(
         drawing=drawing,
         labels=("x", "y", "a", "b", "c", "d"),
     )
-
-
-def _angular_velocity(Q: Any, V: Any) -> list[Any]:
-    """2 Im(V conj(Q)): the angular velocity in space of a quaternion Q with the velocity V."""
-    a, b, c, d = Q
-    v_a, v_b, v_c, v_d = V
-    return [
-        2 * (a * v_b - b * v_a + c * v_d - d * v_c),
-        2 * (a * v_c - c * v_a + d * v_b - b * v_d),
-        2 * (a * v_d - d * v_a + b * v_c - c * v_b),
-    ]
-
-
-def _rotation(Q: np.ndarray) -> np.ndarray:
-    """The rotation matrix of a unit quaternion."""
-    a, (b, c, d) = Q[0], Q[1:]
-    cross = np.array([[0.0, -d, c], [d, 0.0, -b], [-c, b, 0.0]])
-    return np.eye(3) + 2 * a * cross + 2 * cross @ cross

@@ -1,5 +1,7 @@
 """Solids that roll on curved surfaces or are curved themselves: a ball in a bowl, a rattleback."""
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -8,29 +10,21 @@ import numpy as np
 
 from dalembert.draw import Part, ball, body, trace, track
 from dalembert.errors import InputError
-from dalembert.problems.rolling import _angular_velocity, _rotation
+from dalembert.problems._geometry import angular_velocity, ellipse, in_space, product, rotation
 from dalembert.runs._problem import Problem, energy_is_conserved
 from dalembert.systems import Lagrangian
 
 if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
 
-TURN = np.linspace(0.0, 2 * np.pi, 41)
-
 
 def ball_in_bowl(
-    m: float = 1.0,
-    r: float = 0.3,
-    I: float = 0.036,  # noqa: E741
-    R: float = 1.3,
-    g: float = 1.0,
-    angle: float = 0.8,
-    speed: float = 0.5,
+    m: float = 1.0, r: float = 0.3, I: float = 0.036, R: float = 1.3, g: float = 1.0, angle: float = 0.8, speed: float = 0.5,
     spin: float = 2.0,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Ball that rolls in a spherical bowl: two holonomic and two nonholonomic constraints, and three first integrals.
 
-        q = (x, y, z, a, b, c, d),   (x, y, z) the centre of the ball, seen from that of the bowl; (a, b, c, d) its quaternion
+        q = (x, y, z, a, b, c, d),   (x, y, z) the centre of the ball, relative to that of the bowl; (a, b, c, d) its quaternion
         L = m (v_x^2 + v_y^2 + v_z^2) / 2 + 2 I (v_a^2 + v_b^2 + v_c^2 + v_d^2) - m g z
         0 = (x^2 + y^2 + z^2 - (R - r)^2) / 2,   0 = (a^2 + b^2 + c^2 + d^2 - 1) / 2
         0 = (v + r w x n)_x,   0 = (v + r w x n)_y
@@ -58,33 +52,33 @@ def ball_in_bowl(
     if not abs(angle) < np.pi / 2:
         raise InputError(f"the ball must start in the lower half of the bowl, |angle| < pi/2; got angle = {angle:g}")
 
-    def contact(q, v, r, R):  # type: ignore[no-untyped-def]
-        w, n = _angular_velocity(q[3:], v[3:]), q[:3] / (R - r)
+    def contact(q: Any, v: Any, r: Any, R: Any) -> Any:
+        w, n = angular_velocity(q[3:], v[3:]), q[:3] / (R - r)
         return [v[0] + r * (w[1] * n[2] - w[2] * n[1]), v[1] + r * (w[2] * n[0] - w[0] * n[2])]
 
     system = Lagrangian(
-        lambda q, v, m, I, g: m * (v[:3] @ v[:3]) / 2 + 2 * I * (v[3:] @ v[3:]) - m * g * q[2],  # noqa: E741
+        lambda q, v, m, I, g: m * (v[:3] @ v[:3]) / 2 + 2 * I * (v[3:] @ v[3:]) - m * g * q[2],
         dim=7,
         holonomic=lambda q, r, R: [(q[:3] @ q[:3] - (R - r) ** 2) / 2, (q[3:] @ q[3:] - 1) / 2],
         nonholonomic=contact,
         params={"m": m, "r": r, "I": I, "R": R, "g": g},
     )
 
-    def angular_velocity(run: Trajectory) -> np.ndarray:
-        return np.stack(_angular_velocity(run.q[:, 3:].T, run.v[:, 3:].T), axis=1)
+    def turning(run: Trajectory) -> np.ndarray:
+        return np.stack(angular_velocity(run.q[:, 3:].T, run.v[:, 3:].T), axis=1)
 
     def spin_of(run: Trajectory) -> np.ndarray:
-        return np.sum(angular_velocity(run) * run.q[:, :3], axis=1) / (R - r)
+        return np.sum(turning(run) * run.q[:, :3], axis=1) / (R - r)
 
     def vertical_integral(run: Trajectory) -> np.ndarray:
         moment = run.q[:, 0] * run.v[:, 1] - run.q[:, 1] * run.v[:, 0]
-        return I * angular_velocity(run)[:, 2] - m * r / (R - r) * moment
+        return I * turning(run)[:, 2] - m * r / (R - r) * moment
 
     def drawing(q: np.ndarray, r: float, R: float) -> list[Part]:
-        rim = R * np.column_stack([np.cos(TURN), np.sin(TURN), 0 * TURN])
+        rim = in_space(ellipse(R, R, 41))
         half = np.linspace(0.0, np.pi, 31)
         ribs = [R * np.column_stack([c * np.cos(half), s * np.cos(half), -np.sin(half)]) for c, s in ((1, 0), (0, 1))]
-        return [*(track(*curve) for curve in (rim, *ribs)), *ball(q[:3], r, _rotation(q[3:])), trace(q[:3] * R / (R - r))]
+        return [*(track(*curve) for curve in (rim, *ribs)), *ball(q[:3], r, rotation(q[3:])), trace(q[:3] * R / (R - r))]
 
     n, v = np.array([np.sin(angle), 0.0, -np.cos(angle)]), np.array([0.0, speed, 0.0])
     w = spin * n - np.cross(n, v) / r
@@ -104,20 +98,9 @@ def ball_in_bowl(
 
 
 def rattleback(
-    m: float = 1.0,
-    A: float = 2e-4,
-    B: float = 1.6e-3,
-    C: float = 1.7e-3,
-    D: float = -2e-5,
-    a: float = 0.2,
-    b: float = 0.03,
-    c: float = 0.02,
-    d: float = 0.01,
-    g: float = 9.81,
-    roll: float = 0.0087,
-    pitch: float = 0.0087,
-    spin: float = -5.0,
-) -> Problem:
+    m: float = 1.0, A: float = 2e-4, B: float = 1.6e-3, C: float = 1.7e-3, D: float = -2e-5, a: float = 0.2, b: float = 0.03,
+    c: float = 0.02, d: float = 0.01, g: float = 9.81, roll: float = 0.0087, pitch: float = 0.0087, spin: float = -5.0,
+) -> Problem:  # fmt: skip
     """Rattleback: a boat-shaped stone that, spun the wrong way, starts to rattle, stops and turns back.
 
         q = (x, y, z, e0, e1, e2, e3),   (x, y, z) the centre of mass, (e0, ..., e3) the unit quaternion of the orientation
@@ -142,26 +125,27 @@ def rattleback(
 
     """
 
-    def L(q, v, m, A, B, C, D, g):  # type: ignore[no-untyped-def]
-        W = _angular_velocity_in_body(q[3:], v[3:])
+    def L(q: Any, v: Any, m: Any, A: Any, B: Any, C: Any, D: Any, g: Any) -> Any:
+        W = angular_velocity(q[3:], v[3:], sign=-1)
         turning = (A * W[0] ** 2 + B * W[1] ** 2 + C * W[2] ** 2) / 2 + D * W[0] * W[1]
         return m * (v[:3] @ v[:3]) / 2 + turning + (A + B + C) * (q[3:] @ v[3:]) ** 2 - m * g * q[2]
 
-    def standing(q, a, b, c, d):  # type: ignore[no-untyped-def]
-        u = _vertical(q[3:])
+    def standing(q: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        u = rotation(q[3:])[2]
         return [q[2] - np.sqrt(a**2 * u[0] ** 2 + b**2 * u[1] ** 2 + c**2 * u[2] ** 2) + d * u[2], (q[3:] @ q[3:] - 1) / 2]
 
-    def contact(q, v, a, b, c, d):  # type: ignore[no-untyped-def]
-        u, w, R = _vertical(q[3:]), _angular_velocity(q[3:], v[3:]), _rotation_of(q[3:])
+    def contact(q: Any, v: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        R, w = rotation(q[3:]), angular_velocity(q[3:], v[3:])
+        u = R[2]
         N = np.sqrt(a**2 * u[0] ** 2 + b**2 * u[1] ** 2 + c**2 * u[2] ** 2)
         body = [-(a**2) * u[0] / N, -(b**2) * u[1] / N, -(c**2) * u[2] / N + d]
         s = [sum(R[i][j] * body[j] for j in range(3)) for i in range(3)]
         return [v[0] + w[1] * s[2] - w[2] * s[1], v[1] + w[2] * s[0] - w[0] * s[2]]
 
     def drawing(q: np.ndarray, a: float, b: float, c: float, d: float) -> list[Part]:
-        R, axes = _rotation(q[3:]), np.array([a, b, c])
+        R, axes = np.array(rotation(q[3:])), np.array([a, b, c])
         middle = q[:3] + d * R[:, 2]
-        ring, down = np.column_stack([np.cos(TURN), np.sin(TURN), 0 * TURN]), np.linspace(0.0, np.pi, 21)
+        ring, down = in_space(ellipse(1.0, 1.0, 41)), np.linspace(0.0, np.pi, 21)
         keels = [
             np.column_stack([np.cos(down), 0 * down, -np.sin(down)]),
             np.column_stack([0 * down, np.cos(down), -np.sin(down)]),
@@ -169,8 +153,9 @@ def rattleback(
         top, *below = (middle + (curve * axes) @ R.T for curve in (ring, *keels))
         return [body(*top[:-1]), *(body(*keel) for keel in below), trace(top[0])]
 
-    Q = _product([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0], [np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
-    R, u = _rotation(Q), np.array(_vertical(Q))
+    Q = product([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0], [np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
+    R = np.array(rotation(Q))
+    u = R[2]
     N = np.sqrt(np.sum((np.array([a, b, c]) * u) ** 2))
     s = R @ (-(np.array([a, b, c]) ** 2) * u / N + np.array([0.0, 0.0, d]))
     w = R @ np.array([0.0, 0.0, spin])
@@ -186,42 +171,10 @@ def rattleback(
             params={"m": m, "A": A, "B": B, "C": C, "D": D, "a": a, "b": b, "c": c, "d": d, "g": g},
         ),
         q0=np.array([0.0, 0.0, N - d * u[2], *Q]),
-        v0=np.array([*-np.cross(w, s), *(_product([0.0, *w], Q) / 2)]),
+        v0=np.array([*-np.cross(w, s), *(product([0.0, *w], Q) / 2)]),
         h=0.001,
         steps=5000,
         conserved={"energy": energy_is_conserved},
         drawing=drawing,
         labels=("x", "y", "z", "e0", "e1", "e2", "e3"),
     )
-
-
-def _angular_velocity_in_body(Q: Any, V: Any) -> list[Any]:
-    """2 Im(conj(Q) V)."""
-    a, b, c, d = Q
-    v_a, v_b, v_c, v_d = V
-    return [
-        2 * (a * v_b - b * v_a - c * v_d + d * v_c),
-        2 * (a * v_c - c * v_a - d * v_b + b * v_d),
-        2 * (a * v_d - d * v_a - b * v_c + c * v_b),
-    ]
-
-
-def _rotation_of(Q: Any) -> list[list[Any]]:
-    """The rotation matrix of a quaternion as a homogeneous quadratic form, for symbols as well."""
-    a, b, c, d = Q
-    return [
-        [a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)],
-        [2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)],
-        [2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d],
-    ]
-
-
-def _vertical(Q: Any) -> list[Any]:
-    """The vertical in the frame of the body: the last row of its rotation."""
-    return _rotation_of(Q)[2]
-
-
-def _product(P: Any, Q: Any) -> np.ndarray:
-    """The product of two quaternions."""
-    p, q = np.asarray(P[1:], dtype=float), np.asarray(Q[1:], dtype=float)
-    return np.array([P[0] * Q[0] - p @ q, *(P[0] * q + Q[0] * p + np.cross(p, q))])

@@ -1,33 +1,26 @@
 """Points on a sphere, in Cartesian coordinates of space."""
 
+# ruff: noqa: E741 (l and I are the letters of the literature)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from dalembert.draw import Part, mass, rod, trace, track
 from dalembert.draw._parts import BLUE, GREY, VERMILION
+from dalembert.problems._geometry import axial_momentum, ellipse, in_space
 from dalembert.runs._problem import Problem, angular_momentum_of_points, energy_is_conserved
 from dalembert.systems import Hamiltonian
-
-if TYPE_CHECKING:
-    from dalembert.runs._trajectory import Trajectory
-
-
-def _axial_momentum(run: Trajectory) -> np.ndarray:
-    """The sum of x p_y - y p_x, (time,)."""
-    return angular_momentum_of_points(run)[:, 2]
 
 
 def _points_on_sphere(q: np.ndarray, R: float) -> list[Part]:
     """The sphere with its equator and a meridian, and the points with their paths."""
-    turn = np.linspace(0.0, 2 * np.pi, 61)
-    cos, sin, zero = R * np.cos(turn), R * np.sin(turn), np.zeros_like(turn)
-    circles = [track(*np.column_stack(circle)) for circle in ((cos, sin, zero), (cos, zero, sin))]
-    colors = (BLUE, VERMILION)
-    points = zip(np.asarray(q).reshape(-1, 3), colors, strict=False)
+    equator = in_space(ellipse(R, R))
+    circles = [track(*equator), track(*equator[:, [0, 2, 1]])]
+    points = zip(np.asarray(q).reshape(-1, 3), (BLUE, VERMILION), strict=False)
     moving = [part for point, color in points for part in (mass(point, color=color), trace(point, color=color))]
     return [mass(np.zeros(3), R, color=GREY), *circles, *moving]
 
@@ -66,19 +59,13 @@ def charged_particle_on_sphere(m: float = 1.0, omega: float = 1.0, R: float = 1.
         p0=np.array([1.0, -1.0, 0.0]),
         h=0.12,
         steps=5000,
-        conserved={"energy": energy_is_conserved, "axial_angular_momentum": _axial_momentum},
+        conserved={"energy": energy_is_conserved, "axial_angular_momentum": axial_momentum},
         drawing=_points_on_sphere,
         labels=("x", "y", "z"),
     )
 
 
-def spherical_pendulum(
-    m: float = 1.0,
-    l: float = 1.0,  # noqa: E741
-    g: float = 1.0,
-    angle: float = 1.0,
-    rate: float = 0.7,
-) -> Problem:
+def spherical_pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: float = 1.0, rate: float = 0.7) -> Problem:
     """Pendulum in space, started at `angle` from the downward vertical with the horizontal angular velocity `rate`.
 
         q = (x, y, z),   0 = sqrt(x^2 + y^2 + z^2) - l,   H = p.p / (2m) + m g z
@@ -98,7 +85,7 @@ def spherical_pendulum(
     system = Hamiltonian(
         lambda q, p, m, g: p @ p / (2 * m) + m * g * q[2],
         dim=3,
-        holonomic=lambda q, l: [np.sqrt(q @ q) - l],  # noqa: E741
+        holonomic=lambda q, l: [np.sqrt(q @ q) - l],
         params={"m": m, "l": l, "g": g},
     )
     return Problem(
@@ -110,22 +97,17 @@ def spherical_pendulum(
         p0=m * l * np.array([0.0, rate * np.sin(angle), 0.0]),
         h=0.1 * np.sqrt(l / g),
         steps=5000,
-        conserved={"energy": energy_is_conserved, "vertical_angular_momentum": _axial_momentum},
+        conserved={"energy": energy_is_conserved, "vertical_angular_momentum": axial_momentum},
         drawing=lambda q: [rod(np.zeros(3), q), mass(q)],
         labels=("x", "y", "z"),
     )
 
 
 def two_bodies_on_sphere(
-    m1: float = 1.0,
-    m2: float = 1.0,
-    R: float = 1.0,
-    gamma: float = 1.0,
-    azimuths: Sequence[float] = (1.3, -2.1),
-    polar_angles: Sequence[float] = (2.1, -1.1),
-    azimuth_rates: Sequence[float] = (1.2, 0.1),
+    m1: float = 1.0, m2: float = 1.0, R: float = 1.0, gamma: float = 1.0, azimuths: Sequence[float] = (1.3, -2.1),
+    polar_angles: Sequence[float] = (2.1, -1.1), azimuth_rates: Sequence[float] = (1.2, 0.1),
     polar_rates: Sequence[float] = (0.1, -0.5),
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Two point masses on a sphere that attract each other: the two-body problem in a space of constant curvature.
 
         q = (q1, q2) in space,   0 = |q1| - R,   0 = |q2| - R,   cot(alpha) = q1.q2 / |q1 x q2|
@@ -147,7 +129,7 @@ def two_bodies_on_sphere(
 
     """
 
-    def H(q, p, m1, m2, R, gamma):  # type: ignore[no-untyped-def]
+    def H(q: Any, p: Any, m1: Any, m2: Any, R: Any, gamma: Any) -> Any:
         q1, q2, p1, p2 = q[:3], q[3:], p[:3], p[3:]
         normal = np.cross(q1, q2)
         return p1 @ p1 / (2 * m1) + p2 @ p2 / (2 * m2) - gamma * m1 * m2 / R * (q1 @ q2) / np.sqrt(normal @ normal)

@@ -137,7 +137,10 @@ def fingerprint(experiment: Experiment) -> str:
 @functools.cache
 def _library() -> str:
     root = Path(dalembert.__file__).parent
-    sources = [path for path in sorted(root.rglob("*.py")) if path.relative_to(root).parts[0] not in UNRELATED]
+    shared = set((root / "experiments").glob("_*.py"))  # what every experiment measures with
+    sources = [
+        path for path in sorted(root.rglob("*.py")) if path.relative_to(root).parts[0] not in UNRELATED or path in shared
+    ]
     return _hash([json.dumps(versions()).encode(), *(path.read_bytes() for path in sources)])
 
 

@@ -30,7 +30,7 @@ QUICK = [in_one_process(name) for name in experiments.names() if not experiments
 @pytest.mark.parametrize("name", QUICK)
 def test_the_claim_holds_and_is_drawn(name, tmp_path):
     data, experiment = computed(name), experiments.find(name)
-    checks = experiment.holds(data)
+    checks = tuple(experiment.holds(data))
     assert len(checks) >= 4 and all(check.passes for check in checks), "\n".join(map(str, checks))
     file = _registry._write(experiment, experiment.draw(data), tmp_path, ("png",))[0]
     assert 10_000 < file.stat().st_size < 600_000

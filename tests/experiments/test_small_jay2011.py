@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiment_data import broken, scaled
+from experiment_data import broken, copied, plus, scaled
 
 import dalembert as da
 from dalembert.experiments.small_jay2011 import existence, orders
@@ -21,8 +21,8 @@ WRONG = {
         "swings that grow": lambda data: {"coarse_energy": data["coarse_energy"] * (1 + 0.1 * data["coarse_t"] / 100)},
         "third order": scaled("fine_energy", 5.0),
         "positions of third order": scaled("fine_error", 5.0),
-        "off the circle": lambda data: {"fine_g": data["fine_g"] + 1e-13},
-        "off the hidden constraint": lambda data: {"coarse_g_dot": data["coarse_g_dot"] + 1e-13},
+        "off the circle": plus("fine_g", 1e-13),
+        "off the hidden constraint": plus("coarse_g_dot", 1e-13),
         "not a number": broken("coarse_energy", 17),
     },
     "small_jay2011.skate": {
@@ -31,17 +31,17 @@ WRONG = {
         },
         "the methods exchanged": lambda data: {"spark_energy": data["emprk_energy"], "emprk_energy": data["spark_energy"]},
         "EMPRK of fourth order in the energy": scaled("emprk_half_energy", 4.0),
-        "off k": lambda data: {"emprk_k": data["emprk_k"] + 1e-13},
-        "off g": lambda data: {"spark_g": data["spark_g"] + 1e-13},
-        "positions off by 1e-4": lambda data: {"spark_error_q": data["spark_error_q"] + 1e-4},
-        "psi of the stages": lambda data: {"spark_error_psi": data["spark_error_psi"] + 1e-4},
+        "off k": plus("emprk_k", 1e-13),
+        "off g": plus("spark_g", 1e-13),
+        "positions off by 1e-4": plus("spark_error_q", 1e-4),
+        "psi of the stages": plus("spark_error_psi", 1e-4),
         "not a number": broken("spark_energy", 3),
     },
     "small_jay2011.orders": {
         "s = 2 of order 3.8 in p": flatter("spark2_p", "h2", 0.2),
         "s = 3 of order 5 in psi": flatter("emprk3_psi", "h3", 1.0),
         "s = 4 of order 7 in q": flatter("emprk4_q", "h4", 1.0),
-        "one method implemented twice": lambda data: {"emprk2_q": data["spark2_q"]},
+        "one method implemented twice": copied("emprk2_q", "spark2_q"),
         "different methods for s = 1": scaled("emprk1_q", 1.1),
         "not a number": broken("spark3_q", -1),
     },

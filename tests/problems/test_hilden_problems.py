@@ -1,4 +1,4 @@
-"""Vehicles, oscillators and rolling solids with nonholonomic constraints, and DAEs of index 2: generic claims, then references.
+"""Vehicles, oscillators, rolling solids and DAEs of index 2 against references.
 
 References are closed forms, theorems, or equations of motion derived by hand (reduced, or Newton's and Euler's), integrated by
 SciPy's DOP853; constants differ from the defaults and from one another, so that an exchanged or forgotten one shows.
@@ -6,207 +6,17 @@ SciPy's DOP853; constants differ from the defaults and from one another, so that
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
-from drawn_links import links
 from numpy import cos, sin, sqrt, tan
-from scipy.integrate import solve_ivp
+from problem_table import assert_closed_form, assert_ends_in, solve, start_of
 
 import dalembert as da
-from dalembert.draw._scene import sample
 from dalembert.problems.vehicles import LIGHT_SLEIGH
-from dalembert.systems import state_at
 
 METHOD = da.GaussLobattoSPARK(stages=2)
-
-
-@dataclass(frozen=True)
-class Row:
-    """What is claimed of a problem; `start` lists the keywords that set the start, with another value to try.
-
-    `exact_to_round_off` are quantities that the method conserves exactly. `h` is the larger of two step sizes over `t1` at
-    which the others must converge with order four.
-    """
-
-    name: str
-    start: dict[str, float]
-    conserved: tuple[str, ...]
-    exact_to_round_off: tuple[str, ...] = ()
-    h: float = 0.05
-    t1: float = 5.0
-    spatial: bool = False
-    rigid: bool = True
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, **changes: Any) -> da.problems.Problem:
-        return getattr(da.problems, self.name)(**{**self.arguments, **changes})
-
-
-CONTACT = {"b": 0.8, "E0": 1.3, "z0": 0.4, "vz0": 0.2}
-TABLE = [
-    Row(
-        "vertical_disk",
-        {"phi": 0.3, "turning": 1.3, "rolling": 0.7},
-        ("energy", "turning", "rolling"),
-        ("energy", "turning", "rolling"),  # both rates, because k at the stages is solved by the exact velocities
-        spatial=True,
-    ),
-    Row(
-        "chaplygin_sleigh",
-        {"x": 0.7, "y": 0.2, "theta": 0.1, "speed": 0.5, "turning": 0.3},
-        ("energy",),
-        arguments={"speed": 0.4, "turning": 0.6},
-    ),
-    Row("skateboard", {"lean": 0.3, "lean_rate": 0.1, "speed": 1.2}, ("energy",), spatial=True),
-    Row(
-        "contact_oscillator",
-        CONTACT,
-        ("energy", "free_energy", "radius"),
-        ("free_energy",),
-        spatial=True,
-        rigid=False,
-        arguments={"vz0": 0.3},
-    ),
-    Row(
-        "perturbed_contact_oscillator",
-        CONTACT,
-        ("energy", "free_energy"),
-        ("free_energy",),
-        spatial=True,
-        rigid=False,
-        arguments={"vz0": 0.3},
-    ),
-    Row("nonholonomic_particles", {"spread": 0.5, "phase": 0.4, "n": 2}, ("energy",), rigid=False),
-    Row(
-        "continuously_variable_transmission",
-        {"shift": 0.5, "angle": 0.7, "speed": 0.5},
-        ("energy", "energy_of_belt"),
-        ("energy_of_belt",),
-        spatial=True,
-        rigid=False,
-    ),
-    Row(
-        "ball_in_bowl",
-        {"angle": 0.6, "speed": 0.7, "spin": 1.3},
-        ("energy", "spin", "vertical_integral"),
-        spatial=True,
-    ),
-    Row("rattleback", {"roll": 0.02, "pitch": 0.015, "spin": -4.0}, ("energy",), h=0.001, t1=0.5, spatial=True),
-]
-over = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-
-
-def start_of(problem: da.problems.Problem) -> Any:
-    return state_at(problem.system, q0=problem.q0, v0=problem.v0, t0=problem.t0)
-
-
-def sizes(value: np.ndarray) -> np.ndarray:
-    return np.abs(value - value[0]).reshape(len(value), -1).max(axis=1)
-
-
-# -- over the table ------------------------------------------------------------------------------------------------------
-
-
-@over
-def test_problem_states_what_it_is(row: Row) -> None:
-    problem = row()
-    assert problem.name == row.name and problem.title and problem.reference
-    assert len(problem.labels) == len(set(problem.labels)) == problem.system.dim
-    assert set(problem.conserved) == set(row.conserved)
-    assert problem.system.n_nonholonomic >= 1
-
-
-@over
-def test_start_is_consistent_whatever_the_constants(row: Row) -> None:
-    changes = [{}, *({k: 1.1 * v} for k, v in row().system.params.items()), *({k: v} for k, v in row.start.items())]
-    for change in changes:
-        state = start_of(row(**change))
-        assert max(np.max(np.abs(residual), initial=0.0) for residual in state.residuals.values()) < 4e-15, change
-
-
-@over
-def test_every_keyword_is_a_parameter_of_the_system_or_sets_the_start(row: Row) -> None:
-    problem = row()
-    keywords = set(inspect.signature(getattr(da.problems, row.name)).parameters)
-    assert keywords == set(problem.system.params) | set(row.start) and not set(problem.system.params) & set(row.start)
-    state = start_of(problem)
-    for name, value in row.start.items():
-        moved = start_of(row(**{name: value}))
-        if name == "n":
-            assert len(moved.q) == 2 * value + 1
-        else:
-            assert np.max(np.abs(moved.packed - state.packed)) > 1e-3 * np.max(np.abs(state.packed)), name
-
-
-@over
-def test_no_constant_is_baked_into_the_equations(row: Row) -> None:
-    problem = row()
-    state, random = start_of(problem), np.random.default_rng(1)
-    q, p = (x + 0.1 * random.standard_normal(len(x)) for x in (state.q, state.p))
-    generic = {"t": 0.3, "y": q, "z": p}
-    for name, value in problem.system.params.items():
-        changed = row(**{name: 1.1 * value})
-        assert changed.system.fingerprint == problem.system.fingerprint, f"{name} changes the symbolic graph"
-        thetas = [problem.system.parameters.vector(change) for change in (None, {name: 1.1 * value})]
-        effects = []
-        for function in ("H", "force", "g", "k"):
-            before, after = (problem.system.at(function, generic, theta) for theta in thetas)
-            effects.append(np.max(np.abs(after - before), initial=0.0))
-        assert max(effects) > 1e-6, f"{name} has no effect"
-
-
-@over
-def test_constraints_hold_and_conserved_quantities_converge_with_order_four(row: Row) -> None:
-    problem = row()
-    runs = [da.simulate(problem, METHOD, h=h, t1=row.t1, progress=False) for h in (row.h, row.h / 2)]
-    for run in runs:
-        size = 1 + max(np.abs(run.q).max(), np.abs(run.v).max())
-        assert np.max(np.abs(run.q - run.q[0])) > 0.1  # it moves
-        assert max(np.max(np.abs(residual), initial=0.0) for residual in run.residuals.values()) < 2e-14 * size
-    for name in row.conserved:
-        coarse, fine = (sizes(problem.conserved[name](run)).max() for run in runs)
-        assert np.max(np.abs(problem.conserved[name](runs[0])[0])) > 0.01  # not trivially zero
-        if name in row.exact_to_round_off:
-            assert max(coarse, fine) < 1e-12, name
-        else:
-            assert 2**3.5 < coarse / fine < 2**4.5, (name, coarse, fine)
-
-
-@over
-def test_drawing_shows_the_mechanism(row: Row) -> None:
-    problem = row()
-    run = da.simulate(problem, METHOD, h=row.h, steps=50, progress=False)
-    assert problem.drawing is not None
-    scene = sample(run, problem.drawing, run.t)
-    assert scene.dim == (3 if row.spatial else 2)
-    change = [np.ptp(link, axis=0).max() for link in links(scene)]
-    assert max(change, default=0.0) < 1e-12 if row.rigid else max(change) > 1e-6
-    assert all(np.ptp(part.points[:, 0], axis=0).max() > 1e-3 for part in scene.parts if part.kind == "trace")
-
-
-# -- references ----------------------------------------------------------------------------------------------------------
-
-
-def solve(f: Callable[[float, np.ndarray], Any], y0: Any, t1: float, t0: float = 0.0) -> np.ndarray:
-    solution = solve_ivp(lambda t, y: np.asarray(f(t, y)), (t0, t1), np.asarray(y0, float), "DOP853", rtol=1e-13, atol=1e-13)
-    assert solution.success
-    return solution.y[:, -1]
-
-
-def assert_ends_in(
-    problem: da.problems.Problem, t1: float, steps: int, method: da.OneStepMethod | None = None, **expected: Any
-) -> da.Trajectory:
-    """The last state of a run agrees to 1e-9."""
-    method = da.GaussLobattoSPARK(stages=3) if method is None else method
-    run = da.simulate(problem, method, h=t1 / steps, steps=steps, save_every=steps, progress=False)
-    for name, value in expected.items():
-        assert np.max(np.abs(getattr(run, name)[-1] - value)) < 1e-9, (name, getattr(run, name)[-1] - value)
-    return run
 
 
 @pytest.mark.parametrize(
@@ -219,15 +29,7 @@ def assert_ends_in(
     ids=lambda problem: problem.name,
 )
 def test_closed_forms(problem: da.problems.Problem) -> None:
-    """The exact solution at the end of a run; and it starts where the problem does, at any array of times."""
-    exact = problem.exact
-    assert exact is not None
-    assert_ends_in(problem, 4.0, 200, **exact(4.0))
-    along = exact(np.linspace(0.0, 1.0, 5))
-    assert np.max(np.abs(along["q"][0] - problem.q0)) < 1e-15
-    for name, values in along.items():
-        assert values.shape == (5, *exact(0.25)[name].shape)
-        assert np.max(np.abs(values[1] - exact(0.25)[name])) < 1e-15
+    assert_closed_form(problem, 4.0, 200)
 
 
 def test_vertical_disk_has_the_constants_and_the_start_of_the_thesis() -> None:
@@ -517,21 +319,3 @@ def test_growth_has_a_second_branch() -> None:
     system = da.problems.index_two_growth().system
     right, wrong = (da.consistent(system, y0=[1, 1], z0=[z]).z[0] for z in (1.0, 0.4))
     assert right == pytest.approx(1.0, abs=1e-14) and wrong == pytest.approx(0.5, abs=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("make", "fix"),
-    [
-        (lambda: da.problems.contact_oscillator(E0=0.1), "E0 is too small"),
-        (lambda: da.problems.perturbed_contact_oscillator(E0=0.1), "E0 is too small"),
-        (lambda: da.problems.nonholonomic_particles(n=1), "at least two"),
-        (lambda: da.problems.nonholonomic_particles(n=2.5), "whole number"),
-        (lambda: da.problems.continuously_variable_transmission(shift=3.0), "runs off its cones"),
-        (lambda: da.problems.ball_in_bowl(r=2.0), "less than the bowl's"),
-        (lambda: da.problems.ball_in_bowl(angle=2.0), "lower half"),
-        (lambda: da.problems.skateboard(pivot=2.0), "less inclined"),
-    ],
-)
-def test_impossible_constants_are_refused_with_the_fix(make: Any, fix: str) -> None:
-    with pytest.raises(da.InputError, match=fix):
-        make()

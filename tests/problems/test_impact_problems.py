@@ -1,9 +1,7 @@
-"""Problems with impacts: what all of them claim, and the mechanisms against exact solutions and references of their own."""
+"""Mechanisms with impacts against exact solutions and references of their own."""
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -11,153 +9,13 @@ import mpmath
 import numpy as np
 import pytest
 from numpy import cos, sin
+from problem_table import start_of
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 import dalembert as da
-from dalembert.draw._scene import sample
-from dalembert.systems import MechanicalSystem, state_at
 
 EXACT = da.CVA(da.Gauss(stages=4))
-
-
-@dataclass(frozen=True)
-class Row:
-    """What is claimed of a problem; `start` lists keywords that are no constants of the system, with another value to try.
-
-    `rigorous` lists what every impact and every step of `da.CVA` keeps to round-off.
-    """
-
-    name: str
-    start: dict[str, Any]
-    conserved: tuple[str, ...] = ("energy",)
-    rigorous: tuple[str, ...] = ()
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, **changes: Any) -> da.problems.Problem:
-        return getattr(da.problems, self.name)(**{**self.arguments, **changes})
-
-
-PARTICLE = {"start": (0.2, -0.1), "velocity": (0.5, 0.3)}
-FREE = ("energy",)
-TABLE = [
-    Row("cart_pendulum_above_floor", {"beta": 4.0}),
-    Row("double_pendulum_at_wall", {"angles": (-0.9, -0.8)}),
-    Row("double_pendulum_at_wall_in_angles", {"angles": (-0.9, -0.8)}),
-    Row("bouncing_ball", {"height": 2.0}, ()),
-    Row("bouncing_ball", {"height": 2.0}, arguments={"e": 1.0}),
-    Row("ball_on_vibrating_table", {"height": 0.4}, ()),
-    Row("newtons_cradle", {"balls": 4, "lifted": 2, "angle": 0.7}),
-    Row("balls_on_ring", {"speeds": (0.4, -0.3, 0.1, 0.2, -0.5)}, ("energy", "momentum"), ("energy", "momentum")),
-    Row("circular_billiard", PARTICLE, ("energy", "angular_momentum"), ("energy", "angular_momentum"), {"B": 0.7}),
-    Row("elliptic_billiard", PARTICLE, ("energy", "product_of_angular_momenta"), ("energy", "product_of_angular_momenta")),
-    Row("elliptic_billiard", PARTICLE, FREE, FREE, {"B": 0.7}),
-    Row("stadium_billiard", PARTICLE, FREE, FREE, {"B": 0.7, "start": (1.2, 0.3)}),
-    Row("hard_disks", {"disks": 5, "speed": 0.5, "direction": 1.0}, FREE, FREE, {"disks": 6}),
-]
-
-
-def over(rows: list[Row]) -> Any:
-    return pytest.mark.parametrize("row", rows, ids=[f"{row.name}{''.join(row.arguments)}" for row in rows])
-
-
-def start_of(problem: da.problems.Problem) -> Any:
-    given = {name: getattr(problem, name) for name in ("q0", "v0", "p0") if getattr(problem, name) is not None}
-    return state_at(problem.system, **given)
-
-
-def test_the_table_has_all_problems_with_walls() -> None:
-    walled = {name for name in da.problems.__all__ if name != "Problem" and getattr(da.problems, name)().system.n_unilateral}
-    assert walled == {row.name for row in TABLE}
-
-
-@over(TABLE)
-def test_problem_states_what_it_is(row: Row) -> None:
-    problem = row()
-    assert isinstance(problem.system, MechanicalSystem)
-    assert problem.name == row.name
-    assert problem.title and problem.reference
-    assert len(problem.labels) == len(set(problem.labels)) == problem.system.dim
-    assert set(problem.conserved) == set(row.conserved)
-    assert getattr(da.problems, row.name).__doc__.count(">>> ") >= 2
-
-
-@over(TABLE)
-def test_every_keyword_is_a_parameter_of_the_system_or_sets_the_start(row: Row) -> None:
-    problem = row()
-    names = set(inspect.signature(getattr(da.problems, row.name)).parameters)
-    assert names == set(problem.system.params) | set(row.start)
-    before = start_of(problem)
-    for name, value in row.start.items():
-        after = start_of(row(**{name: value}))
-        if len(after.q) == len(before.q):
-            assert np.abs(after.packed - before.packed).max() > 1e-3, name
-        else:
-            assert name in {"balls", "disks"}
-
-
-@over(TABLE)
-def test_no_constant_is_baked_into_the_equations(row: Row) -> None:
-    problem = row()
-    state, system, random = start_of(problem), problem.system, np.random.default_rng(1)
-    q, p = (x + 0.1 * random.standard_normal(len(x)) for x in (state.q, state.p))
-    for name, value in system.params.items():
-        if value == 0:
-            continue  # no field: the other rows have one
-        other = row(**{name: 0.9 * value})
-        assert other.system.fingerprint == system.fingerprint, f"{name} changes the symbolic graph"
-        here, there = system.parameters.vector(), system.parameters.vector({name: 0.9 * value})
-        effect = [
-            np.abs(system.evaluate(f, *x, theta=there) - system.evaluate(f, *x, theta=here)).max(initial=0.0)
-            for f, x in (
-                ("H", (0.3, q, p)),
-                ("g", (0.3, q)),
-                ("phi", (0.3, q)),
-                ("restitution", (np.ones(system.n_unilateral),)),
-            )
-        ]
-        assert max(effect) > 1e-6, f"{name} has no effect"
-
-
-@over(TABLE)
-def test_it_meets_its_walls_and_stays_in_front_of_them(row: Row) -> None:
-    problem = row()
-    run = da.simulate(problem, da.CVA(), progress=False)
-    assert len(run.impacts) >= 2
-    phi = np.array([problem.system.evaluate("phi", t, q) for t, q in zip(run.t, run.q, strict=True)])
-    assert phi.min() > -1e-13
-    hits = zip(run.impacts.t, run.impacts.q, run.impacts.which, strict=True)
-    assert max(abs(problem.system.evaluate("phi", t, q)[k]) for t, q, k in hits) < 1e-13
-    for name in row.rigorous:
-        value = problem.conserved[name](run)
-        assert np.ptp(value) < 1e-12 < abs(value[0]), name
-
-
-@over(TABLE)
-def test_drawing_shows_the_mechanism(row: Row) -> None:
-    problem = row()
-    assert problem.drawing is not None
-    run = da.simulate(problem, da.CVA(), steps=100, progress=False)
-    scene = sample(run, problem.drawing, run.t)
-    assert scene.dim == 2 and any(part.kind in ("wall", "track") for part in scene.parts)
-    assert max(np.ptp(part.points, axis=0).max() for part in scene.parts) > 1e-2
-
-
-@pytest.mark.parametrize(
-    ("make", "fix"),
-    [
-        (lambda: da.problems.newtons_cradle(lifted=5), "between 1 and 4"),
-        (lambda: da.problems.balls_on_ring(d=0.6), "do not fit on the ring"),
-        (lambda: da.problems.elliptic_billiard(a=0.5), "take a >= b"),
-        (lambda: da.problems.hard_disks(disks=100, r=0.3), "do not fit on a square lattice"),
-    ],
-)
-def test_impossible_constants_are_refused_with_the_fix(make: Any, fix: str) -> None:
-    with pytest.raises(da.InputError, match=fix):
-        make()
-
-
-# -- mechanisms -----------------------------------------------------------------------------------------------------------
 
 
 def test_cart_pendulum_has_the_energies_of_the_paper_on_its_floor() -> None:

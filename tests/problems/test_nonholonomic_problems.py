@@ -1,4 +1,4 @@
-"""The problems with nonholonomic constraints: one row each for generic claims, and each against its motion in other variables.
+"""Blades, wheels and rolling bodies against their motion in other variables.
 
 References are closed forms, or equations of motion derived by hand (reduced, or Newton's and Euler's), integrated by SciPy's
 DOP853; constants differ from the defaults and from one another, so that an exchanged or forgotten one shows.
@@ -6,172 +6,14 @@ DOP853; constants differ from the defaults and from one another, so that an exch
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
-from drawn_links import links
 from numpy import cos, sin, tan
-from scipy.integrate import solve_ivp
+from problem_table import assert_closed_form, assert_ends_in, solve
 
 import dalembert as da
-from dalembert.draw._scene import sample
-from dalembert.systems import state_at
 
 METHOD = da.GaussLobattoSPARK(stages=3)
-
-
-@dataclass(frozen=True)
-class Row:
-    """What is claimed of a problem; `start` lists the keywords that set the start, with another value to try."""
-
-    name: str
-    start: dict[str, float]
-    conserved: tuple[str, ...]
-    exact_to_round_off: tuple[str, ...] = ()
-    spatial: bool = False
-
-    def __call__(self, **changes: float) -> da.problems.Problem:
-        return getattr(da.problems, self.name)(**changes)
-
-
-BLADE = {"omega": 1.3, "speed": 0.4}
-TABLE = [
-    Row("skate", BLADE, ("energy", "spin"), ("spin",)),
-    Row("knife_edge", BLADE, ("energy", "spin"), ("spin",)),
-    Row("snakeboard", {"speed": 0.3}, ()),
-    Row("car_with_trailer", {"speed": 0.7, "fold": 0.3}, ("energy",)),
-    Row("appell_hamel", {"speed": 0.7, "heading": 0.9}, ("energy", "heading"), ("energy", "heading"), spatial=True),
-    Row(
-        "rolling_disk",
-        {"lean": 0.2, "lean_rate": 0.1, "yaw_rate": 0.3, "roll_rate": 1.7},
-        ("energy",),
-        spatial=True,
-    ),
-    Row(
-        "ball_on_turntable",
-        {"x": 0.7, "y": 0.2, "v_x": 0.3, "v_y": 0.6, "spin": 0.9},
-        ("speed", "spin", "centre_of_circle", "moving_energy"),
-        ("spin",),
-        spatial=True,
-    ),
-]
-over = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-
-
-def start_of(problem: da.problems.Problem) -> Any:
-    return state_at(problem.system, q0=problem.q0, v0=problem.v0, t0=problem.t0)
-
-
-def sizes(value: np.ndarray) -> np.ndarray:
-    return np.abs(value - value[0]).reshape(len(value), -1).max(axis=1)
-
-
-# -- over the table ------------------------------------------------------------------------------------------------------
-
-
-@over
-def test_problem_states_what_it_is(row: Row) -> None:
-    problem = row()
-    assert problem.name == row.name and problem.title and problem.reference
-    assert len(problem.labels) == len(set(problem.labels)) == problem.system.dim
-    assert set(problem.conserved) == set(row.conserved)
-    assert problem.system.n_nonholonomic >= 1
-
-
-@over
-def test_start_is_consistent_whatever_the_constants(row: Row) -> None:
-    for change in [
-        {},
-        *({name: 1.1 * value} for name, value in row().system.params.items()),
-        *({k: v} for k, v in row.start.items()),
-    ]:
-        state = start_of(row(**change))
-        assert max(np.max(np.abs(residual), initial=0.0) for residual in state.residuals.values()) < 4e-15, change
-
-
-@over
-def test_every_keyword_is_a_parameter_of_the_system_or_sets_the_start(row: Row) -> None:
-    problem = row()
-    keywords = set(inspect.signature(getattr(da.problems, row.name)).parameters)
-    assert keywords == set(problem.system.params) | set(row.start) and not set(problem.system.params) & set(row.start)
-    state = start_of(problem)
-    for name, value in row.start.items():
-        assert np.max(np.abs(start_of(row(**{name: value})).packed - state.packed)) > 1e-3, name
-
-
-@over
-def test_no_constant_is_baked_into_the_equations(row: Row) -> None:
-    problem = row()
-    state, random = start_of(problem), np.random.default_rng(1)
-    q, p = (x + 0.1 * random.standard_normal(len(x)) for x in (state.q, state.p))
-    generic = {"t": 0.3, "y": q, "z": p}
-    for name, value in problem.system.params.items():
-        changed = row(**{name: 1.1 * value})
-        assert changed.system.fingerprint == problem.system.fingerprint, f"{name} changes the symbolic graph"
-        thetas = [problem.system.parameters.vector(change) for change in (None, {name: 1.1 * value})]
-        effects = []
-        for function in ("H", "force", "g", "k"):
-            before, after = (problem.system.at(function, generic, theta) for theta in thetas)
-            effects.append(np.max(np.abs(after - before), initial=0.0))
-        assert max(effects) > 1e-6, f"{name} has no effect"
-
-
-def two_runs(problem: da.problems.Problem) -> list[da.Trajectory]:
-    length = problem.h * 100
-    return [da.simulate(problem, METHOD, h=length / n, steps=n, progress=False) for n in (100, 200)]
-
-
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-def test_constraints_hold_to_round_off(row: Row) -> None:
-    for run in two_runs(row()):
-        size = 1 + max(np.abs(run.q).max(), np.abs(run.v).max())
-        assert np.max(np.abs(run.q - run.q[0])) > 0.1  # it moves
-        assert max(np.max(np.abs(residual), initial=0.0) for residual in run.residuals.values()) < 1e-14 * size
-
-
-@over
-def test_conserved_quantities_converge_with_order_six(row: Row) -> None:
-    problem = row()
-    runs = two_runs(problem)
-    for name in row.conserved:
-        coarse, fine = (sizes(problem.conserved[name](run)).max() for run in runs)
-        assert np.max(np.abs(problem.conserved[name](runs[0])[0])) > 0.1  # not trivially zero
-        if name in row.exact_to_round_off:
-            assert max(coarse, fine) < 1e-12, name
-        else:
-            assert 2**5.5 < coarse / fine < 2**6.5, (name, coarse, fine)
-
-
-@over
-def test_drawing_shows_the_mechanism(row: Row) -> None:
-    problem = row()
-    run = da.simulate(problem, da.GaussLobattoSPARK(stages=2), steps=50, progress=False)
-    scene = sample(run, problem.drawing, run.t)
-    assert scene.dim == (3 if row.spatial else 2)
-    change = [np.ptp(link, axis=0).max() for link in links(scene)]
-    assert max(change) > 1e-2 if row.name == "appell_hamel" else max(change) < 1e-12  # its thread is paid out
-    assert all(np.ptp(part.points[:, 0], axis=0).max() > 1e-2 for part in scene.parts if part.kind == "trace")
-
-
-# -- references ----------------------------------------------------------------------------------------------------------
-
-
-def solve(f: Callable[[float, np.ndarray], Any], y0: Any, t1: float) -> np.ndarray:
-    solution = solve_ivp(lambda t, y: np.asarray(f(t, y)), (0.0, t1), np.asarray(y0, float), "DOP853", rtol=1e-13, atol=1e-13)
-    assert solution.success
-    return solution.y[:, -1]
-
-
-def assert_ends_in(problem: da.problems.Problem, t1: float, steps: int, **expected: Any) -> da.Trajectory:
-    """The last state of a run of order six agrees to 1e-9."""
-    run = da.simulate(problem, METHOD, h=t1 / steps, steps=steps, save_every=steps, progress=False)
-    for name, value in expected.items():
-        assert np.max(np.abs(getattr(run, name)[-1] - value)) < 1e-9, (name, getattr(run, name)[-1] - value)
-    return run
 
 
 @pytest.mark.parametrize(
@@ -187,15 +29,7 @@ def assert_ends_in(problem: da.problems.Problem, t1: float, steps: int, **expect
     ids=lambda problem: problem.name,
 )
 def test_closed_forms(problem: da.problems.Problem) -> None:
-    """The exact solution at the end of a run; and it starts where the problem does, at any array of times."""
-    exact = problem.exact
-    assert exact is not None
-    assert_ends_in(problem, 4.0, 400, **exact(4.0))
-    along = exact(np.linspace(0.0, 1.0, 5))
-    assert np.max(np.abs(along["q"][0] - problem.q0)) < 1e-15
-    for name, values in along.items():
-        assert values.shape == (5, *exact(0.25)[name].shape)
-        assert np.max(np.abs(values[1] - exact(0.25)[name])) < 1e-15
+    assert_closed_form(problem, 4.0, 400)
 
 
 def test_skate_of_the_slides() -> None:
@@ -330,8 +164,3 @@ def test_pendulum_of_varying_length_against_its_angle() -> None:
     along, across = np.array([sin(a), -cos(a)]), np.array([cos(a), sin(a)])
     problem = da.problems.pendulum_of_varying_length(m=m, l=l, g=g, c=0.0, amplitude=amplitude, frequency=w, angle=angle)
     assert_ends_in(problem, t1, 500, q=r * along, v=r1 * along + r * a1 * across)
-
-
-def test_appell_hamel_at_rest_is_refused() -> None:
-    with pytest.raises(da.InputError, match="speed > 0"):
-        da.problems.appell_hamel(speed=0.0)

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy import cos, sin
-from scipy.integrate import solve_ivp
+from problem_table import end_of, solve
 
 import dalembert as da
-
-
-def solve(f: Callable[[float, np.ndarray], Any], y0: Any, t1: float) -> np.ndarray:
-    solution = solve_ivp(lambda t, y: np.asarray(f(t, y)), (0.0, t1), np.asarray(y0, float), "DOP853", rtol=1e-13, atol=1e-13)
-    assert solution.success
-    return solution.y[:, -1]
-
-
-def end_of(problem: da.problems.Problem, t1: float, steps: int) -> da.Trajectory:
-    run = da.simulate(problem, da.LobattoIIIAB(stages=4), h=t1 / steps, steps=steps, save_every=steps, progress=False)
-    assert np.max(np.abs(run.q[-1] - run.q[0])) > 0.1
-    return run
 
 
 @pytest.mark.parametrize("beta", [3.2, 5.2])

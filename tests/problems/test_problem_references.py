@@ -6,34 +6,14 @@ SciPy's DOP853; constants differ from the defaults and from one another, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy import cos, sin
-from scipy.integrate import solve_ivp
+from problem_table import assert_same, end_of, solve
 
 import dalembert as da
-
-
-def solve(f: Callable[[float, np.ndarray], Any], y0: Any, t1: float) -> np.ndarray:
-    solution = solve_ivp(lambda t, y: np.asarray(f(t, y)), (0.0, t1), np.asarray(y0, float), "DOP853", rtol=1e-13, atol=1e-13)
-    assert solution.success
-    return solution.y[:, -1]
-
-
-def end_of(problem: da.problems.Problem, t1: float, steps: int, stages: int = 4) -> da.Trajectory:
-    run = da.simulate(problem, da.LobattoIIIAB(stages=stages), h=t1 / steps, steps=steps, save_every=steps, progress=False)
-    assert np.max(np.abs(run.q[-1] - run.q[0])) > 0.1  # far from where it started, so that agreement means something
-    return run
-
-
-def assert_same(run: da.Trajectory, tolerance: float = 1e-10, **reference: Any) -> None:
-    for name, value in reference.items():
-        error = np.max(np.abs(getattr(run, name)[-1] - np.asarray(value)))
-        assert error < tolerance, f"{name} is off by {error:.1e}"
-
 
 # -- pendulums -----------------------------------------------------------------------------------------------------------
 

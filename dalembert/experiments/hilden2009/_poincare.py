@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from dalembert.draw._style import CYCLE, new_figure, styled
 from dalembert.experiments._experiment import Data
+from dalembert.experiments._figures import Figure
+from dalembert.experiments._measures import simulate
 from dalembert.experiments.hilden2009._shared import BOTH, TITLES
 from dalembert.methods import OneStepMethod
-from dalembert.problems import perturbed_contact_oscillator
+from dalembert.plot._panels import scatter
+from dalembert.problems import Problem, perturbed_contact_oscillator
 from dalembert.problems.oscillators import POINCARE_STEP
-from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PERIOD = 40
 """With h = 2 sin(pi/40), y has a period of so many steps: every 40th state lies on the section v_y = 0."""
@@ -34,10 +34,12 @@ def section(
     eps: float, z0: float, method: OneStepMethod, iterates: int = ITERATES, tolerance: float | None = None
 ) -> Trajectory:
     """An orbit on the Poincare section."""
-    problem = perturbed_contact_oscillator(eps=eps, E0=ENERGY, z0=z0)
-    return simulate(
-        problem, method, h=POINCARE_STEP, steps=PERIOD * iterates, save_every=PERIOD, newton_tolerance=tolerance, progress=False
-    )
+    return orbit_of(perturbed_contact_oscillator(eps=eps, E0=ENERGY, z0=z0), method, iterates, tolerance)
+
+
+def orbit_of(problem: Problem, method: OneStepMethod, iterates: int, tolerance: float | None = None) -> Trajectory:
+    """The states of an oscillator after each period of y."""
+    return simulate(problem, method, h=POINCARE_STEP, steps=PERIOD * iterates, save_every=PERIOD, newton_tolerance=tolerance)
 
 
 def sections(eps: float, starts: Sequence[float] | np.ndarray) -> dict[str, np.ndarray]:
@@ -65,12 +67,12 @@ def growth_exponents(eps: float, starts: Sequence[float] | np.ndarray, method: O
     distance, rates = 1e-7, []
     for z0 in starts:
         problem = perturbed_contact_oscillator(eps=eps, E0=ENERGY, z0=float(z0))
-        options = {"h": POINCARE_STEP, "save_every": PERIOD * STRETCH, "progress": False}
-        orbit = simulate(problem, method, steps=PERIOD * iterates, **options).states  # type: ignore[arg-type]
+        options: dict[str, Any] = {"h": POINCARE_STEP, "save_every": PERIOD * STRETCH}
+        orbit = simulate(problem, method, steps=PERIOD * iterates, **options).states
         away, total = _within_constraint(np.array([0.0, 0.0, 0.6, 0.0, 0.0, 0.8]), orbit[0]), [0.0]
         for here, there in itertools.pairwise(orbit):
             q, p = np.split(here + distance * away / np.linalg.norm(away), 2)
-            end = simulate(problem, method, q0=q, p0=p, steps=PERIOD * STRETCH, **options).states[-1]  # type: ignore[arg-type]
+            end = simulate(problem, method, q0=q, p0=p, steps=PERIOD * STRETCH, **options).states[-1]
             total.append(total[-1] + float(np.log(np.linalg.norm(end - there) / distance)))
             away = _within_constraint(end - there, there)
         rates.append(np.array(total[1:]) / (STRETCH * np.arange(1, len(total))))
@@ -84,9 +86,6 @@ def _within_constraint(difference: np.ndarray, state: np.ndarray) -> np.ndarray:
 
 def draw_sections(data: Data) -> Figure:
     """The half x > 0 of the section in the plane (z, v_z), both methods side by side, a colour for each orbit."""
-    from dalembert.draw._style import CYCLE, new_figure, styled
-    from dalembert.plot._panels import scatter
-
     names = [*BOTH, *(["loose"] if "loose_x" in data else [])]
     with styled():
         figure = new_figure(0.4 + 3.6 * len(names), 3.4)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.hilden2009._shared import DOCUMENT, draw_histories, index_one_run, index_one_solver, largest, ratio
+from dalembert.experiments._experiment import Checks, Data, at_least, at_most
+from dalembert.experiments._figures import Figure
+from dalembert.experiments._measures import largest, ratio, simulate
+from dalembert.experiments.hilden2009._shared import HILDEN, draw_histories, index_one_run, index_one_solver
 from dalembert.methods import LobattoSPARK
 from dalembert.problems import vertical_disk
 from dalembert.runs._index_reduction import reduce_index
-from dalembert.runs._simulate import simulate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 T1, RTOL, ATOL = 100.0, 1e-6, 1e-9
 REDUCED = {"dae": "index-1 DAE", "ode": "ODE"}
@@ -26,28 +22,12 @@ def compute_drift(full: bool) -> Data:
     runs = {
         "dae": index_one_run(problem, T1, RTOL, ATOL),
         "ode": reduce_index(problem).simulate("DOP853", t1=T1, rtol=RTOL, atol=ATOL),
-        "spark": simulate(problem, LobattoSPARK(stages=2), h=0.1, t1=T1, progress=False),
+        "spark": simulate(problem, LobattoSPARK(stages=2), h=0.1, t1=T1),
     }
     data: dict[str, np.ndarray] = {"solver": np.array(index_one_solver())}
     for name, run in runs.items():
         data |= {f"{name}_t": run.t, f"{name}_k1": run.residuals["k"][:, 0], f"{name}_k2": run.residuals["k"][:, 1]}
     return data
-
-
-def drift_holds(data: Data) -> tuple[Check, ...]:
-    """Violations at t = 100 above any tolerance, and twice those in the middle of the first half; none by SPARK."""
-    checks = []
-    for name, label in REDUCED.items():
-        t, size = data[f"{name}_t"], np.hypot(data[f"{name}_k1"], data[f"{name}_k2"])
-        early, late = np.mean(size[t <= T1 / 2]), np.mean(size[t >= T1 / 2])
-        checks += [
-            Check(f"{label}: |k| at the start", float(size[0]), "<=", 1e-15),
-            Check(f"{label}: mean |k| of the second half over that of the first", ratio(float(late), float(early)), ">=", 1.7),
-            Check(f"{label}: |k| at the end over the absolute tolerance", float(size[-1]) / ATOL, ">=", 2.0),
-            Check(f"{label}: largest |k|", float(np.max(size)), "<=", 1e-4),
-        ]
-    spark = largest(np.hypot(data["spark_k1"], data["spark_k2"]))
-    return (*checks, Check("2-stage SPARK, h = 0.1: largest |k|", spark, "<=", 1e-13))
 
 
 def draw_drift(data: Data) -> Figure:
@@ -59,16 +39,22 @@ def draw_drift(data: Data) -> Figure:
     return draw_histories(data, panels, "$t$", "$k$")
 
 
-EXPERIMENTS = (
-    Experiment(
-        name="hilden2009.figure2.1",
-        document=DOCUMENT,
-        item="figure 2.1",
-        claim="Solutions of the index-1 DAE and of the ODE behind the rolling disk drift off the original constraints.",
-        compute=compute_drift,
-        draw=draw_drift,
-        holds=drift_holds,
-        remark="ode15s and ode45 are replaced by IDA (Radau with eliminated multipliers where scikit-sundae is missing) and "
-        "DOP853.",
-    ),
+@HILDEN.claim(
+    "figure2.1",
+    "Solutions of the index-1 DAE and of the ODE behind the rolling disk drift off the original constraints.",
+    compute=compute_drift,
+    draw=draw_drift,
+    remark="ode15s and ode45 are replaced by IDA (Radau with eliminated multipliers where scikit-sundae is missing) and "
+    "DOP853.",
 )
+def drift_holds(data: Data) -> Checks:
+    """Violations at t = 100 above any tolerance, and twice those in the middle of the first half; none by SPARK."""
+    for name, label in REDUCED.items():
+        t, size = data[f"{name}_t"], np.hypot(data[f"{name}_k1"], data[f"{name}_k2"])
+        early, late = np.mean(size[t <= T1 / 2]), np.mean(size[t >= T1 / 2])
+        yield at_most(f"{label}: |k| at the start", size[0], 1e-15)
+        yield at_least(f"{label}: mean |k| of the second half over that of the first", ratio(late, early), 1.7)
+        yield at_least(f"{label}: |k| at the end over the absolute tolerance", size[-1] / ATOL, 2.0)
+        yield at_most(f"{label}: largest |k|", np.max(size), 1e-4)
+    spark = largest(np.hypot(data["spark_k1"], data["spark_k2"]))
+    yield at_most("2-stage SPARK, h = 0.1: largest |k|", spark, 1e-13)

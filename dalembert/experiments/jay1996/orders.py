@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.jay1996._shared import DOCUMENT
+from dalembert.draw._style import CYCLE
+from dalembert.experiments._experiment import Checks, Data, at_most
+from dalembert.experiments._figures import DASHED, legend_below, log_log, panels
+from dalembert.experiments.jay1996._shared import JAY
 from dalembert.experiments.jay1996.double_pendulum import exact_angles
 from dalembert.methods import Gauss, LobattoIIIAB, OneStepMethod, RadauIIA
 from dalembert.problems import double_pendulum
 from dalembert.systems import state_at
 from dalembert.verify import order, slope
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 T1 = 5.0
 STEPS, MORE_STEPS = (40, 80, 160, 320, 640, 1280, 2560), (5120, 10240)
@@ -59,47 +58,53 @@ def compute_orders(full: bool) -> Data:
     return data
 
 
-def orders_hold(data: Data) -> tuple[Check, ...]:
+@panels(8.6, 3.6, columns=3, sharey=True)
+def draw_orders(data: Data, axes: Any) -> None:
+    """Errors of q, p and lambda against h, with the paper's marks and dashed lines of the promised slopes."""
+    marks = {"gauss": "s", "radau_projected": "x", "radau": "+", "lobatto": "D"}
+    h = data["h"]
+    for i, (ax, component) in enumerate(zip(axes, COMPONENTS, strict=True)):
+        ends: list[tuple[float, str, str]] = []
+        for (name, (_, orders)), color in zip(METHODS.items(), CYCLE, strict=False):
+            error = data[f"{name}_{component}"]
+            look = {"color": color, "marker": marks[name], "markersize": 5, "markerfacecolor": "none", "zorder": 3}
+            shown = error > 1e-13
+            ax.plot(h[shown], error[shown], label=NAMES[name], **look)
+            k = len(h) // 2
+            line = 0.45 * error[k] * (h / h[k]) ** orders[i]
+            ax.plot(h[line > 1e-13], line[line > 1e-13], color=color, linewidth=0.7, linestyle=DASHED, alpha=0.7)
+            ends.append((float(line[0]), f"{orders[i]}", color))
+        for y, (_, label, color) in zip(apart([end[0] for end in ends], 2.5), ends, strict=True):
+            ax.annotate(label, (h[0], y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8, color=color)
+        log_log(ax)
+        ax.set_title("$" + {"lam": r"\lambda"}.get(component, component) + "$")
+    axes[0].set_ylabel("error at $t = 5$")
+    legend_below(axes[0], 4)
+
+
+@JAY.claim(
+    "figure5.8",
+    "At t = 5 the errors of q, p and lambda on the double pendulum are of order 2 for projected 2-stage Gauss, 3 for "
+    "projected 2-stage Radau IIA, (3, 2, 1) for 2-stage Radau IIA and 4 for 3-stage Lobatto IIIA-IIIB, which is the most "
+    "accurate of them.",
+    compute=compute_orders,
+    draw=draw_orders,
+    remark="The slopes of projected Gauss, and of p of unprojected Radau IIA, settle slowly: between 40 and 160 steps they "
+    "are off by 0.2 and more, and one error even rises as h falls; from 640 steps on they are within 0.1. lambda of "
+    "unprojected Radau IIA is the stage multiplier Lambda_s; computed from (q, p) by (3.3e) it is of order 2, like p. The "
+    "reference is computed in angles.",
+)
+def orders_hold(data: Data) -> Checks:
     """Slopes within 0.15 of the orders; the Lobatto method is the most accurate in every component for every h."""
-    checks, settled = [], data["h"] <= T1 / SETTLED
+    settled = data["h"] <= T1 / SETTLED
     for name, (_, orders) in METHODS.items():
         for component, promised in zip(COMPONENTS, orders, strict=True):
             measured = slope(data["h"][settled], data[f"{name}_{component}"][settled], floor=ROUND_OFF)[0]
-            checks.append(Check(f"{NAMES[name]}: |slope in {component} - {promised}|", abs(measured - promised), "<=", 0.15))
+            yield at_most(f"{NAMES[name]}: |slope in {component} - {promised}|", abs(measured - promised), 0.15)
     for component in COMPONENTS:
         others = np.min([data[f"{name}_{component}"] for name in METHODS if name != "lobatto"], axis=0)
-        ratio = float(np.max(data[f"lobatto_{component}"] / others))
-        checks.append(Check(f"error of Lobatto in {component} over the least of the others, largest over h", ratio, "<=", 1.0))
-    return tuple(checks)
-
-
-def draw_orders(data: Data) -> Figure:
-    """Errors of q, p and lambda against h, with the paper's marks and dashed lines of the promised slopes."""
-    from dalembert.draw._style import CYCLE, new_figure, styled
-
-    marks = {"gauss": "s", "radau_projected": "x", "radau": "+", "lobatto": "D"}
-    h = data["h"]
-    with styled():
-        figure = new_figure(8.6, 3.6)
-        for i, (ax, component) in enumerate(zip(figure.subplots(1, 3, sharey=True), COMPONENTS, strict=True)):
-            ends: list[tuple[float, str, str]] = []
-            for (name, (_, orders)), color in zip(METHODS.items(), CYCLE, strict=False):
-                error = data[f"{name}_{component}"]
-                seen = error > 1e-13
-                ax.plot(h[seen], error[seen], color=color, marker=marks[name], markersize=5, markerfacecolor="none",
-                        label=NAMES[name], zorder=3)  # fmt: skip
-                k = len(h) // 2
-                line = 0.45 * error[k] * (h / h[k]) ** orders[i]
-                ax.plot(h[line > 1e-13], line[line > 1e-13], color=color, linewidth=0.7, linestyle=(0, (4, 3)), alpha=0.7)
-                ends.append((float(line[0]), f"{orders[i]}", color))
-            for y, (_, label, color) in zip(apart([end[0] for end in ends], 2.5), ends, strict=True):
-                ax.annotate(label, (h[0], y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8, color=color)
-            ax.set(xscale="log", yscale="log", xlabel="$h$", title="$" + {"lam": r"\lambda"}.get(component, component) + "$")
-            ax.minorticks_off()
-            ax.grid(True)
-        figure.axes[0].set_ylabel("error at $t = 5$")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return figure
+        ratio = np.max(data[f"lobatto_{component}"] / others)
+        yield at_most(f"error of Lobatto in {component} over the least of the others, largest over h", ratio, 1.0)
 
 
 def apart(values: list[float], factor: float) -> list[float]:
@@ -115,22 +120,3 @@ def apart(values: list[float], factor: float) -> list[float]:
         moved[i] = max(values[i], least)
         least = factor * moved[i]
     return moved
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="jay1996.figure5.8",
-        document=DOCUMENT,
-        item="figure 5.8",
-        claim="At t = 5 the errors of q, p and lambda on the double pendulum are of order 2 for projected 2-stage Gauss, 3 for "
-        "projected 2-stage Radau IIA, (3, 2, 1) for 2-stage Radau IIA and 4 for 3-stage Lobatto IIIA-IIIB, which is the most "
-        "accurate of them.",
-        compute=compute_orders,
-        draw=draw_orders,
-        holds=orders_hold,
-        remark="The slopes of projected Gauss, and of p of unprojected Radau IIA, settle slowly: between 40 and 160 steps they "
-        "are off by 0.2 and more, and one error even rises as h falls; from 640 steps on they are within 0.1. lambda of "
-        "unprojected Radau IIA is the stage multiplier Lambda_s; computed from (q, p) by (3.3e) it is of order 2, like p. The "
-        "reference is computed in angles.",
-    ),
-)  # fmt: skip

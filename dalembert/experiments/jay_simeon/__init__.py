@@ -6,7 +6,6 @@ natural method converges to instead (section 3.4), `compositions` what the true 
 """
 
 from dalembert.experiments.jay_simeon import compositions, figures, limits
+from dalembert.experiments.jay_simeon._shared import JAY_SIMEON
 
-EXPERIMENTS = (*figures.EXPERIMENTS, *limits.EXPERIMENTS, *compositions.EXPERIMENTS)
-
-__all__ = ["EXPERIMENTS", "compositions", "figures", "limits"]
+EXPERIMENTS = JAY_SIMEON.of_modules(figures, limits, compositions)

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dalembert.experiments._experiment import Document
+from dalembert.experiments._measures import simulate
 from dalembert.methods import OneStepMethod
 from dalembert.problems import Problem, mass_on_surface, nonlinear_multiplier
-from dalembert.runs._simulate import simulate
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-DOCUMENT = "Jay & Simeon, Consistent extensions of the symplectic Euler method"
+JAY_SIMEON = Document("jay_simeon", "Jay & Simeon, Consistent extensions of the symplectic Euler method")
 T1 = 1.0
 COMPONENTS = ("y", "z")
 
@@ -112,7 +110,7 @@ def _terms_42(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, Cal
 
 
 def _solution_42() -> dict[str, np.ndarray]:
-    """From the equation for y_1 alone, with psi = m (g + 6 b y_1 z_1^2) / (1 + 9 b^2 y_1^4)."""
+    """From the equation for y_1, with psi = m (g + 6 b y_1 z_1^2) / (1 + 9 b^2 y_1^4)."""
 
     def rate(t: float, x: np.ndarray) -> list[float]:
         length = np.sqrt(1 + 9 * B**2 * x[0] ** 4)
@@ -130,15 +128,14 @@ def _solution_42() -> dict[str, np.ndarray]:
 class TestProblem:
     """A problem of section 4, with what it converges to."""
 
-    number: str
     problem: Callable[[], Problem]
     solution: Callable[[], dict[str, np.ndarray]]
     inconsistent: Inconsistent
 
 
 PROBLEMS = {
-    "4.1": TestProblem("(4.1)", nonlinear_multiplier, _solution_41, Inconsistent((1.0, 1.0, 1.0, 1.0), _terms_41)),
-    "4.2": TestProblem("(4.2)", mass_on_surface, _solution_42, Inconsistent((10.0, 10.0, -3.6, -10.8), _terms_42)),
+    "4.1": TestProblem(nonlinear_multiplier, _solution_41, Inconsistent((1.0, 1.0, 1.0, 1.0), _terms_41)),
+    "4.2": TestProblem(mass_on_surface, _solution_42, Inconsistent((10.0, 10.0, -3.6, -10.8), _terms_42)),
 }
 
 
@@ -148,12 +145,16 @@ def distance(a: dict[str, np.ndarray], b: dict[str, np.ndarray], component: str)
 
 
 def errors(
-    problem: Problem, method: OneStepMethod, steps: Sequence[int], *right: dict[str, np.ndarray]
-) -> list[dict[str, np.ndarray]]:
-    """The errors of y and z at t = 1 for so many steps, against each of the references."""
-    ends = [simulate(problem, method, h=T1 / n, steps=n, save_every=n, progress=False) for n in steps]
-    states = [{name: getattr(end, name)[-1] for name in COMPONENTS} for end in ends]
-    return [{name: np.array([distance(state, one, name) for state in states]) for name in COMPONENTS} for one in right]
+    problem: Problem, method: OneStepMethod, steps: Sequence[int], references: dict[str, dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """The errors of y and z at t = 1 for so many steps against references, whose names have {} for y and z."""
+    runs = [simulate(problem, method, h=T1 / n, steps=n, save_every=n) for n in steps]
+    ends = [{component: getattr(run, component)[-1] for component in COMPONENTS} for run in runs]
+    return {
+        name.format(component): np.array([distance(end, reference, component) for end in ends])
+        for name, reference in references.items()
+        for component in COMPONENTS
+    }
 
 
 def fitted_slope(h: np.ndarray, error: np.ndarray) -> float:
@@ -175,11 +176,3 @@ def fitted_slope(h: np.ndarray, error: np.ndarray) -> float:
 def local_slope(h: np.ndarray, error: np.ndarray, k: int) -> float:
     """The slope between two neighbouring step sizes h[k-1] and h[k]; k may be negative."""
     return float(np.log(error[k] / error[k - 1]) / np.log(h[k] / h[k - 1]))
-
-
-def log_axes(ax: Axes, title: str, ylabel: str = "") -> None:
-    """Errors against step sizes."""
-    ax.set(xscale="log", yscale="log", xlabel="$h$", ylabel=ylabel)
-    ax.set_title(title, loc="left")
-    ax.minorticks_off()
-    ax.grid(True)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.jay_simeon._shared import COMPONENTS, DOCUMENT, PROBLEMS, T1, errors, fitted_slope, log_axes, solve
+from dalembert.draw._style import BLUE, CYCLE, MARKERS, VERMILION
+from dalembert.experiments._experiment import Checks, Data, at_least, at_most
+from dalembert.experiments._figures import legend_below, log_log, panels, slope_line
+from dalembert.experiments._measures import simulate
+from dalembert.experiments.jay_simeon._shared import COMPONENTS, JAY_SIMEON, PROBLEMS, T1, errors, fitted_slope, solve
 from dalembert.methods import OneStepMethod, Step, SymplecticEuler, compose
 from dalembert.problems import pendulum_with_friction
-from dalembert.runs._simulate import simulate
 from dalembert.systems import BoundSystem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TRUE = SymplecticEuler()
 
@@ -73,40 +72,43 @@ def compute_partners(full: bool) -> Data:
     data = {"h": T1 / np.array(steps)}
     for name, method in PARTNERS.items():
         for case, (problem, solution) in cases.items():
-            (found,) = errors(problem, method, steps, solution)
-            data |= {f"{name}_{case}_{component}": found[component] for component in COMPONENTS}
+            data |= errors(problem, method, steps, {f"{name}_{case}_{{}}": solution})
     return data
 
 
-def partners_hold(data: Data) -> tuple[Check, ...]:
+@panels(8.6, 3.3, columns=3)
+def draw_partners(data: Data, axes: Any) -> None:
+    """Errors in z against h."""
+    for ax, (case, title) in zip(axes, FIELDS.items(), strict=True):
+        for name, color, marker in (("adjoint", BLUE, "o"), ("conjugate", VERMILION, "s")):
+            error = data[f"{name}_{case}_z"]
+            ax.plot(data["h"], error, color=color, marker=marker, markersize=4, label=NAMES[name])
+            slope_line(ax, data["h"], error, PROMISED[name, case], color, at=-1)
+        log_log(ax, title, ylabel="error in $z$ at $t = 1$" if case == "nonlinear" else "")
+    legend_below(axes[0], 2)
+
+
+@JAY_SIMEON.claim(
+    "adjoint",
+    "The true symplectic Euler method followed by its exact adjoint is of order 2; followed by the true conjugate "
+    "method (3.8) it is only of order 1, unless r is affine in the multipliers.",
+    item="sections 3.3 and 5",
+    compute=compute_partners,
+    draw=draw_partners,
+    remark="The paper suggests higher orders by composition and calls (3.8) the conjugate of (3.5). It is the adjoint, "
+    "(3.5) with old and new state and the signs of h exchanged, only where r is affine in the multipliers. On (4.2) its "
+    "error of order h is small: its slope is above 1.5 down to h = 1/1280, and it looks like one of order 2.",
+)
+def partners_hold(data: Data) -> Checks:
     """Slope 2 with the adjoint; with (3.8) slope 1, and 2 where r is affine."""
-    checks = []
     for (name, case), promised in PROMISED.items():
         for component in COMPONENTS:
             measured = fitted_slope(data["h"], data[f"{name}_{case}_{component}"])
             title = f"{NAMES[name]}, on {FIELDS[case]}: |slope in {component} - {promised}|"
-            checks.append(Check(title, abs(measured - promised), "<=", 0.1))
+            yield at_most(title, abs(measured - promised), 0.1)
     for component in COMPONENTS:
         coarse = fitted_slope(data["h"][:3], data[f"conjugate_friction_{component}"][:3])
-        checks.append(Check(f"{NAMES['conjugate']}, on (4.2): slope in {component} for coarse h, as if 2", coarse, ">=", 1.8))
-    return tuple(checks)
-
-
-def draw_partners(data: Data) -> Figure:
-    """Errors in z against h."""
-    from dalembert.draw._style import BLUE, VERMILION, new_figure, styled
-
-    with styled():
-        figure = new_figure(8.6, 3.3)
-        for ax, (case, title) in zip(figure.subplots(1, 3), FIELDS.items(), strict=True):
-            for name, color, marker in (("adjoint", BLUE, "o"), ("conjugate", VERMILION, "s")):
-                error = data[f"{name}_{case}_z"]
-                ax.plot(data["h"], error, color=color, marker=marker, markersize=4, label=NAMES[name])
-                line = 0.5 * error[-1] * (data["h"] / data["h"][-1]) ** PROMISED[name, case]
-                ax.plot(data["h"], line, color=color, linewidth=0.7, linestyle=(0, (4, 3)))
-            log_axes(ax, title, "error in $z$ at $t = 1$" if case == "nonlinear" else "")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+        yield at_least(f"{NAMES['conjugate']}, on (4.2): slope in {component} for coarse h, as if 2", coarse, 1.8)
 
 
 # -- higher orders -------------------------------------------------------------------------------------------------------
@@ -120,62 +122,36 @@ def compute_orders(full: bool) -> Data:
     test, data = PROBLEMS["4.1"], {}
     for k, steps in ORDERS.items():
         counts = steps + (MORE_ORDERS[k] if full else ())
-        (found,) = errors(test.problem(), compose(TRUE, k), counts, test.solution())
         data[f"h_{k}"] = T1 / np.array(counts)
-        data |= {f"order{k}_{component}": found[component] for component in COMPONENTS}
-        run = simulate(test.problem(), compose(TRUE, k), h=T1 / counts[-1], steps=counts[-1], progress=False)
+        data |= errors(test.problem(), compose(TRUE, k), counts, {f"order{k}_{{}}": test.solution()})
+        run = simulate(test.problem(), compose(TRUE, k), h=T1 / counts[-1], steps=counts[-1])
         data[f"residual_{k}"] = np.array([float(np.max(np.abs(r))) for r in run.residuals.values()])
     return data
 
 
-def orders_hold(data: Data) -> tuple[Check, ...]:
+@panels(7.4, 3.6, columns=2, sharey=True)
+def draw_orders(data: Data, axes: Any) -> None:
+    """Errors in y and z against h, with dashed lines of the promised slopes."""
+    for ax, component in zip(axes, COMPONENTS, strict=True):
+        for k, color, marker in zip(ORDERS, CYCLE, MARKERS, strict=False):
+            h, error = data[f"h_{k}"], data[f"order{k}_{component}"]
+            ax.plot(h, error, color=color, marker=marker, markersize=4, label=f"order {k}")
+            slope_line(ax, h, error, k, color, below=0.4)
+        log_log(ax, f"(4.1), ${component}$ at $t = 1$", ylabel="error" if component == "y" else "")
+    axes[0].legend(loc="lower left")
+
+
+@JAY_SIMEON.claim(
+    "composition",
+    "Compositions of the true symplectic Euler method with its adjoint reach the orders 2, 4, 6 and 8 on (4.1).",
+    item="section 5",
+    compute=compute_orders,
+    draw=draw_orders,
+)
+def orders_hold(data: Data) -> Checks:
     """Slopes within 0.15 of 2, 4, 6 and 8, constraints at round-off."""
-    checks = []
     for k in ORDERS:
         for component in COMPONENTS:
             measured = fitted_slope(data[f"h_{k}"], data[f"order{k}_{component}"])
-            checks.append(Check(f"order {k}: |slope in {component} - {k}|", abs(measured - k), "<=", 0.15))
-        checks.append(Check(f"order {k}: largest residual of a constraint", float(np.max(data[f"residual_{k}"])), "<=", 1e-13))
-    return tuple(checks)
-
-
-def draw_orders(data: Data) -> Figure:
-    """Errors in y and z against h, with dashed lines of the promised slopes."""
-    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
-
-    with styled():
-        figure = new_figure(7.4, 3.6)
-        for ax, component in zip(figure.subplots(1, 2, sharey=True), COMPONENTS, strict=True):
-            for k, color, marker in zip(ORDERS, CYCLE, MARKERS, strict=False):
-                h, error = data[f"h_{k}"], data[f"order{k}_{component}"]
-                ax.plot(h, error, color=color, marker=marker, markersize=4, label=f"order {k}")
-                ax.plot(h, 0.4 * error[0] * (h / h[0]) ** k, color=color, linewidth=0.7, linestyle=(0, (4, 3)))
-            log_axes(ax, f"(4.1), ${component}$ at $t = 1$", "error" if component == "y" else "")
-        figure.axes[0].legend(loc="lower left")
-    return figure
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="jay_simeon.adjoint",
-        document=DOCUMENT,
-        item="sections 3.3 and 5",
-        claim="The true symplectic Euler method followed by its exact adjoint is of order 2; followed by the true conjugate "
-        "method (3.8) it is only of order 1, unless r is affine in the multipliers.",
-        compute=compute_partners,
-        draw=draw_partners,
-        holds=partners_hold,
-        remark="The paper suggests higher orders by composition and calls (3.8) the conjugate of (3.5). It is the adjoint, "
-        "(3.5) with old and new state and the signs of h exchanged, only where r is affine in the multipliers. On (4.2) its "
-        "error of order h is small: its slope is above 1.5 down to h = 1/1280, and it looks like one of order 2.",
-    ),
-    Experiment(
-        name="jay_simeon.composition",
-        document=DOCUMENT,
-        item="section 5",
-        claim="Compositions of the true symplectic Euler method with its adjoint reach the orders 2, 4, 6 and 8 on (4.1).",
-        compute=compute_orders,
-        draw=draw_orders,
-        holds=orders_hold,
-    ),
-)
+            yield at_most(f"order {k}: |slope in {component} - {k}|", abs(measured - k), 0.15)
+        yield at_most(f"order {k}: largest residual of a constraint", np.max(data[f"residual_{k}"]), 1e-13)

@@ -7,7 +7,6 @@ and `many_impacts` goes on where the paper ends.
 """
 
 from dalembert.experiments.pekarek2014 import (
-    _shared,
     accuracy,
     diagram,
     double_pendulum,
@@ -17,28 +16,6 @@ from dalembert.experiments.pekarek2014 import (
     tolerance,
     truncations,
 )
+from dalembert.experiments.pekarek2014._shared import PEKAREK
 
-EXPERIMENTS = (
-    *double_pendulum.EXPERIMENTS,
-    *diagram.EXPERIMENTS,
-    *truncations.EXPERIMENTS,
-    *tolerance.EXPERIMENTS,
-    *energies.EXPERIMENTS,
-    *accuracy.EXPERIMENTS,
-    *properties.EXPERIMENTS,
-    *many_impacts.EXPERIMENTS,
-)
-DOCUMENT = _shared.DOCUMENT
-
-__all__ = [
-    "DOCUMENT",
-    "EXPERIMENTS",
-    "accuracy",
-    "diagram",
-    "double_pendulum",
-    "energies",
-    "many_impacts",
-    "properties",
-    "tolerance",
-    "truncations",
-]
+EXPERIMENTS = PEKAREK.of_modules(double_pendulum, diagram, truncations, tolerance, energies, accuracy, properties, many_impacts)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI, CollisionIntegrator
+from dalembert.experiments._experiment import Document
+from dalembert.experiments._measures import simulate
 from dalembert.methods import Gauss
 from dalembert.problems import cart_pendulum_above_floor
-from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Impacts, Trajectory
 from dalembert.systems import Lagrangian
 
-DOCUMENT = "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng"
+PEKAREK = Document("pekarek2014", "Pekarek & Murphey (2014), Int. J. Numer. Meth. Engng")
 SYSTEM = cast(Lagrangian, cart_pendulum_above_floor().system)
 """The cart-pendulum (35) above its floor y = 0 (section 5.1)."""
 SIZES = (0.032, 0.01)
 """The paper's two step sizes."""
 BETAS = np.linspace(3.2, 5.2, 51)
 """The paper's samples of the parameter of its starts."""
-PAPER: dict[str, CollisionIntegrator] = {"CVA": CVA(), "VCI": VCI(), "MCVAA": MCVAA(), "MCVAC": MCVAC()}
 ALL: dict[str, CollisionIntegrator] = {
     "MCVAA": MCVAA(),
     "MCVA_even": MCVA("SVC", 4, "even"),
@@ -29,6 +30,7 @@ ALL: dict[str, CollisionIntegrator] = {
     "CVA_SVA": CVA("SVA"),
     "VCI": VCI(),
 }
+PAPER = {name: ALL[name] for name in ("CVA", "VCI", "MCVAA", "MCVAC")}
 LABELS = {
     "CVA": "CVA",
     "VCI": "VCI",
@@ -51,18 +53,13 @@ FINE = 0.002
 
 def simulate_to_the_end(method: CollisionIntegrator, h: float, beta: float) -> Trajectory:
     """A run from Xi(beta) to the last multiple of h before t = 5, which is not one of 0.032."""
-    return simulate(SYSTEM, method, h=h, steps=int(T1 / h + 1e-9), progress=False, **xi(beta))
+    return simulate(SYSTEM, method, h=h, steps=int(T1 / h + 1e-9), **xi(beta))
 
 
 def reference(beta: float, refined: int = 1) -> np.ndarray:
     """Configurations at the multiples of `FINE`: Gauss's method of order 8 with exact impacts, steps of `FINE`/refined."""
-    options: dict[str, Any] = {
-        "h": FINE / refined,
-        "steps": refined * round(T1 / FINE),
-        "save_every": refined,
-        "progress": False,
-    }
-    return simulate(SYSTEM, CVA(Gauss(stages=4)), **options, **xi(beta)).q
+    steps = refined * round(T1 / FINE)
+    return simulate(SYSTEM, CVA(Gauss(stages=4)), h=FINE / refined, steps=steps, save_every=refined, **xi(beta)).q
 
 
 def impacts(run: Trajectory) -> Impacts:
@@ -74,6 +71,11 @@ def impacts(run: Trajectory) -> Impacts:
 def l2_error(run: Trajectory, exact: np.ndarray) -> float:
     """The distance of a run from a reference."""
     return l2_norm(run.q - exact[:: round(run.h / FINE)][: len(run.q)], run.h)
+
+
+def l2_errors(method: CollisionIntegrator, h: float, betas: np.ndarray, references: Sequence[np.ndarray]) -> np.ndarray:
+    """The distances of the runs from several starts from their references."""
+    return np.array([l2_error(simulate_to_the_end(method, h, b), q) for b, q in zip(betas, references, strict=True)])
 
 
 def l2_norm(difference: np.ndarray, h: float) -> float:

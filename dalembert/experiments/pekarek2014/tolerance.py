@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dalembert.contact import CVA
-from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.pekarek2014._shared import BETAS, DOCUMENT, l2_error, l2_norm, reference, simulate_to_the_end
+from dalembert.draw._style import BLACK, CYCLE
+from dalembert.experiments._experiment import Checks, Data, at_least, at_most
+from dalembert.experiments._figures import Axes, legend_below, log_log, panels, sizes_as_ticks
+from dalembert.experiments.pekarek2014._shared import BETAS, PEKAREK, l2_error, l2_norm, reference, simulate_to_the_end
 from dalembert.methods import Gauss
 from dalembert.verify import slope
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BASE, ORDER = Gauss(stages=2), 4
 SIZES = 0.08 / 2.0 ** np.arange(4)
@@ -39,48 +36,34 @@ def compute_tolerance(full: bool) -> Data:
     return data
 
 
-def tolerance_holds(data: Data) -> tuple[Check, ...]:
+@panels(5.6, 3.6)
+def draw_tolerance(data: Data, ax: Axes) -> None:
+    """Errors and changes against h."""
+    for k, color in zip(TIMES, CYCLE, strict=False):
+        label = "change by collision times to " + (f"$O(h^{k})$" if k > 1 else "$O(h)$")
+        ax.plot(data["h"], data[f"times_{k}"], "o-", color=color, markersize=3.5, label=label)
+    ax.plot(data["h"], data["error"], "o--", color=BLACK, markersize=3.5, label="error with exact times")
+    log_log(ax, ylabel="$L^2$ norm on $[0, 5]$")
+    sizes_as_ticks(ax, data["h"])
+    legend_below(ax, 1, loc="outside right upper")
+
+
+@PEKAREK.claim(
+    "collision_tolerance",
+    "With a method of order 4, here CVA on the Gauss method of two stages, collision times must be known to "
+    "O(h^4) at least for its order to be preserved.",
+    item="section 4.1",
+    compute=compute_tolerance,
+    draw=draw_tolerance,
+    remark="Times to O(h^k) move the motion by O(h^k) on this nonlinear system, too, as was proven for an oscillator: "
+    "the order of a run is the least of those of the method and of its collision times.",
+)
+def tolerance_holds(data: Data) -> Checks:
     """Times to O(h^k) move the motion by O(h^k), so that the order of the method is kept if k is not below it."""
     h, measured = data["h"], slope(data["h"], data["error"])[0]
-    checks = [Check(f"times to round-off: |order of the error - {ORDER}|", abs(measured - ORDER), "<=", 0.2)]
+    yield at_most(f"times to round-off: |order of the error - {ORDER}|", abs(measured - ORDER), 0.2)
     for k in TIMES:
         measured = slope(h, data[f"times_{k}"])[0]
-        checks.append(Check(f"times to O(h^{k}): |order of the change - {k}|", abs(measured - k), "<=", 0.3))
+        yield at_most(f"times to O(h^{k}): |order of the change - {k}|", abs(measured - k), 0.3)
     least = data[f"times_{ORDER - 1}"][-1] / data["error"][-1]
-    checks.append(Check(f"change by times to O(h^{ORDER - 1}) over the error at h = {h[-1]}", float(least), ">=", 10))
-    return tuple(checks)
-
-
-def draw_tolerance(data: Data) -> Figure:
-    """Errors and changes against h."""
-    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
-
-    with styled():
-        figure = new_figure(5.6, 3.6)
-        ax = figure.subplots()
-        for k, color in zip(TIMES, CYCLE, strict=False):
-            label = "change by collision times to " + (f"$O(h^{k})$" if k > 1 else "$O(h)$")
-            ax.plot(data["h"], data[f"times_{k}"], "o-", color=color, markersize=3.5, label=label)
-        ax.plot(data["h"], data["error"], "o--", color=BLACK, markersize=3.5, label="error with exact times")
-        ax.set(xscale="log", yscale="log", xlabel="$h$", ylabel="$L^2$ norm on $[0, 5]$")
-        ax.minorticks_off()
-        ax.set_xticks(data["h"], [f"{h:g}" for h in data["h"]])
-        ax.grid(True)
-        figure.legend(loc="outside right upper")
-    return figure
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="pekarek2014.collision_tolerance",
-        document=DOCUMENT,
-        item="section 4.1",
-        claim="With a method of order 4, here CVA on the Gauss method of two stages, collision times must be known to "
-        "O(h^4) at least for its order to be preserved.",
-        compute=compute_tolerance,
-        draw=draw_tolerance,
-        holds=tolerance_holds,
-        remark="Times to O(h^k) move the motion by O(h^k) on this nonlinear system, too, as was proven for an oscillator: "
-        "the order of a run is the least of those of the method and of its collision times.",
-    ),
-)
+    yield at_least(f"change by times to O(h^{ORDER - 1}) over the error at h = {h[-1]}", least, 10)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.pekarek2014._shared import DOCUMENT
+from dalembert.draw._style import BLACK, CYCLE
+from dalembert.experiments._experiment import Checks, Data, at_most
+from dalembert.experiments._figures import legend_below, log_log, panels
+from dalembert.experiments._measures import simulate
+from dalembert.experiments.pekarek2014._shared import PEKAREK
 from dalembert.methods import Variational
 from dalembert.modified import modified_hamiltonian
 from dalembert.problems import cart_pendulum
-from dalembert.runs._simulate import simulate
 from dalembert.verify import slope
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 T1 = 0.72
 """Before the first impact: the cart reaches y = 0 at t = 0.729."""
@@ -36,7 +35,7 @@ def compute_truncations(full: bool) -> Data:
     data: dict[str, np.ndarray] = {"h": np.array(sizes)}
     for name, truncations in TRUNCATIONS.items():
         method = Variational(name)
-        runs = [simulate(problem, method, h=h, steps=round(T1 / h), progress=False) for h in sizes]
+        runs = [simulate(problem, method, h=h, steps=round(T1 / h)) for h in sizes]
         data[f"{name}_H"] = np.array([np.ptp(run.energy) for run in runs])
         for expansion, order in truncations:
             Ht = modified_hamiltonian(problem, method, order, expansion)  # type: ignore[arg-type]
@@ -45,58 +44,46 @@ def compute_truncations(full: bool) -> Data:
     return data
 
 
-def truncations_hold(data: Data) -> tuple[Check, ...]:
+@panels(8.6, 3.6, columns=3, sharey=True)
+def draw_truncations(data: Data, axes: Any) -> None:
+    """Ranges against h, one panel a method."""
+    h = data["h"]
+    for ax, (name, truncations) in zip(axes, TRUNCATIONS.items(), strict=True):
+        ax.plot(h, data[f"{name}_H"], "o--", color=BLACK, markersize=3.5, label="$H$")
+        for (expansion, order), color in zip(truncations, CYCLE, strict=False):
+            ranges = data[f"{name}_{expansion}_{order}"]
+            shown = ranges > 1e-13
+            label = rf"${{\tilde H}}^{{O(h^{order})}}$" + (", even" if expansion == "even" else "")
+            ax.plot(h[shown], ranges[shown], "D-" if expansion == "even" else "o-", color=color, markersize=3.5, label=label)
+        log_log(ax)
+        ax.set_title(name)
+    axes[0].set_ylabel("range along the run")
+    legend_below(axes[1], 6)
+
+
+@PEKAREK.claim(
+    "truncations",
+    "Along smooth motion of the cart-pendulum the truncation H~^{O(h^k)} of the modified Hamiltonian varies by "
+    "O(h^k), for SE1, SVC and SVA.",
+    item="Theorem 2",
+    compute=compute_truncations,
+    draw=draw_truncations,
+    contradicts="The paper says that the even terms which symmetry gives to SVA are out of reach for SVC, because its "
+    "expansion begins with eta, and calls this a drawback of the variational approach. SVC has them as well: expanded "
+    "in pure powers of h around H its odd terms vanish, and the even truncation of O(h^4) needs no more derivatives "
+    "than the expansion of O(h^3) around eta.",
+    remark="At h = 0.03 the expansion around eta varies by a third of what H does, the even one by a two-hundredth.",
+)
+def truncations_hold(data: Data) -> Checks:
     """Each range falls with the order of its truncation; the even expansion of O(h^4) is far below the first of O(h^3)."""
-    h, checks = data["h"], []
+    h = data["h"]
     for name, truncations in TRUNCATIONS.items():
         for expansion, order in truncations:
             ranges = data[f"{name}_{expansion}_{order}"]
             settled = h <= (0.012 if expansion == "even" else SETTLED)
             measured = slope(h[settled], ranges[settled], floor=ROUND_OFF)[0]
-            checks.append(Check(f"{name}, {expansion}, O(h^{order}): |slope - {order}|", abs(measured - order), "<=", 0.15))
+            yield at_most(f"{name}, {expansion}, O(h^{order}): |slope - {order}|", abs(measured - order), 0.15)
     at = int(np.argmin(np.abs(h - 0.008)))
     for name in ("SVC", "SVA"):
         ratio = data[f"{name}_even_4"][at] / data[f"{name}_eta_3"][at]
-        checks.append(Check(f"{name}: range of even O(h^4) over that of eta O(h^3) at h = 0.008", ratio, "<=", 0.02))
-    return tuple(checks)
-
-
-def draw_truncations(data: Data) -> Figure:
-    """Ranges against h, one panel a method."""
-    from dalembert.draw._style import BLACK, CYCLE, new_figure, styled
-
-    h = data["h"]
-    with styled():
-        figure = new_figure(8.6, 3.6)
-        for ax, (name, truncations) in zip(figure.subplots(1, 3, sharey=True), TRUNCATIONS.items(), strict=True):
-            ax.plot(h, data[f"{name}_H"], "o--", color=BLACK, markersize=3.5, label="$H$")
-            for (expansion, order), color in zip(truncations, CYCLE, strict=False):
-                ranges = data[f"{name}_{expansion}_{order}"]
-                seen = ranges > 1e-13
-                label = rf"${{\tilde H}}^{{O(h^{order})}}$" + (", even" if expansion == "even" else "")
-                ax.plot(h[seen], ranges[seen], "D-" if expansion == "even" else "o-", color=color, markersize=3.5, label=label)
-            ax.set(xscale="log", yscale="log", xlabel="$h$", title=name)
-            ax.minorticks_off()
-            ax.grid(True)
-        figure.axes[0].set_ylabel("range along the run")
-        figure.legend(*figure.axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=6)
-    return figure
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="pekarek2014.truncations",
-        document=DOCUMENT,
-        item="Theorem 2",
-        claim="Along smooth motion of the cart-pendulum the truncation H~^{O(h^k)} of the modified Hamiltonian varies by "
-        "O(h^k), for SE1, SVC and SVA.",
-        compute=compute_truncations,
-        draw=draw_truncations,
-        holds=truncations_hold,
-        contradicts="The paper says that the even terms which symmetry gives to SVA are out of reach for SVC, because its "
-        "expansion begins with eta, and calls this a drawback of the variational approach. SVC has them as well: expanded "
-        "in pure powers of h around H its odd terms vanish, and the even truncation of O(h^4) needs no more derivatives "
-        "than the expansion of O(h^3) around eta.",
-        remark="At h = 0.03 the expansion around eta varies by a third of what H does, the even one by a two-hundredth.",
-    ),
-)
+        yield at_most(f"{name}: range of even O(h^4) over that of eta O(h^3) at h = 0.008", ratio, 0.02)

@@ -5,7 +5,6 @@ nonholonomic constraints. `pendulum` and `skate` are their numerical examples, `
 """
 
 from dalembert.experiments.small_jay2011 import existence, orders, pendulum, skate
+from dalembert.experiments.small_jay2011._shared import SMALL_JAY
 
-EXPERIMENTS = (*pendulum.EXPERIMENTS, *skate.EXPERIMENTS, *orders.EXPERIMENTS, *existence.EXPERIMENTS)
-
-__all__ = ["EXPERIMENTS", "existence", "orders", "pendulum", "skate"]
+EXPERIMENTS = SMALL_JAY.of_modules(pendulum, skate, orders, existence)

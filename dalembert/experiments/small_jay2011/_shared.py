@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from dalembert.draw._style import CYCLE
+from dalembert.experiments._experiment import Data, Document
+from dalembert.experiments._figures import Axes
 from dalembert.methods import GaussLobattoEMPRK, GaussLobattoSPARK
-from dalembert.runs._trajectory import Trajectory
 
-DOCUMENT = "Small & Jay (2011), Discontinuous collocation methods for DAEs in mechanics"
+SMALL_JAY = Document("small_jay2011", "Small & Jay (2011), Discontinuous collocation methods for DAEs in mechanics")
 FAMILIES: dict[str, type[GaussLobattoSPARK] | type[GaussLobattoEMPRK]] = {
     "spark": GaussLobattoSPARK,
     "emprk": GaussLobattoEMPRK,
@@ -16,11 +20,10 @@ NAMES = {"spark": "SPARK", "emprk": "EMPRK"}
 CONSTRAINTS = {"g": "$g$", "g_dot": r"$\dot g$", "k": "$k$"}
 
 
-def largest_residuals(run: Trajectory) -> dict[str, np.ndarray]:
-    """The largest violation of each constraint by state; none where there is no such constraint."""
-    return {name: np.max(np.abs(value), axis=1) for name, value in run.residuals.items() if value.shape[1]}
-
-
-def largest(values: np.ndarray) -> float:
-    """The largest absolute value; nan if one of them is."""
-    return float(np.max(np.abs(values)))
+def draw_violations(ax: Axes, t: np.ndarray, data: Data, run: str, constraints: Iterable[str], size: float) -> None:
+    """The violation of each constraint by one of the runs against time, on a logarithmic axis."""
+    for constraint, color in zip(constraints, CYCLE, strict=False):
+        values = np.maximum(data[f"{run}_{constraint}"], 1e-18)
+        ax.plot(t, values, ".", markersize=size, color=color, label=CONSTRAINTS[constraint])
+    ax.set(yscale="log", ylim=(1e-18, 1e-13), xlabel="$t$")
+    ax.grid(True)

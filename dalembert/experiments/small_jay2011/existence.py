@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from dalembert.compiler import reduced_step
-from dalembert.experiments._experiment import Check, Data, Experiment
-from dalembert.experiments.small_jay2011._shared import CONSTRAINTS, DOCUMENT, FAMILIES, NAMES
+from dalembert.draw._style import CYCLE, MARKERS
+from dalembert.experiments._experiment import Checks, Data, at_most
+from dalembert.experiments._figures import DASHED, legend_below, log_log, panels
+from dalembert.experiments._measures import largest
+from dalembert.experiments.small_jay2011._shared import CONSTRAINTS, FAMILIES, NAMES, SMALL_JAY
 from dalembert.methods import OneStepMethod
 from dalembert.problems import skate
 from dalembert.runs._drivers import one_step
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LARGEST, SMALLEST = 0.1, 0.1 / 64
 """Step sizes; Lambda carries rounding errors eps / h^2, so that there is nothing to see for smaller ones."""
@@ -70,10 +70,8 @@ def compute_existence(full: bool) -> Data:
                 for j, step in enumerate(h):
                     state = perturbed(system, start["q"], start["p"], constraint, SIZE * step**m)
                     _, Lam, Psi = internal_multipliers(system, method, state, step)
-                    if constraint == "k":
-                        rows[i, j] = np.max(np.abs(Psi - problem.exact(START + method.tableau.c * step)["psi"][:, 0]))
-                    else:
-                        rows[i, j] = np.max(np.abs(Lam - start["lam"]))
+                    exact_psi = problem.exact(START + method.tableau.c * step)["psi"][:, 0]
+                    rows[i, j] = largest(Psi - exact_psi if constraint == "k" else Lam - start["lam"])
             data[f"{name}_{constraint}"] = rows
     return data | _printed(h)
 
@@ -103,59 +101,43 @@ def fitted_slope(h: np.ndarray, values: np.ndarray) -> float:
     return float(np.polyfit(np.log(h[half:]), np.log(values[half:]), 1)[0])
 
 
-def existence_holds(data: Data) -> tuple[Check, ...]:
+@panels(8.6, 3.6, columns=3)
+def draw_existence(data: Data, axes: Any) -> None:
+    """Deviations of the internal multipliers against h, by constraint and size of the perturbation, for SPARK and EMPRK."""
+    titles = {"g": r"$\Lambda$, $g$ perturbed", "g_dot": r"$\Lambda$, $\dot g$ perturbed", "k": r"$\Psi$, $k$ perturbed"}
+    for ax, constraint in zip(axes, CONSTRAINTS, strict=True):
+        for i, (m, color, marker) in enumerate(zip(EXPONENTS, CYCLE, MARKERS, strict=False)):
+            solid = m > LIMITS[constraint]
+            style = {"color": color, "marker": marker, "markersize": 4, "linestyle": "-" if solid else DASHED}
+            label = {3: "off by $O(h^3)$", 2: "$O(h^2)$", 1: "$O(h)$", 0: "$O(1)$"}[m]
+            ax.plot(data["h"], data[f"spark_{constraint}"][i], label=label, **style)
+            ax.plot(data["h"], data[f"emprk_{constraint}"][i], markerfacecolor="none", **style | {"linestyle": "none"})
+        log_log(ax, titles[constraint])
+    axes[0].set_ylabel("largest deviation from the exact multiplier")
+    legend_below(axes[0], 4)
+
+
+@SMALL_JAY.claim(
+    "existence",
+    "The internal multipliers tend to those of the initial values if these violate g by o(h^2), and its "
+    "derivative and k by o(h).",
+    compute=compute_existence,
+    draw=draw_existence,
+    item="theorem on existence and uniqueness",
+    remark="The limits are sharp: with g = O(h^2), or with g_dot, k = O(h), the step equations still have a solution, but its "
+    "multipliers tend to something else (dashed), and beyond that they grow like h^(m-2) and h^(m-1). Nothing fails: started "
+    "from the data as printed, l = 2 with a skate of length 1, the first step stretches the skate silently, with Lambda_0 = "
+    "O(1/h^2). So `da.simulate` refuses inconsistent initial values.",
+)
+def existence_holds(data: Data) -> Checks:
     """Deviations like h^(m-2) for g and h^(m-1) for g_dot and k: they vanish if and only if the theorem's hypothesis holds."""
-    checks, h = [], data["h"]
+    h = data["h"]
     for name in FAMILIES:
         for constraint in CONSTRAINTS:
             for values, m in zip(data[f"{name}_{constraint}"], EXPONENTS, strict=True):
                 expected = expected_slope(constraint, m)
                 label = f"{NAMES[name]}, {constraint} off by h^{m}: |slope of the deviation - ({expected})|"
-                checks.append(Check(label, abs(fitted_slope(h, values) - expected), "<=", 0.1))
+                yield at_most(label, abs(fitted_slope(h, values) - expected), 0.1)
     growth = fitted_slope(h, data["printed_lam"])
-    checks.append(Check("l = 2 as printed: |slope of Lambda_0 - (-2)|", abs(growth + 2), "<=", 0.1))
-    stretched = float(np.max(np.abs(data["printed_length"] - 2)))
-    checks.append(Check("l = 2 as printed: |length after the first step - 2|", stretched, "<=", 1e-9))
-    return tuple(checks)
-
-
-def draw_existence(data: Data) -> Figure:
-    """Deviations of the internal multipliers against h, by constraint and size of the perturbation, for SPARK and EMPRK."""
-    from dalembert.draw._style import CYCLE, MARKERS, new_figure, styled
-
-    titles = {"g": r"$\Lambda$, $g$ perturbed", "g_dot": r"$\Lambda$, $\dot g$ perturbed", "k": r"$\Psi$, $k$ perturbed"}
-    with styled():
-        figure = new_figure(8.6, 3.6)
-        for ax, constraint in zip(figure.subplots(1, 3), CONSTRAINTS, strict=True):
-            for i, (m, color, marker) in enumerate(zip(EXPONENTS, CYCLE, MARKERS, strict=False)):
-                solid = m > LIMITS[constraint]
-                style = {"color": color, "marker": marker, "markersize": 4, "linestyle": "-" if solid else (0, (4, 3))}
-                label = {3: "off by $O(h^3)$", 2: "$O(h^2)$", 1: "$O(h)$", 0: "$O(1)$"}[m]
-                ax.plot(data["h"], data[f"spark_{constraint}"][i], label=label, **style)
-                ax.plot(data["h"], data[f"emprk_{constraint}"][i], markerfacecolor="none", **style | {"linestyle": "none"})
-            ax.set(xscale="log", yscale="log", xlabel="$h$")
-            ax.set_title(titles[constraint], loc="left")
-            ax.minorticks_off()
-            ax.grid(True)
-        figure.axes[0].set_ylabel("largest deviation from the exact multiplier")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return figure
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="small_jay2011.existence",
-        document=DOCUMENT,
-        item="theorem on existence and uniqueness",
-        claim="The internal multipliers tend to those of the initial values if these violate g by o(h^2), and its "
-        "derivative and k by o(h).",
-        compute=compute_existence,
-        draw=draw_existence,
-        holds=existence_holds,
-        remark="The limits are sharp: with g = O(h^2), or with g_dot, k = O(h), the step equations still have a "
-        "solution, but its multipliers tend to something else (dashed), and beyond that they grow like "
-        "h^(m-2) and h^(m-1). Nothing fails: started from the data as printed, l = 2 with a skate of length "
-        "1, the first step stretches the skate silently, with Lambda_0 = O(1/h^2). So `da.simulate` refuses "
-        "inconsistent initial values.",
-    ),
-)
+    yield at_most("l = 2 as printed: |slope of Lambda_0 - (-2)|", abs(growth + 2), 0.1)
+    yield at_most("l = 2 as printed: |length after the first step - 2|", largest(data["printed_length"] - 2), 1e-9)
