@@ -72,7 +72,7 @@ def test_the_adjoint_undoes_a_step_on_nonholonomic_constraints(name):
     assert there_and_back(model, method, Adjoint(method), h=0.07) < ROUND_OFF
 
 
-@pytest.mark.parametrize("name", [name for name, method in HOLONOMIC.items() if not invertible(method)])
+@pytest.mark.parametrize("name", [name for name, method in HOLONOMIC.items() if not invertible(method) and method.order])
 def test_a_step_that_cannot_be_undone_has_no_adjoint(name):
     """A step onto g = 0 that leaves the hidden constraint takes many momenta to one."""
     method, model = WITH_EQUATIONS[name], models.pendulum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import method_models as models
 import numpy as np
 import pytest
@@ -11,9 +13,9 @@ import dalembert as da
 
 CONSTRAINED_ROWS = [row for row in ROWS if row.models]
 UNCONSTRAINED_ROWS = [row for row in ROWS if row.unconstrained_steps]
-NONHOLONOMIC_ROWS = [row for row in ROWS if row.nonholonomic_steps]
 ON_CONSTRAINED = [(row, name) for row in CONSTRAINED_ROWS for name in row.models]
-ON_NONHOLONOMIC = [(row, name) for row in NONHOLONOMIC_ROWS for name in row.nonholonomic_models]
+ON_NONHOLONOMIC = [(row, name) for row in ROWS if row.nonholonomic_steps for name in row.nonholonomic_models]
+STRUCTURES = [row for row in ROWS if row.unconstrained_steps or row.structure_model]
 TOLERANCE = 0.15
 
 
@@ -24,6 +26,14 @@ def identity(x):
 def step_size(claim):
     """Small where a defect must vanish, large where it must show."""
     return 0.12 if claim else 0.5
+
+
+def test_every_public_method_has_a_row():
+    public = [getattr(da, name) for name in da.__all__]
+    classes = {x for x in public if isinstance(x, type) and issubclass(x, da.OneStepMethod) and not inspect.isabstract(x)}
+    methods = [row.method for row in ROWS]
+    assert {method.__name__ for method in classes - {type(method) for method in methods}} == set()
+    assert {da.MCVAA(), da.MCVAC()} <= set(methods)
 
 
 def claims_on(system, claimed):
@@ -54,7 +64,11 @@ def study_of(model, method, claimed, steps):
     return study
 
 
-@pytest.mark.parametrize(("row", "name"), ON_CONSTRAINED, ids=identity)
+def with_claimed_order(pairs):
+    return [(row, name) for row, name in pairs if row.method.order]
+
+
+@pytest.mark.parametrize(("row", "name"), with_claimed_order(ON_CONSTRAINED), ids=identity)
 def test_order_with_holonomic_constraints(row, name):
     model = models.CONSTRAINED[name]()
     claimed = claims_on(model.system, row.method.order)
@@ -67,7 +81,7 @@ def test_order_with_holonomic_constraints(row, name):
             assert abs(study.slopes[component] - order) < TOLERANCE, f"{component}: expected {order}\n{study}"
 
 
-@pytest.mark.parametrize(("row", "name"), ON_NONHOLONOMIC, ids=identity)
+@pytest.mark.parametrize(("row", "name"), with_claimed_order(ON_NONHOLONOMIC), ids=identity)
 def test_order_with_nonholonomic_constraints(row, name):
     model = models.NONHOLONOMIC[name]()
     claimed = claims_on(model.system, row.method.order)
@@ -112,9 +126,9 @@ def test_symmetric_on_nonholonomic_constraints(row, name):
     assert (symmetric < 1e-13) if row.method.symmetric else (symmetric > 1e-10), symmetric
 
 
-@pytest.mark.parametrize("row", UNCONSTRAINED_ROWS, ids=identity)
+@pytest.mark.parametrize("row", STRUCTURES, ids=identity)
 def test_symplectic_and_symmetric_without_constraints(row):
-    model = models.UNCONSTRAINED[row.unconstrained_model]()
+    model = models.UNCONSTRAINED[row.structure_model or row.unconstrained_model]()
     # Without constraints there is nothing to project, so a projected method is its plain tableau.
     plain = row.method.symplectic
     if getattr(row.method, "projected", False):
@@ -140,3 +154,13 @@ def test_constraints_kept_at_round_off_or_reported(row, name):
             assert worst < 1e-13, (constraint, worst)
         else:
             assert worst > 1e-10, f"{constraint} is kept to {worst} without being claimed"
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.method.serves_unilateral], ids=identity)
+def test_no_stored_state_lies_behind_a_wall(row):
+    model = models.double_pendulum_at_a_wall()
+    run = da.simulate(model.system, row.method, h=0.02, steps=500, **model.start)
+    assert set(run.impacts.which) == {0, 1}
+    walls = np.array([0.92, -0.2])
+    assert np.abs(run.impacts.q[:, 0] - walls[run.impacts.which]).max() < 1e-13
+    assert run.q[:, 0].max() < walls[0] + 1e-13 and run.q[:, 0].min() > walls[1] - 1e-13

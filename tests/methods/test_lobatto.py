@@ -110,7 +110,7 @@ def test_local_errors_of_theorem_4_1(s):
     errors = {"q": [], "p": [], "lam": []}
     for size in h:
         one = da.verify.step(model.system, da.LobattoIIIAB(s), h=size, start=start)
-        right = models.underlying_reference(model.system, model.q0, model.p0, size)
+        right = models.underlying_reference(model.system, start, size)
         for name, values in errors.items():
             values.append(np.linalg.norm(getattr(one, name) - right[name]))
     for name, values in errors.items():
