@@ -12,8 +12,8 @@ import casadi as ca
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
-from dalembert.methods._composition_schemes import Scheme, scheme
 from dalembert.methods._step import Step
+from dalembert.methods.schemes import Scheme, scheme
 from dalembert.symbolic import from_column
 from dalembert.systems import BoundSystem, System
 
