@@ -1,6 +1,9 @@
 """The adjoint of a method, and methods composed of substeps.
 
 E. Hairer, C. Lubich and G. Wanner, Geometric Numerical Integration, 2nd edition, Springer 2006, sections II.3, II.4 and V.3.
+
+Deviations from the print: constraints on the end of a step, which the book does not have, are imposed on the adjoint's own end;
+a composition begins with the method, not with its adjoint.
 """
 
 from __future__ import annotations

@@ -3,6 +3,15 @@
 S. K. Hilden, Numerical methods for nonholonomic mechanics, Master's thesis, NTNU (2009), chapter 2: equation numbers refer to
 it. L. O. Jay, Solution of index 2 implicit differential-algebraic equations by Lobatto Runge-Kutta methods, BIT 43 (2003);
 Specialized Runge-Kutta methods for index 2 differential-algebraic equations, Math. Comp. 75 (2006).
+
+Deviations from the print:
+    - (2.15b) has indices i in T_i, Y_i, Z_i on the right, where j is meant.
+    - (2.4) is 0 = g_y f (and g_t), by which z is defined at the start and in `run.psi`; (2.5) is its derivative by t.
+    - The reaction is -k_v^T psi, where (2.24b) and (2.25) have +A^T lambda: psi is -lambda.
+    - (2.26) is printed without t: g and f are taken at T_j here. The rows of (2.27) are in another order, which leaves the
+      solution as it is.
+    - z is not propagated. Newton's first guess is not (2.22): with Z_s carried over it finds the other branch of (2.28) for
+      large h. In Lobatto IIIA, where 0 = g(T_1, Y_1) is given, Z_1 solves the hidden constraint at y_0.
 """
 
 from __future__ import annotations
