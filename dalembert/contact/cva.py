@@ -5,7 +5,6 @@ Numbers in parentheses refer to Pekarek and Murphey (2014), Int. J. Numer. Meth.
 Deviations from the print:
     - lambda = 0 solves (32), too: it is divided out of the energy balance instead of being excluded by p+ != p-.
     - phi(q~) <= 0 at the end of a step (31) misses walls that are crossed twice within it: crossings are looked for inside.
-    - If the full step penetrates and the partial flow does not, the partial flow is taken without a reset.
     - Moving walls, holonomic constraints and coefficients of restitution, which the paper does not have.
 """
 
