@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 
 import method_models as models
 import numpy as np
@@ -99,13 +100,19 @@ def test_order_without_constraints(row):
         assert abs(study.slopes[component] - order) < TOLERANCE, f"{component}: expected {order}\n{study}"
 
 
+@cache
+def in_the_middle(model):
+    """A state in the middle of the motion: starts from rest have symmetries that hide defects."""
+    method, steps = (da.SRK("gauss", 3), 20) if model.system.n_nonholonomic else (da.LobattoIIIAB(4), 40)
+    run = da.simulate(model.system, method, h=0.05, steps=steps, **model.start)
+    return da.consistent(model.system, q0=run.q[-1], p0=run.p[-1])
+
+
 @pytest.mark.parametrize("row", CONSTRAINED_ROWS, ids=identity)
 def test_symplectic_and_symmetric_on_constraints(row):
     """Theorem 3.1 of Jay (1996): (3.3d) keeps symplecticity, while projections after Gauss and Radau steps destroy it."""
     model = models.CONSTRAINED[row.models[0]]()
-    # a state in the middle of the motion: starts from rest have symmetries that hide defects
-    middle = da.simulate(model.system, da.LobattoIIIAB(4), h=0.05, steps=40, **model.start)
-    start = da.consistent(model.system, q0=middle.q[-1], p0=middle.p[-1])
+    start = in_the_middle(model)
     if row.method.symplectic is not None:
         symplectic = da.verify.symplecticity_defect(model.system, row.method, h=step_size(row.method.symplectic), start=start)
         assert (symplectic < 1e-13) if row.method.symplectic else (symplectic > 1e-10), symplectic
@@ -120,8 +127,7 @@ def test_symplectic_and_symmetric_on_constraints(row):
 def test_symmetric_on_nonholonomic_constraints(row, name):
     """Symplecticity is claimed without nonholonomic constraints alone: their flow is not symplectic."""
     model = models.NONHOLONOMIC[name]()
-    middle = da.simulate(model.system, da.SRK("gauss", 3), h=0.05, steps=20, **model.start)
-    start = da.consistent(model.system, q0=middle.q[-1], p0=middle.p[-1])
+    start = in_the_middle(model)
     symmetric = da.verify.reversibility_defect(model.system, row.method, h=step_size(row.method.symmetric), start=start)
     assert (symmetric < 1e-13) if row.method.symmetric else (symmetric > 1e-10), symmetric
 

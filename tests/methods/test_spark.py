@@ -200,17 +200,17 @@ IN_MULTIPRECISION = [("holonomic", SPARK)]
 IN_MULTIPRECISION += [(name, family) for name in EXACT_STARTS if name != "holonomic" for family in (SPARK, EMPRK)]
 
 
+@cache
+def end_in_multiprecision(name: str, method: da.OneStepMethod, n: int) -> Any:
+    q0, p0 = EXACT_STARTS[name]
+    return da.verify.multiprecision_run(MODELS[name]().system, method, q0=q0, p0=p0, h=Fraction(2, n), steps=n, digits=34)
+
+
 @pytest.mark.parametrize(("name", "family"), IN_MULTIPRECISION)
 def test_order_eight_in_multiprecision(name, family):
     """Four stages have no clean window in double precision on these models; 34 digits show the order in every component."""
-    q0, p0 = EXACT_STARTS[name]
-    system = MODELS[name]().system
-
-    def end(stages: int, n: int) -> Any:
-        return da.verify.multiprecision_run(system, family(stages), q0=q0, p0=p0, h=Fraction(2, n), steps=n, digits=34)
-
-    right, counts = end(7, 16), (32, 48)
-    ends = [end(4, n) for n in counts]
+    right, counts = end_in_multiprecision(name, SPARK(7), 16), (32, 48)
+    ends = [end_in_multiprecision(name, family(4), n) for n in counts]
     for component in ("q", "p", "lam", "psi"):
         known = getattr(right, component)
         if known:
