@@ -34,6 +34,15 @@ class Row:
         return str(method).removeprefix("da.")
 
 
+def serves(method: da.OneStepMethod, system: da.systems.System) -> bool:
+    """Whether a method takes a system."""
+    try:
+        method.check(system)
+    except da.UnsupportedSystem:
+        return False
+    return True
+
+
 def ladder(first: int, last: int) -> tuple[int, ...]:
     """Numbers of steps, each about 1.4 times the one before."""
     counts = [first]

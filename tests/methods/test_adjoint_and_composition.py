@@ -8,7 +8,7 @@ from typing import ClassVar
 import method_models as models
 import numpy as np
 import pytest
-from method_table import ROWS, ladder
+from method_table import ROWS, ladder, serves
 
 import dalembert as da
 from dalembert.methods.composition import Adjoint, Composition
@@ -33,14 +33,6 @@ def there_and_back(model, method, adjoint, h):
     there = da.verify.step(model.system, method, h=h, start=start)
     assert distance(there, start) > 1e-3
     return distance(da.verify.step(model.system, adjoint, h=-h, start=there), start)
-
-
-def serves(method, system):
-    try:
-        method.check(system)
-    except da.UnsupportedSystem:
-        return False
-    return True
 
 
 HOLONOMIC = {name: method for name, method in WITH_EQUATIONS.items() if serves(method, models.pendulum().system)}
