@@ -63,11 +63,6 @@ class EulerEquations(OneStepMethod):
         """1 in every component; 0 for the natural variant if r is nonlinear in its multipliers (Theorem 3.1)."""
         return dict.fromkeys(("q", "p", "lam"), 1)
 
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """1."""
-        return dict.fromkeys(("q", "p"), 1)
-
     def equations(self, system: BoundSystem, step: Step) -> None:
         """(3.2), (3.5), (3.7) or (3.8), with V = (y_1 - y_0)/h, W = Z_1 - z_0, U = z_1 - z_0 and L = h Psi."""
         h, t0, y0, z0, alpha = step.h, step.t0, step.y0, step.z0, self.alpha

@@ -122,11 +122,6 @@ class LobattoSPARK(IndexTwoMethod):
         return dict.fromkeys(("q", "p", "psi"), 2 * self.stages - 2)
 
     @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """2s-2."""
-        return dict.fromkeys(("q", "p"), 2 * self.stages - 2)
-
-    @property
     def tableaux(self) -> tuple[Tableau, ...]:
         """Lobatto IIIA, IIIB, IIIC, IIIC* and IIID."""
         families = (tableaux.lobatto_iiia, tableaux.lobatto_iiib, tableaux.lobatto_iiic, tableaux.lobatto_iiic_star,
@@ -211,11 +206,6 @@ class SRK(IndexTwoMethod):
         claimed = {"gauss": 2 * self.stages, "radau-ia": 2 * self.stages - 1}
         order = None if isinstance(self.coefficients, Tableau) else claimed[self.coefficients]
         return {} if order is None else dict.fromkeys(("q", "p", "psi"), order)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """That of the tableau."""
-        return {name: order for name, order in self.order.items() if name != "psi"}
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """(2.26) with (2.27)."""

@@ -55,13 +55,8 @@ class LobattoIIIAB(PartitionedEquations):
 
     @property
     def order(self) -> dict[str, int]:
-        """2s-2 in every component (Corollary 4.4)."""
+        """2s-2 in every component (Corollary 4.4), also without constraints (Theorem 2.2)."""
         return dict.fromkeys(("q", "p", "lam"), 2 * self.stages - 2)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """2s-2 (Theorem 2.2)."""
-        return dict.fromkeys(("q", "p"), 2 * self.stages - 2)
 
     @property
     def tableau(self) -> Tableau:

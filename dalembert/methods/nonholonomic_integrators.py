@@ -67,11 +67,6 @@ class NonholonomicEuler(NonholonomicIntegrator):
         """1."""
         return dict.fromkeys(("q", "p", "psi"), 1)
 
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """1."""
-        return dict.fromkeys(("q", "p"), 1)
-
     def equations(self, system: BoundSystem, step: Step) -> None:
         """The three equations above, with W = p_1 - p_0 and M = h psi."""
         h, t0, q0, p0 = step.h, step.t0, step.q0, step.p0
@@ -121,11 +116,6 @@ class McLachlanPerlmutter(NonholonomicIntegrator):
     def order(self) -> dict[str, int]:
         """2; with `variable_mass` 1."""
         return dict.fromkeys(("q", "p", "psi"), 1 if self.variable_mass else 2)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """The same."""
-        return dict.fromkeys(("q", "p"), 1 if self.variable_mass else 2)
 
     def check(self, system: System) -> None:
         """Refuse a mass matrix that depends on q, unless asked for, and then systems without a Lagrangian."""

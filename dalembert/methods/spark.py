@@ -59,11 +59,6 @@ class SparkEquations(OneStepMethod):
         return dict.fromkeys(("q", "p", "lam", "psi"), 2 * self.tableau.stages)
 
     @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """That of the Gauss method, 2s."""
-        return {name: order for name, order in self.order.items() if name in ("q", "p")}
-
-    @property
     def symmetric(self) -> bool:  # type: ignore[override]
         """If the coefficients are."""
         return tableaux.spark_symmetry(self.tableau) < 1e-12

@@ -53,11 +53,6 @@ class VariationalEquations(OneStepMethod):
         """That of the discrete Lagrangian as an approximation of the action (Marsden and West, Theorem 2.3.1)."""
         return {} if self._order is None else dict.fromkeys(("q", "p", "lam"), self._order)
 
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """The same."""
-        return {} if self._order is None else dict.fromkeys(("q", "p"), self._order)
-
     def check(self, system: System) -> None:
         """Refuse systems whose Lagrangian is not at hand, and discrete Lagrangians that fail on them."""
         super().check(system)
