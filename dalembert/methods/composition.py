@@ -105,13 +105,13 @@ class Adjoint(OneStepMethod):
             else:
                 forward.append(own)
 
-        def seen(expression: ca.SX, values: list[ca.SX] = forward) -> Any:
+        def in_this_step(expression: ca.SX, values: list[ca.SX] = forward) -> Any:
             value = ca.substitute(expression, ca.vertcat(*symbols), ca.vertcat(*values))
             return from_column(ca.densify(value))
 
         for equation in backward.equations:
-            step.equation(seen(equation.left), seen(equation.right))
-        dy, dz = (-seen(backward.increments[name]) for name in step.state)
+            step.equation(in_this_step(equation.left), in_this_step(equation.right))
+        dy, dz = (-in_this_step(backward.increments[name]) for name in step.state)
         step.equation(V, dy / step.h)
         step.equation(U, dz)
         step.constrains_positions = backward.constrains_positions
@@ -119,8 +119,8 @@ class Adjoint(OneStepMethod):
         for constraint in backward.ends:
             step.at_end(constraint, t1, *((y1,) if constraint == "g" else (y1, z1)))
         for block, equation in backward.limits:
-            step.limits.append((step.unknown(block.name), self._column(seen(equation, renamed))))
-        stage = {f"stage_{name}": seen(value) for name, value in backward.stage_multipliers.items()}
+            step.limits.append((step.unknown(block.name), self._column(in_this_step(equation, renamed))))
+        stage = {f"stage_{name}": in_this_step(value) for name, value in backward.stage_multipliers.items()}
         step.result(**{first: step.h * V, second: U}, **stage)
 
     @staticmethod

@@ -10,7 +10,7 @@ Deviations from the print:
     - The discrete Lagrangians of section 3.3 lack a factor h. (3.3) and (3.4) are printed for M = I; any constant M is served.
     - The composition in 3.3.2 is F*(h/2) after F(h/2); printed is F*(-h/2).
     - (3.4) is not the SPARK method of 3.3.3: that has the equation (3.8e) besides, and is overdetermined.
-    - (4.3), printed for the sleigh alone, is stated for any L; it is of order 1 where M depends on q.
+    - (4.3), printed for the sleigh only, is stated for any L; it is of order 1 where M depends on q.
     - (3.3) is a two-step method and takes q_0, q_1; here it starts from (q_0, p_0) with half a step back.
 """
 

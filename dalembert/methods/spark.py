@@ -70,7 +70,7 @@ class SparkEquations(OneStepMethod):
         return max(defects) < 1e-12
 
     def check(self, system: System) -> None:
-        """Refuse an r that depends on z: it is evaluated at Y~ alone."""
+        """Refuse an r that depends on z: it is evaluated at Y~ only."""
         super().check(system)
         if isinstance(system, IndexTwoDAE):
             raise UnsupportedSystem(f"{self} is stated for y' = v, z' = f + r: for a DAE of index 2 use {system.served_by}")
