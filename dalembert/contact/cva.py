@@ -1,6 +1,11 @@
 """The collision Verlet algorithm: the exact impact equations between steps of a smooth method.
 
 Numbers in parentheses refer to Pekarek and Murphey (2014), Int. J. Numer. Meth. Engng.
+
+Deviations from the print:
+    - lambda = 0 solves (32), too: it is divided out of the energy balance instead of being excluded by p+ != p-.
+    - phi(q~) <= 0 at the end of a step (31) misses walls that are crossed twice within it: crossings are looked for inside.
+    - Moving walls, holonomic constraints and coefficients of restitution, which the paper does not have.
 """
 
 from __future__ import annotations

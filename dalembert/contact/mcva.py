@@ -1,6 +1,14 @@
 """The modified collision Verlet algorithm: partial steps and resets that keep the modified Hamiltonian.
 
 Numbers in parentheses refer to Pekarek and Murphey (2014), Int. J. Numer. Meth. Engng.
+
+Deviations from the print:
+    - lambda = 0 solves (34), too: it is divided out of the balance of H~ instead of being excluded by p+ != p-.
+    - H~ belongs to the full step size h in partial steps, too.
+    - Where the full step passes a wall and the partial flow does not, the partial flow is taken without a reset.
+    - H4 = 0 of SVA holds for the expansion in powers of h around H (`expansion="even"`), not around eta: MCVAA uses the former.
+    - SVC is symmetric, too, and has the even expansion, contrary to the paper's remark: it is the default.
+    - Moving walls, which the paper does not have.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
 """The variational collision integrator: impact equations from a discrete Hamilton's principle.
 
 Numbers in parentheses refer to Pekarek and Murphey (2014), Int. J. Numer. Meth. Engng.
+
+Deviations from the print:
+    - tau_max in (33) is the time that remains after the impact: only then is the step symplectic.
+    - (33) has no root lambda = 0, so that p+ != p- chooses none: of its roots the one with phi_dot > 0 is taken.
+    - The unknown is the velocity of the rest of the step, not q_{i+1}, which loses its digits as that rest becomes short.
+    - A second impact in the step (the rest of the step in Algorithm 1 ends there) is solved jointly with the first.
 """
 
 from __future__ import annotations

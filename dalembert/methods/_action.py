@@ -5,6 +5,8 @@ D. Pekarek and T. D. Murphey, Discrete Lagrangian mechanics for nonseparable non
 
 A formula is a function of q_0, q_1, h, the Lagrangian L(t, q, v), the internal configurations Q between q_0 and q_1 (one row
 each), and t_0. Where there are internal configurations, L_d is the stationary value over them.
+
+Deviations from the print: those of `variational`, h/2 for h in the velocities of SVA and SVB above all.
 """
 
 from __future__ import annotations

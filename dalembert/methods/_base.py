@@ -38,8 +38,8 @@ class OneStepMethod(ABC):
 
     @property
     def order_unconstrained(self) -> dict[str, int]:
-        """The order on systems without constraints, where it is known."""
-        return {}
+        """The order on systems without constraints: as a rule that with constraints, in q and p."""
+        return {name: order for name, order in self.order.items() if name in ("q", "p")}
 
     @property
     def starting(self) -> OneStepMethod | None:

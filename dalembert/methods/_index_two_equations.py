@@ -1,4 +1,4 @@
-"""Any system without holonomic constraints as y' = sum_m f_m(t, y, z), 0 = g(t, y): what methods for index-2 DAEs see.
+"""Any system without holonomic constraints as y' = sum_m f_m(t, y, z), 0 = g(t, y), which methods for index-2 DAEs take.
 
 For a mechanical system y = (q, p), the parts are f_1 = (H_p, 0) and f_2 = (0, -H_q + force - k_v^T psi), (2.25) of Hilden
 (2009), and g is k.

@@ -50,7 +50,7 @@ class UnknownBlock:
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """left = right. If left is a whole block of unknowns, the equation may serve to eliminate it.
+    """left = right. If left is exactly one block of unknowns, the equation may serve to eliminate it.
 
     Where right combines stage values, right_i = sum_j weights_ij terms_j, both are kept.
     """
@@ -77,7 +77,7 @@ class Polynomial:
 
 @dataclass
 class Step:
-    """The canvas on which a method writes its equations: `t0`, `h`, the initial state, unknowns, equations.
+    """The step that a method describes: `t0`, `h`, the initial state, unknowns, equations.
 
     The state is `q0`, `p0` or `y0`, `z0`: in mechanics both mean the same, so that a method stated for y and z serves there
     too.

@@ -1,6 +1,9 @@
 """Runge-Kutta families by name: Gauss, Radau IIA and Lobatto IIIC with any number of stages.
 
-Orders on holonomic constraints are those that Jay (1996), SIAM J. Numer. Anal. 33, section 5, states for the index-3 form.
+Orders on holonomic constraints are those that Jay (1996), SIAM J. Numer. Anal. 33, section 5, states for the index-3 form; on
+nonholonomic constraints and other DAEs of index 2 they are those of table 2.1 of Hilden (2009), 2s-1 for Radau IIA.
+
+Deviations from the print: those of `runge_kutta`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """The adjoint of a method, and methods composed of substeps.
 
 E. Hairer, C. Lubich and G. Wanner, Geometric Numerical Integration, 2nd edition, Springer 2006, sections II.3, II.4 and V.3.
+
+Deviations from the print: constraints on the end of a step, which the book does not have, are imposed on the adjoint's own end;
+a composition begins with the method, not with its adjoint.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ import casadi as ca
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import OneStepMethod
-from dalembert.methods._composition_schemes import Scheme, scheme
 from dalembert.methods._step import Step
+from dalembert.methods.schemes import Scheme, scheme
 from dalembert.symbolic import from_column
 from dalembert.systems import BoundSystem, System
 
@@ -102,13 +105,13 @@ class Adjoint(OneStepMethod):
             else:
                 forward.append(own)
 
-        def seen(expression: ca.SX, values: list[ca.SX] = forward) -> Any:
+        def in_this_step(expression: ca.SX, values: list[ca.SX] = forward) -> Any:
             value = ca.substitute(expression, ca.vertcat(*symbols), ca.vertcat(*values))
             return from_column(ca.densify(value))
 
         for equation in backward.equations:
-            step.equation(seen(equation.left), seen(equation.right))
-        dy, dz = (-seen(backward.increments[name]) for name in step.state)
+            step.equation(in_this_step(equation.left), in_this_step(equation.right))
+        dy, dz = (-in_this_step(backward.increments[name]) for name in step.state)
         step.equation(V, dy / step.h)
         step.equation(U, dz)
         step.constrains_positions = backward.constrains_positions
@@ -116,8 +119,8 @@ class Adjoint(OneStepMethod):
         for constraint in backward.ends:
             step.at_end(constraint, t1, *((y1,) if constraint == "g" else (y1, z1)))
         for block, equation in backward.limits:
-            step.limits.append((step.unknown(block.name), self._column(seen(equation, renamed))))
-        stage = {f"stage_{name}": seen(value) for name, value in backward.stage_multipliers.items()}
+            step.limits.append((step.unknown(block.name), self._column(in_this_step(equation, renamed))))
+        stage = {f"stage_{name}": in_this_step(value) for name, value in backward.stage_multipliers.items()}
         step.result(**{first: step.h * V, second: U}, **stage)
 
     @staticmethod

@@ -1,7 +1,14 @@
 """Symplectic Euler and its relatives for overdetermined DAEs, also where forces are nonlinear in the multipliers.
 
 L. O. Jay and B. Simeon, Consistent extensions of the symplectic Euler method for a class of overdetermined DAEs. Equation
-numbers refer to this paper. Its multiplier psi is `lam` here.
+numbers refer to this paper.
+
+Deviations from the print:
+    - The multiplier psi is `lam` here, and Psi~_1 of (3.5) and (3.8) is Psi_1 as in (3.2) and (3.7).
+    - The sentence before (3.7) says 'true': (3.7) is the natural conjugate method, (3.8) the true one.
+    - The paper's functions do not depend on t; here arguments t go with y, and 0 = g_t + g_y v.
+    - (3.8) is called conjugate and is not the adjoint of (3.5) where r is nonlinear in the multipliers: `da.adjoint` is.
+    - The first step looks for Psi_0 and Psi_1 at the limits (3.3), (3.4), for the conjugate method at those of (3.7).
 """
 
 from __future__ import annotations
@@ -55,11 +62,6 @@ class EulerEquations(OneStepMethod):
     def order(self) -> dict[str, int]:
         """1 in every component; 0 for the natural variant if r is nonlinear in its multipliers (Theorem 3.1)."""
         return dict.fromkeys(("q", "p", "lam"), 1)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """1."""
-        return dict.fromkeys(("q", "p"), 1)
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """(3.2), (3.5), (3.7) or (3.8), with V = (y_1 - y_0)/h, W = Z_1 - z_0, U = z_1 - z_0 and L = h Psi."""

@@ -1,4 +1,9 @@
-"""Half-explicit methods of the first order in each half: Ostermann's method and SHAKE, for separable Hamiltonians."""
+"""Half-explicit methods for separable Hamiltonians: Ostermann's method of order 1, and SHAKE.
+
+Deviations from the print:
+    - Forces that do not depend on p are added to -U_q, and U and g may depend on t.
+    - SHAKE is a two-step method and takes q_0, q_1; here it starts from (q_0, p_0) with half a step of RATTLE.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,15 @@
 S. K. Hilden, Numerical methods for nonholonomic mechanics, Master's thesis, NTNU (2009), chapter 2: equation numbers refer to
 it. L. O. Jay, Solution of index 2 implicit differential-algebraic equations by Lobatto Runge-Kutta methods, BIT 43 (2003);
 Specialized Runge-Kutta methods for index 2 differential-algebraic equations, Math. Comp. 75 (2006).
+
+Deviations from the print:
+    - (2.15b) has indices i in T_i, Y_i, Z_i on the right, where j is meant.
+    - (2.4) is 0 = g_y f (and g_t), by which z is defined at the start and in `run.psi`; (2.5) is its derivative by t.
+    - The reaction is -k_v^T psi, where (2.24b) and (2.25) have +A^T lambda: psi is -lambda.
+    - (2.26) is printed without t: g and f are taken at T_j here. The rows of (2.27) are in another order, which leaves the
+      solution as it is.
+    - z is not propagated. Newton's first guess is not (2.22): with Z_s carried over it finds the other branch of (2.28) for
+      large h. In Lobatto IIIA, where 0 = g(T_1, Y_1) is given, Z_1 solves the hidden constraint at y_0.
 """
 
 from __future__ import annotations
@@ -113,11 +122,6 @@ class LobattoSPARK(IndexTwoMethod):
         return dict.fromkeys(("q", "p", "psi"), 2 * self.stages - 2)
 
     @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """2s-2."""
-        return dict.fromkeys(("q", "p"), 2 * self.stages - 2)
-
-    @property
     def tableaux(self) -> tuple[Tableau, ...]:
         """Lobatto IIIA, IIIB, IIIC, IIIC* and IIID."""
         families = (tableaux.lobatto_iiia, tableaux.lobatto_iiib, tableaux.lobatto_iiic, tableaux.lobatto_iiic_star,
@@ -202,11 +206,6 @@ class SRK(IndexTwoMethod):
         claimed = {"gauss": 2 * self.stages, "radau-ia": 2 * self.stages - 1}
         order = None if isinstance(self.coefficients, Tableau) else claimed[self.coefficients]
         return {} if order is None else dict.fromkeys(("q", "p", "psi"), order)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """That of the tableau."""
-        return {name: order for name, order in self.order.items() if name != "psi"}
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """(2.26) with (2.27)."""

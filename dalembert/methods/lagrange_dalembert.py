@@ -2,6 +2,15 @@
 
 J. Cortes and S. Martinez, Non-holonomic integrators, Nonlinearity 14 (2001); S. K. Hilden, Numerical methods for nonholonomic
 mechanics, Master's thesis, NTNU (2009), section 3.2: equation numbers refer to it.
+
+Deviations from the print:
+    - (3.2a) is printed for constraints A(q) v = 0. Where k is nonlinear in v, the matrix A(q_k) is k_v, taken at q_k and the
+      mean of the momenta before and after the impulse, (D_2 L_d(q_k-1, q_k) - D_1 L_d(q_k, q_k+1))/2: so the two-step map
+      stays symmetric and of order 2. For linear k the equation is the printed one.
+    - The multiplier lambda of (3.2a) is the impulse h psi_k.
+    - The discrete Lagrangians of section 3.3 lack a factor h: L_d is h L(...) here.
+    - (3.2) is a two-step method and takes q_0, q_1; here q_-1 follows from (q_0, p_0) by the step back stated below.
+    - The matrix of Theorem 3.4 is taken at q_1 = q_0 + h v_0: D_2 g_d vanishes at q_1 = q_0 where k is quadratic in v.
 """
 
 from __future__ import annotations
@@ -35,7 +44,9 @@ CONSTRAINTS: dict[str, Callable] = {
 class DiscreteLagrangeDAlembert(NonholonomicIntegrator):
     """The nonholonomic integrator of a discrete Lagrangian L_d(q_0, q_1, h) and discrete constraints g_d(q_0, q_1, h).
 
-        D_1 L_d(q_k, q_k+1) + D_2 L_d(q_k-1, q_k) = k_v^T(q_k) h psi_k,   g_d(q_k, q_k+1) = 0                           (3.2)
+        D_1 L_d(q_k, q_k+1) + D_2 L_d(q_k-1, q_k) = k_v^T(q_k, p_k^mean) h psi_k,   g_d(q_k, q_k+1) = 0                 (3.2)
+
+    where p_k^mean = (D_2 L_d(q_k-1, q_k) - D_1 L_d(q_k, q_k+1))/2 matters only if k is nonlinear in v.
 
     `L_d` is what `da.Variational` takes. `g_d` is "initial", "final" or "midpoint", which is where the system's constraint k(q,
     v) is taken with v = (q_1 - q_0)/h, or a function of the arguments that it names out of `k`, `q0`, `q1`, `h`, `t0` and the
@@ -105,7 +116,8 @@ class DiscreteLagrangeDAlembert(NonholonomicIntegrator):
         mixed = ca.jacobian(ca.gradient(L_d.value, L_d.q0), L_d.q1)
         slope = ca.jacobian(self.constraint(L_d), L_d.q1)
         function = ca.Function("theorem", symbols, [L_d.h * ca.densify(mixed), L_d.h * ca.densify(slope)])
-        D1D2, D2g = (np.asarray(value, dtype=float) for value in function(start.t, h, start.first, start.first, start.theta))
+        after = start.first + h * system.at("v", start.values, start.theta)
+        D1D2, D2g = (np.asarray(value, dtype=float) for value in function(start.t, h, start.first, after, start.theta))
         A = system.at("k_v", start.values, start.theta)
         if not well_conditioned(np.block([[D1D2, A.T], [D2g, np.zeros((len(D2g), len(A)))]])):
             raise ModelError(
@@ -137,7 +149,7 @@ class DiscreteLagrangeDAlembert(NonholonomicIntegrator):
         M = step.stage_impulses("M", of="psi", nodes=[0.0])[0]
         L_d = discrete_lagrangian(system.definition, self.formula)
         J, dp = L_d.impulses(step, V)  # D_1 L_d and D_2 L_d, with forces; their sum
-        R = -system.k_v(t0, q0, p0).T @ M
+        R = -system.k_v(t0, q0, (p0 - J[0]) / 2).T @ M  # at the mean of the momenta before and after the impulse R
         # fmt: off
         step.equation(J[0] + R, -p0)                                                                        # (3.2a)
         step.equation(self._constraint_of_step(L_d, step, t0, q0, q0 + h * V[0]), 0)                        # (3.2b)

@@ -2,6 +2,12 @@
 
 L. Jay, Symplectic partitioned Runge-Kutta methods for constrained Hamiltonian systems, SIAM J. Numer. Anal. 33 (1996)
 368-387. Equation numbers refer to this paper.
+
+Deviations from the print:
+    - Forces, and arguments t at t_0 + c_i h (the paper's systems are autonomous): (3.3d) has g_t besides.
+    - (2.7) is to be read with arccos(3c/2) and u = -sqrt(v); nodes are computed here from their polynomials, for any s.
+    - The simplified iteration (3.15), whose block (2,3) has the wrong sign, is not used: Newton's matrix is exact.
+    - Lambda_s (`stage_lam`) has order s-1 only: `run.lam` solves (3.3e).
 """
 
 from __future__ import annotations
@@ -49,13 +55,8 @@ class LobattoIIIAB(PartitionedEquations):
 
     @property
     def order(self) -> dict[str, int]:
-        """2s-2 in every component (Corollary 4.4)."""
+        """2s-2 in every component (Corollary 4.4), also without constraints (Theorem 2.2)."""
         return dict.fromkeys(("q", "p", "lam"), 2 * self.stages - 2)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """2s-2 (Theorem 2.2)."""
-        return dict.fromkeys(("q", "p"), 2 * self.stages - 2)
 
     @property
     def tableau(self) -> Tableau:

@@ -3,6 +3,15 @@
 S. K. Hilden, Numerical methods for nonholonomic mechanics, Master's thesis, NTNU (2009), chapter 3 and section 4.2.2: equation
 numbers refer to it. J. Cortes and S. Martinez, Non-holonomic integrators, Nonlinearity 14 (2001); R. McLachlan and M.
 Perlmutter, Integrators for nonholonomic mechanical systems, J. Nonlinear Sci. 16 (2006).
+
+Deviations from the print:
+    - The third equation of (3.3) is A(q_k+1/2) v_k+1 = 0; printed is v_k+1/2.
+    - The reaction is -k_v^T psi, where the thesis has +A^T lambda: psi is -lambda.
+    - The discrete Lagrangians of section 3.3 lack a factor h. (3.3) and (3.4) are printed for M = I; any constant M is served.
+    - The composition in 3.3.2 is F*(h/2) after F(h/2); printed is F*(-h/2).
+    - (3.4) is not the SPARK method of 3.3.3: that has the equation (3.8e) besides, and is overdetermined.
+    - (4.3), printed for the sleigh only, is stated for any L; it is of order 1 where M depends on q.
+    - (3.3) is a two-step method and takes q_0, q_1; here it starts from (q_0, p_0) with half a step back.
 """
 
 from __future__ import annotations
@@ -58,11 +67,6 @@ class NonholonomicEuler(NonholonomicIntegrator):
         """1."""
         return dict.fromkeys(("q", "p", "psi"), 1)
 
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """1."""
-        return dict.fromkeys(("q", "p"), 1)
-
     def equations(self, system: BoundSystem, step: Step) -> None:
         """The three equations above, with W = p_1 - p_0 and M = h psi."""
         h, t0, q0, p0 = step.h, step.t0, step.q0, step.p0
@@ -112,11 +116,6 @@ class McLachlanPerlmutter(NonholonomicIntegrator):
     def order(self) -> dict[str, int]:
         """2; with `variable_mass` 1."""
         return dict.fromkeys(("q", "p", "psi"), 1 if self.variable_mass else 2)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """The same."""
-        return dict.fromkeys(("q", "p"), 1 if self.variable_mass else 2)
 
     def check(self, system: System) -> None:
         """Refuse a mass matrix that depends on q, unless asked for, and then systems without a Lagrangian."""

@@ -2,6 +2,9 @@
 
 L. Jay, Symplectic partitioned Runge-Kutta methods for constrained Hamiltonian systems, SIAM J. Numer. Anal. 33 (1996)
 368-387. Equation numbers refer to this paper. On systems without constraints the methods are the plain ones, (2.1).
+
+Deviations from the print: those of `lobatto`, and the projections of section 5, which the paper leaves open: q along H_pp G^T
+onto g = 0, then p along G^T onto g_t + G H_p = 0, with both matrices at the unprojected positions for q and at q_1 for p.
 """
 
 from __future__ import annotations

@@ -3,6 +3,15 @@
 S. Small and L. O. Jay, Discontinuous collocation methods for DAEs in mechanics (2011); L. O. Jay, Specialized partitioned
 additive Runge-Kutta methods for systems of overdetermined DAEs with holonomic constraints, SIAM J. Numer. Anal. 45 (2007);
 A. Murua, Partitioned half-explicit Runge-Kutta methods for differential-algebraic systems of index 2, Computing 59 (1997).
+
+Deviations from the print (Small and Jay, slides):
+    - The Hamiltonian form is printed with the reaction -k_p^T psi, which holds for M = c I only: it is -k_v^T psi here.
+    - The conditions on k of both methods are printed in one list. SPARK has the weighted sums and k(t_1, y_1, z_1) = 0, without
+      Z~; EMPRK has k(T~_i, Y~_i, Z~_i) = 0, i = 1..s, of which the last is k(t_1, y_1, z_1) = 0.
+    - For i = 0 the conditions on g and k are conditions on the start, and left out; g(T~_s, Y~_s) = 0 is g(t_1, y_1) = 0.
+    - a~_is = 0, so that the sum over r in Z_i ends at j = s - 1. The moments of abar run over k = 1..s also in the theorem.
+    - Collocation polynomials have degrees s-1 (Z^r), s (Z), s+1 (Z~, Z~^r), s-1 (Psi); printed are s+1, s+1, s+2, s.
+    - Lambda_s and Psi_s are `stage_lam`, `stage_psi` and of low order: `run.lam` and `run.psi` solve the hidden constraints.
 """
 
 from __future__ import annotations
@@ -50,11 +59,6 @@ class SparkEquations(OneStepMethod):
         return dict.fromkeys(("q", "p", "lam", "psi"), 2 * self.tableau.stages)
 
     @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """That of the Gauss method, 2s."""
-        return {name: order for name, order in self.order.items() if name in ("q", "p")}
-
-    @property
     def symmetric(self) -> bool:  # type: ignore[override]
         """If the coefficients are."""
         return tableaux.spark_symmetry(self.tableau) < 1e-12
@@ -66,7 +70,7 @@ class SparkEquations(OneStepMethod):
         return max(defects) < 1e-12
 
     def check(self, system: System) -> None:
-        """Refuse an r that depends on z: it is evaluated at Y~ alone."""
+        """Refuse an r that depends on z: it is evaluated at Y~ only."""
         super().check(system)
         if isinstance(system, IndexTwoDAE):
             raise UnsupportedSystem(f"{self} is stated for y' = v, z' = f + r: for a DAE of index 2 use {system.served_by}")

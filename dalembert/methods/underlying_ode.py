@@ -1,4 +1,7 @@
-"""Runge-Kutta methods on the underlying ODE, with projections: the paper's non-symplectic alternative."""
+"""Runge-Kutta methods on the underlying ODE, with projections: the nonsymplectic alternative of Jay (1996), section 3.
+
+Deviations from the print: the projection, which the paper does not specify, is that of `runge_kutta`, after every step.
+"""
 
 from __future__ import annotations
 

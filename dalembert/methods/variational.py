@@ -3,6 +3,12 @@
 D. Pekarek and T. D. Murphey, Discrete Lagrangian mechanics for nonseparable nonsmooth systems, Int. J. Numer. Meth. Engng
 (2014), section 3, and J. E. Marsden and M. West, Discrete mechanics and variational integrators, Acta Numerica 10 (2001)
 357-514. Equation numbers refer to the former.
+
+Deviations from the print:
+    - The velocities of L_d^SVA and L_d^SVB are divided by h/2 (`_action`); printed is h. Their 'min' is a stationary value.
+    - Holonomic constraints, which the paper does not have: impulses -G^T h Lambda at all configurations of the step, as
+      `Variational` says.
+    - L and forces may depend on t.
 """
 
 from __future__ import annotations
@@ -46,11 +52,6 @@ class VariationalEquations(OneStepMethod):
     def order(self) -> dict[str, int]:
         """That of the discrete Lagrangian as an approximation of the action (Marsden and West, Theorem 2.3.1)."""
         return {} if self._order is None else dict.fromkeys(("q", "p", "lam"), self._order)
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """The same."""
-        return {} if self._order is None else dict.fromkeys(("q", "p"), self._order)
 
     def check(self, system: System) -> None:
         """Refuse systems whose Lagrangian is not at hand, and discrete Lagrangians that fail on them."""

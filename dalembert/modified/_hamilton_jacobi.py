@@ -2,6 +2,9 @@
 
 D. Pekarek and T. D. Murphey, Discrete Lagrangian mechanics for nonseparable nonsmooth systems, Int. J. Numer. Meth. Engng
 (2014), Theorem 2 and appendix A; E. Hairer, Ch. Lubich and G. Wanner, Geometric Numerical Integration, Theorem IX.3.2.
+
+Deviations from the print: the S~_jk of appendix A, step 5, are partly garbled, two derivatives of qbar in step 2 lack a minus
+sign, and H_4 is not printed. All follow here from (28) and from the equation that defines qbar, by automatic differentiation.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -32,18 +32,26 @@ def dop853(rhs, y0, t1):
     return solution.y[:, -1]
 
 
-def underlying_reference(system, q0, p0, t1):
-    """q, p and lambda at t1 from the underlying ODE, integrated by SciPy."""
-    n, theta = len(q0), system.parameters.vector()
+def underlying_reference(system, state, t1):
+    """The solution at t1 from the underlying ODE z' = z_dot(lam, psi), with 0 = d/dt (g_dot, k), integrated by SciPy."""
+    (y_name, n), (z_name, _) = system.state_blocks
+    theta, m = system.parameters.vector(), system.n_holonomic
 
-    def rhs(t, y):
-        q, p = y[:n], y[n:]
-        lam = system.multipliers(t, q, p, theta)
-        f = system.evaluate("force", t, q, p) - system.evaluate("H_q", t, q, p) - system.evaluate("G", t, q).T @ lam
-        return np.concatenate([system.evaluate("H_p", t, q, p), f])
+    def rhs(t, x):
+        multipliers = system.multipliers(t, x[:n], x[n:], theta)
+        z_dot = system.evaluate("z_dot", t, x[:n], x[n:], multipliers[:m], multipliers[m:])
+        return np.concatenate([system.evaluate("v", t, x[:n], x[n:]), z_dot])
 
-    y = dop853(rhs, np.concatenate([q0, p0]), t1)
-    return {"q": y[:n], "p": y[n:], "lam": system.multipliers(t1, y[:n], y[n:], theta)}
+    x = dop853(rhs, state.packed, t1)
+    multipliers = system.multipliers(t1, x[:n], x[n:], theta)
+    known = {y_name: x[:n], z_name: x[n:], "lam": multipliers[:m], "psi": multipliers[m:]}
+    return {name: value for name, value in known.items() if len(value)}
+
+
+def mechanical(system, q0, v0, t1) -> Model:
+    """A model whose reference comes from the underlying ODE; q0 and v0 are moved onto the constraints."""
+    state = da.consistent(system, q0=q0, v0=v0)
+    return Model(system, state.q, state.p, t1, underlying_reference(system, state, t1))
 
 
 @cache
@@ -59,8 +67,7 @@ def magnetic_surface() -> Model:
         holonomic=lambda q: [q[0] ** 2 + q[1] ** 2 / 2 + q[2] ** 2 / 3 + q[0] * q[1] * q[2] / 5 - 1],
         params={"B": 0.7},
     )
-    state = da.consistent(system, q0=[0.5, 0.6, 1.1], v0=[0.4, -0.7, 0.3])
-    return Model(system, state.q, state.p, 2.0, underlying_reference(system, state.q, state.p, 2.0))
+    return mechanical(system, [0.5, 0.6, 1.1], [0.4, -0.7, 0.3], 2.0)
 
 
 @cache
@@ -79,8 +86,7 @@ def curved_mass() -> Model:
         dim=3,
         holonomic=lambda q: [q[0] + q[1] ** 2 / 2 + np.sin(q[2]) - 1],
     )
-    state = da.consistent(system, q0=[0.4, 0.5, 0.5], v0=[0.5, -0.6, 0.2])
-    return Model(system, state.q, state.p, 2.0, underlying_reference(system, state.q, state.p, 2.0))
+    return mechanical(system, [0.4, 0.5, 0.5], [0.5, -0.6, 0.2], 2.0)
 
 
 @cache
@@ -118,25 +124,27 @@ def varying_length() -> Model:
     return Model(system, q0, p0, 3.0, {"q": q, "p": p, "lam": lam})
 
 
+def rhs_in_angles(_, y):
+    """The equations of motion of the double pendulum in its two angles, by hand."""
+    a, b, u, w = y
+    d = a - b
+    M = np.array([[2.0, np.cos(d)], [np.cos(d), 1.0]])
+    F = -np.array([np.sin(d) * w**2 + 2 * np.sin(a), -np.sin(d) * u**2 + np.sin(b)])
+    return np.concatenate([[u, w], np.linalg.solve(M, F)])
+
+
 @cache
 def double_pendulum() -> Model:
     """The paper's Example 2; the reference is integrated in the two angles."""
 
-    def rhs(_, y):
-        a, b, u, w = y
-        d = a - b
-        M = np.array([[2.0, np.cos(d)], [np.cos(d), 1.0]])
-        F = -np.array([np.sin(d) * w**2 + 2 * np.sin(a), -np.sin(d) * u**2 + np.sin(b)])
-        return np.concatenate([[u, w], np.linalg.solve(M, F)])
-
     problem = da.problems.double_pendulum()
-    a, b, u, w = dop853(rhs, [np.pi / 6, -np.pi / 6, 0.0, 0.0], 5.0)
+    a, b, u, w = dop853(rhs_in_angles, [np.pi / 6, -np.pi / 6, 0.0, 0.0], 5.0)
     first, second = np.array([np.sin(a), -np.cos(a)]), np.array([np.sin(b), -np.cos(b)])
     v1 = u * np.array([np.cos(a), np.sin(a)])
     v2 = v1 + w * np.array([np.cos(b), np.sin(b)])
     q, p = np.concatenate([first, first + second]), np.concatenate([v1, v2])
     # Newton's law for the second mass along the second rod, then for the first mass along the first, gives the rod forces.
-    accelerations = rhs(0, [a, b, u, w])[2:]
+    accelerations = rhs_in_angles(0, [a, b, u, w])[2:]
     a1 = accelerations[0] * np.array([np.cos(a), np.sin(a)]) - u**2 * first
     a2 = a1 + accelerations[1] * np.array([np.cos(b), np.sin(b)]) - w**2 * second
     gravity = np.array([0.0, -1.0])
@@ -146,24 +154,31 @@ def double_pendulum() -> Model:
 
 
 @cache
-def double_pendulum_in_angles() -> Model:
+def double_pendulum_in_angles(unilateral=None) -> Model:
     """Unconstrained and nonseparable; the reference is integrated by SciPy from hand-written equations of motion."""
     system = da.Lagrangian(
-        lambda q, v: v[0] ** 2 + v[1] ** 2 / 2 + v[0] * v[1] * np.cos(q[0] - q[1]) + 2 * np.cos(q[0]) + np.cos(q[1]), dim=2
+        lambda q, v: v[0] ** 2 + v[1] ** 2 / 2 + v[0] * v[1] * np.cos(q[0] - q[1]) + 2 * np.cos(q[0]) + np.cos(q[1]),
+        dim=2,
+        unilateral=unilateral,
     )
 
-    def rhs(_, y):
-        a, b, u, w = y
-        d = a - b
-        M = np.array([[2.0, np.cos(d)], [np.cos(d), 1.0]])
-        F = -np.array([np.sin(d) * w**2 + 2 * np.sin(a), -np.sin(d) * u**2 + np.sin(b)])
-        return np.concatenate([[u, w], np.linalg.solve(M, F)])
-
-    a, b, u, w = dop853(rhs, [0.9, -0.4, 0.3, 0.5], 2.0)
+    a, b, u, w = dop853(rhs_in_angles, [0.9, -0.4, 0.3, 0.5], 2.0)
     d0, d = 0.9 + 0.4, a - b
     p0 = np.array([2 * 0.3 + 0.5 * np.cos(d0), 0.5 + 0.3 * np.cos(d0)])
     p = np.array([2 * u + w * np.cos(d), w + u * np.cos(d)])
     return Model(system, np.array([0.9, -0.4]), p0, 2.0, {"q": np.array([a, b]), "p": p})
+
+
+@cache
+def double_pendulum_far_from_a_wall() -> Model:
+    """The same with a wall that it does not reach."""
+    return double_pendulum_in_angles(lambda q: q[0] + 3)
+
+
+@cache
+def double_pendulum_at_a_wall() -> Model:
+    """The same between two walls, one of which it hits at about t = 0.07; the reference, without impacts, is not its own."""
+    return replace(double_pendulum_in_angles(lambda q: [0.92 - q[0], q[0] + 0.2]), reference={})
 
 
 @cache
@@ -216,7 +231,18 @@ def oscillator() -> Model:
     return Model(problem.system, problem.q0, np.array([-0.3, 0.0, 0.3]), t1, reference)
 
 
-NONHOLONOMIC = {m.__name__: m for m in (sleigh, oscillator)}
+@cache
+def nonlinear_k() -> Model:
+    """A constraint quadratic in the velocities, in the manner of Appell and Hamel: k_v depends on v and vanishes with it."""
+    system = da.Lagrangian(
+        lambda q, v: v @ v / 2 - q[2] / 2 - np.cos(q[0]) * q[1] / 2,
+        dim=3,
+        nonholonomic=lambda q, v: [(v[2] ** 2 - (1 + q[0] ** 2 / 4) * (v[0] ** 2 + v[1] ** 2) / 2) / 2],
+    )
+    return mechanical(system, [0.3, 0.2, 0.0], [0.9, 0.7, -0.8], 5.0)
+
+
+NONHOLONOMIC = {m.__name__: m for m in (sleigh, oscillator, nonlinear_k)}
 CONSTRAINED = {m.__name__: m for m in (double_pendulum, magnetic_surface, curved_mass, varying_length)}
 
 
@@ -228,8 +254,7 @@ def bead() -> Model:
         dim=2,
         holonomic=lambda q: [q[0] ** 2 + q[1] ** 2 / 2 + q[0] * q[1] ** 3 / 5 - 1],
     )
-    state = da.consistent(system, q0=[0.8, -0.7], v0=[0.6, 0.5])
-    return Model(system, state.q, state.p, 2.0, underlying_reference(system, state.q, state.p, 2.0))
+    return mechanical(system, [0.8, -0.7], [0.6, 0.5], 2.0)
 
 
 @cache
@@ -267,7 +292,15 @@ def angle_of_a_pendulum() -> Model:
     return Model(system, np.array([0.8]), np.array([0.5]), 2.0, {"q": np.array([q]), "p": np.array([p])})
 
 
-UNCONSTRAINED = {m.__name__: m for m in (double_pendulum_in_angles, angle_of_a_pendulum)}
+UNCONSTRAINED = {
+    m.__name__: m
+    for m in (
+        double_pendulum_in_angles,
+        angle_of_a_pendulum,
+        double_pendulum_far_from_a_wall,
+        double_pendulum_at_a_wall,
+    )
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from mpmath import mp
 
 from dalembert import schemes
 from dalembert.errors import InputError
-from dalembert.methods._composition_schemes import _MOST_EFFICIENT
+from dalembert.methods.schemes import _MOST_EFFICIENT
 
 HOLDS, FAILS = mp.mpf(10) ** -95, 1e-9
 SYMMETRIC_LETTERS = (1, 3, 5, 7, 9, 11)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import method_models as models
 import mpmath
@@ -110,7 +112,7 @@ def test_local_errors_of_theorem_4_1(s):
     errors = {"q": [], "p": [], "lam": []}
     for size in h:
         one = da.verify.step(model.system, da.LobattoIIIAB(s), h=size, start=start)
-        right = models.underlying_reference(model.system, model.q0, model.p0, size)
+        right = models.underlying_reference(model.system, start, size)
         for name, values in errors.items():
             values.append(np.linalg.norm(getattr(one, name) - right[name]))
     for name, values in errors.items():
@@ -120,39 +122,47 @@ def test_local_errors_of_theorem_4_1(s):
     assert abs(da.verify.slope(h, errors["q"])[0] - (2 * s - 1)) < 0.35
 
 
+@dataclass(frozen=True)
+class InUnequalSteps(da.OneStepMethod):
+    """Three steps of a method, of sizes that vary by a factor three."""
+
+    method: da.OneStepMethod
+
+    @property
+    def order(self):
+        return self.method.order
+
+    @property
+    def substeps(self):
+        return tuple((self.method, fraction) for fraction in (1 / 6, 1 / 2, 1 / 3))
+
+    def equations(self, system, step):
+        raise AssertionError("its substeps are compiled")
+
+
 @pytest.mark.parametrize("s", [2, 3])
 def test_theorem_4_2_holds_with_variable_steps(s):
-    model = models.double_pendulum()
-    errors, sizes = [], []
-    for n in {2: (300, 600, 1200), 3: (150, 300, 600)}[s]:
-        weights = np.tile([1.0, 3.0, 2.0], n // 3)  # steps that vary by a factor three
-        h = model.t1 * weights / weights.sum()
-        state = da.consistent(model.system, q0=model.q0, p0=model.p0)
-        for size in h:
-            state = da.verify.step(model.system, da.LobattoIIIAB(s), h=size, start=state)
-        errors.append([np.linalg.norm(getattr(state, name) - model.reference[name]) for name in ("q", "p", "lam")])
-        sizes.append(h.max())
-    for column in np.array(errors).T:
-        slope, _ = da.verify.slope(sizes, column)
-        assert abs(slope - (2 * s - 2)) < 0.2, (slope, errors)
+    model, method = models.double_pendulum(), InUnequalSteps(da.LobattoIIIAB(s))
+    steps = {2: (100, 200, 400), 3: (50, 100, 200)}[s]
+    study = da.verify.order(model.system, method, reference=model.reference, t1=model.t1, steps=steps, **model.start)
+    assert all(abs(slope - (2 * s - 2)) < 0.2 for slope in study.slopes.values()), study
+
+
+@cache
+def end_in_multiprecision(stages, n):
+    system = da.problems.double_pendulum().system
+    q0, p0 = ["0.6", "-0.8", "0", "-1.6"], ["0.4", "0.3", "0.8", "0"]  # on the constraints exactly: 3-4-5 triangles
+    return da.verify.multiprecision_run(system, da.LobattoIIIAB(stages), q0=q0, p0=p0, h=Fraction(1, 2 * n), steps=n, digits=50)
 
 
 @pytest.mark.parametrize("s", [6, 7, 8])
 def test_higher_orders_in_multiprecision(s):
     """Orders 10, 12 and 14 have no window in double precision; the same step equations show them with 50 digits."""
-    system = da.problems.double_pendulum().system
-    q0, p0 = ["0.6", "-0.8", "0", "-1.6"], ["0.4", "0.3", "0.8", "0"]  # on the constraints exactly: 3-4-5 triangles
-
-    def end(stages, n):
-        return da.verify.multiprecision_run(
-            system, da.LobattoIIIAB(stages), q0=q0, p0=p0, h=Fraction(1, 2 * n), steps=n, digits=50
-        )
-
-    right = end(12, 8)
+    right = end_in_multiprecision(12, 8)
     errors = {name: [] for name in ("q", "p", "lam")}
     counts = [8, 12, 16]
     for n in counts:
-        state = end(s, n)
+        state = end_in_multiprecision(s, n)
         for name, values in errors.items():
             values.append(float(mpmath.norm([a - b for a, b in zip(getattr(state, name), getattr(right, name), strict=True)])))
     for name, values in errors.items():
