@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._json import as_json
 from dalembert.cli._methods import default, method, spelled
 from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import count, number
+from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._trajectory import Trajectory
@@ -62,7 +62,7 @@ def execute(options: argparse.Namespace) -> int:
     pairs = _pairs(options)
     for chosen, _, _ in pairs:
         if chosen.problem is None:
-            raise Unusable(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
+            raise UsageError(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
     _load_drivers()
     rows = []
     widths = tuple(max(len(text) for text in column) + 2 for column in (

@@ -13,8 +13,8 @@ from dataclasses import fields
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._numbers import evaluate
+from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError, suggestion
 from dalembert.methods import OneStepMethod
 from dalembert.methods.composition import Composition
@@ -94,13 +94,13 @@ def _method(tree: ast.expr, stages: int | None) -> OneStepMethod:
     known = makers()
     same = [candidate for candidate in known if candidate.lower() == written.lower()]
     if not same:
-        raise Unusable(f"there is no method {written!r}{suggestion(written, known)} (see dalembert list methods)")
+        raise UsageError(f"there is no method {written!r}{suggestion(written, known)} (see dalembert list methods)")
     name, make = same[0], known[same[0]]
     taken = inspect.signature(make).parameters
     nodes = _arguments(name, call, taken)
     nested = {argument for argument, node in nodes.items() if _is_method(taken[argument], node)}
     if stages is not None and "stages" not in taken and not nested:
-        raise Unusable(f"the method {name} has no number of stages to choose: leave --stages out")
+        raise UsageError(f"the method {name} has no number of stages to choose: leave --stages out")
     inner = None if "stages" in taken else stages
     values = {argument: _method(node, inner) if argument in nested else _value(node, tree) for argument, node in nodes.items()}
     if stages is not None and "stages" in taken:
@@ -110,7 +110,7 @@ def _method(tree: ast.expr, stages: int | None) -> OneStepMethod:
     except DalembertError:
         raise
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise Unusable(f"the method {ast.unparse(tree)!r} cannot be made: {error}") from None
+        raise UsageError(f"the method {ast.unparse(tree)!r} cannot be made: {error}") from None
 
 
 def _arguments(name: str, call: ast.Call, taken: Any) -> dict[str, ast.expr]:
@@ -118,18 +118,18 @@ def _arguments(name: str, call: ast.Call, taken: Any) -> dict[str, ast.expr]:
     what = f"its arguments are {', '.join(taken)}" if taken else "it has none"
     by_place = [argument for argument, about in taken.items() if about.kind is not about.KEYWORD_ONLY]
     if len(call.args) > len(by_place):
-        raise Unusable(f"the method {name} has no argument number {len(by_place) + 1}: {what}")
+        raise UsageError(f"the method {name} has no argument number {len(by_place) + 1}: {what}")
     nodes = dict(zip(by_place, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg not in taken:
-            raise Unusable(f"the method {name} has no argument {keyword.arg!r}: {what}")
+            raise UsageError(f"the method {name} has no argument {keyword.arg!r}: {what}")
         if keyword.arg in nodes:
-            raise Unusable(f"the method {name} is given {keyword.arg} twice: give it once")
+            raise UsageError(f"the method {name} is given {keyword.arg} twice: give it once")
         nodes[keyword.arg] = keyword.value
     missing = [argument for argument, about in taken.items() if about.default is about.empty and argument not in nodes]
     if missing:
         example = ", ".join(f"{argument}={EXAMPLES.get(argument, '...')}" for argument in missing)
-        raise Unusable(f"the method {name} needs {' and '.join(missing)}: --method '{name}({example})'")
+        raise UsageError(f"the method {name} needs {' and '.join(missing)}: --method '{name}({example})'")
     return nodes
 
 
@@ -138,8 +138,8 @@ def _is_method(parameter: inspect.Parameter, node: ast.expr) -> bool:
     return "OneStepMethod" in str(parameter.annotation) and isinstance(node, (ast.Name, ast.Attribute, ast.Call))
 
 
-def _no_method(text: str) -> Unusable:
-    return Unusable(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
+def _no_method(text: str) -> UsageError:
+    return UsageError(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
 
 
 def _value(node: ast.expr, whole: ast.expr) -> Any:

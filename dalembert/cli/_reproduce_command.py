@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dalembert.cli._guard import Unusable, guard
 from dalembert.cli._json import as_json
 from dalembert.cli._numbers import count
+from dalembert.cli._user_code import UsageError, user_code
 from dalembert.errors import suggestion
 
 if TYPE_CHECKING:
@@ -115,8 +114,9 @@ def _chosen(given: list[str]) -> tuple[list[str] | None, list[str]]:
     loaded: dict[str, list[str]] = {}
     for file in files:
         if not Path(file).is_file():
-            raise Unusable(f"there is no file {file}")
-        loaded[file] = guard(Path(file), functools.partial(load_experiments, file))
+            raise UsageError(f"there is no file {file}")
+        with user_code(Path(file)):
+            loaded[file] = load_experiments(file)
     documents = experiments.documents()
     for text in given:
         if text in loaded:
@@ -127,7 +127,7 @@ def _chosen(given: list[str]) -> tuple[list[str] | None, list[str]]:
             names += documents[text]
         else:
             near = suggestion(text, [*experiments.names(), *documents])
-            raise Unusable(f"there is no experiment {text!r}{near} (see dalembert list experiments)")
+            raise UsageError(f"there is no experiment {text!r}{near} (see dalembert list experiments)")
     return names, files
 
 

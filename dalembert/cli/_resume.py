@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._methods import method
 from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
 from dalembert.cli._report import add_output, conclude, prepare
+from dalembert.cli._user_code import UsageError
 from dalembert.runs._stored import is_sweep
 from dalembert.storage._run_store import RunStore
 
@@ -49,11 +49,11 @@ def execute(options: argparse.Namespace) -> int:
     """Go on, write the files, report."""
     path = Path(options.store)
     if is_sweep(path):
-        raise Unusable(f"{path} is a sweep of many runs: go on with it in Python, by da.resume")
+        raise UsageError(f"{path} is a sweep of many runs: go on with it in Python, by da.resume")
     header = RunStore.open(path).header
     chosen = model(options.problem, assignments(options.set))
     if chosen.params:
-        raise Unusable(f"the parameters of the run are in {path}: leave --set out")
+        raise UsageError(f"the parameters of the run are in {path}: leave --set out")
     output = prepare(options, chosen)
     stepper = method(options.method or header.method)
     run = da.resume(

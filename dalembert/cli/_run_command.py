@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._methods import default, method
 from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import assignments, count, number, vector
 from dalembert.cli._report import add_output, conclude, prepare
+from dalembert.cli._user_code import UsageError
 from dalembert.errors import InconsistentStart
 from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
@@ -95,7 +95,7 @@ def execute(options: argparse.Namespace) -> int:
         )
     except InconsistentStart as error:
         hint = "" if options.project else " (on the command line, --project does so)"
-        raise Unusable(f"{error}{hint}") from None
+        raise UsageError(f"{error}{hint}") from None
     return conclude(run, chosen, output, options.save_to)
 
 
@@ -109,9 +109,9 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     position, motion = ("q0", ("p0", "v0")) if mechanical else ("y0", ("z0",))
     if problem is None and (position not in initial or not (guessed or any(name in initial for name in motion))):
         wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"
-        raise Unusable(f"{options.problem} is a system without initial values: give {wanted}")
+        raise UsageError(f"{options.problem} is a system without initial values: give {wanted}")
     if problem is None and (options.h is None or (options.steps is None and options.t1 is None)):
-        raise Unusable(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
+        raise UsageError(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
     if problem is not None and (position in initial or options.project):
         fixed = (position, "lam0", *(() if any(name in initial for name in motion) else motion))
         own = {name: getattr(problem, name) for name in fixed}
