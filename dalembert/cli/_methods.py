@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import dalembert as da
@@ -81,7 +81,8 @@ def spelled(method: OneStepMethod) -> str:
     """
     if isinstance(method, Composition):
         return f"compose({spelled(method.basic)}, {method.scheme.name!r})"
-    values = {f.name: (getattr(method, f.name), f.default) for f in fields(method) if f.init}  # type: ignore[arg-type]
+    assert is_dataclass(method)
+    values = {f.name: (getattr(method, f.name), f.default) for f in fields(method) if f.init}
     given = [f"{name}={value!r}" for name, (value, usual) in values.items() if value != usual]
     return f"{type(method).__name__}({', '.join(given)})" if given else type(method).__name__
 
@@ -149,8 +150,9 @@ def _value(node: ast.expr, whole: ast.expr) -> Any:
             return node.value
         if isinstance(node, ast.Tuple):
             return tuple(_value(element, whole) for element in node.elts)
-        make = _listed(ast.unparse(node.func)) if isinstance(node, ast.Call) and not node.keywords else None
-        return evaluate(node) if make is None else make(*(evaluate(argument) for argument in node.args))  # type: ignore[attr-defined]
+        if isinstance(node, ast.Call) and not node.keywords and (make := _listed(ast.unparse(node.func))) is not None:
+            return make(*(evaluate(argument) for argument in node.args))
+        return evaluate(node)
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         if isinstance(error, DalembertError):
             raise
@@ -163,5 +165,6 @@ def _listed(written: str) -> Callable[..., Any] | None:
     for module in (da.tableaux, da.schemes):
         name = short.removeprefix(f"{module.__name__.rpartition('.')[2]}.")
         if name in module.__all__ and inspect.isfunction(getattr(module, name)):
-            return getattr(module, name)  # type: ignore[no-any-return]
+            found: Callable[..., Any] = getattr(module, name)
+            return found
     return None

@@ -6,7 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, overload
 
 from dalembert.cli._user_code import UsageError
 
@@ -65,6 +65,10 @@ def number(name: str, text: str | None) -> float | None:
     return float(result)
 
 
+@overload
+def count(name: str, text: str, least: int | None = None) -> int: ...
+@overload
+def count(name: str, text: None, least: int | None = None) -> None: ...
 def count(name: str, text: str | None, least: int | None = None) -> int | None:
     """The whole number given to an option, in any spelling (5000, 5_000, 5e3), or None; at least so large if that is asked."""
     result = number(name, text)

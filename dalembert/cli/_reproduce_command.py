@@ -77,7 +77,7 @@ def execute(options: argparse.Namespace) -> int:
         formats=options.format,
         files=files,
         command=_command(options),
-        watcher=watcher,  # type: ignore[arg-type]  # a Watcher by its methods: its class is imported with matplotlib
+        watcher=watcher,
     )
     watcher.clear()
     if options.json:

@@ -88,7 +88,7 @@ def execute(options: argparse.Namespace) -> int:
             h=number("--h", options.h),
             steps=count("--steps", options.steps),
             t1=number("--t1", options.t1),
-            save_every=count("--save-every", options.save_every),  # type: ignore[arg-type]
+            save_every=count("--save-every", options.save_every),
             save_to=options.save_to,
             progress=sys.stderr.isatty(),
             on_failure="return",

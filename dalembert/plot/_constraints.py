@@ -83,9 +83,10 @@ def multipliers(
         raise InputError("this system has no constraints, so there are no multipliers to draw")
     if len(chosen) > len(CYCLE) or any(not 0 <= i < len(names) for i in chosen):
         raise InputError(f"choose at most {len(CYCLE)} multipliers out of 0 to {len(names) - 1}; got which={chosen}")
-    inside = np.ones(len(run.t), dtype=bool) if window is None else (run.t >= window[0]) & (run.t <= window[1])
+    first, last = (run.t[0], run.t[-1]) if window is None else window
+    inside = (run.t >= first) & (run.t <= last)
     if not inside.any():
-        raise InputError(f"the run has no state between t = {window[0]:g} and {window[1]:g}")  # type: ignore[index]
+        raise InputError(f"the run has no state between t = {first:g} and {last:g}")
     with panel(ax, path, (5.0, 2.4)) as (figure, axes):
         for i, color in zip(chosen, CYCLE, strict=False):
             history(axes, run.t[inside], values[inside, i], color=color, label=names[i])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ TICK = 0.5
 
 def run_in_processes(
     tasks: Sequence[Experiment], store: Store, formats: Sequence[str], jobs: int, files: Sequence[str], progress: Progress
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Run the experiments in `jobs` processes; yields each result as it comes. Closing the iterator ends the processes."""
     schedule = Schedule(tasks)
     workers = [Worker(store, formats, files) for _ in range(min(jobs, len(tasks)))]
@@ -147,7 +147,8 @@ class Worker:
         if process is not None:
             process.kill()
             process.wait()
-            for pipe in (process.stdin, process.stdout, self._errors):
+            pipes: list[Any] = [process.stdin, process.stdout, self._errors]
+            for pipe in pipes:
                 with contextlib.suppress(OSError):  # what is in the buffer has no reader any more
                     pipe.close()
 

@@ -45,7 +45,7 @@ def reproduce(
         (True, 'report.html')
 
     """
-    began, watcher = time.perf_counter(), watcher or Watcher()
+    began = time.perf_counter()
     chosen = [experiments.find(name) for name in dict.fromkeys(experiments.names() if names is None else names)]
     if jobs is not None and jobs < 1:
         raise InputError(f"experiments need at least one process; got jobs={jobs}")
@@ -59,7 +59,8 @@ def reproduce(
     results: dict[str, Result] = store.load_all(chosen, kinds)
     todo, stored = [experiment for experiment in chosen if experiment.name not in results], len(results)
     if todo:
-        watcher.begins(len(todo), stored, jobs)
+        if watcher is not None:
+            watcher.begins(len(todo), stored, jobs)
         progress = Progress({experiment.name: last_time[experiment.name] for experiment in todo}, jobs, watcher)
         try:
             with contextlib.closing(run_in_processes(todo, store, kinds, jobs, files, progress)) as computed:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Protocol
 
 from dalembert.experiments import Experiment, Result
 
 
-class Watcher:
-    """What `reproduce` tells while it works; does nothing with it."""
+class Watcher(Protocol):
+    """What `reproduce` tells while it works: anything with these methods, which do nothing unless they are overridden."""
 
     def begins(self, todo: int, stored: int, jobs: int) -> None:
         """So many are to be computed, so many are there already."""
@@ -27,7 +28,7 @@ class Progress:
     That is what each experiment took the last time, or else the mean of those that are done.
     """
 
-    def __init__(self, last_time: Mapping[str, float | None], jobs: int, watcher: Watcher) -> None:
+    def __init__(self, last_time: Mapping[str, float | None], jobs: int, watcher: Watcher | None = None) -> None:
         self._last_time, self._jobs, self._watcher = dict(last_time), jobs, watcher
         self._pending = set(last_time)
         self._began: dict[str, float] = {}
@@ -42,11 +43,13 @@ class Progress:
         """One more is done."""
         self._began.pop(result.experiment.name)
         self._took.append(result.seconds)
-        self._watcher.finished(result, len(self._took), len(self._last_time), self.seconds_left() or 0.0)
+        if self._watcher is not None:
+            self._watcher.finished(result, len(self._took), len(self._last_time), self.seconds_left() or 0.0)
 
     def wait(self) -> None:
         """Nothing has happened for a while."""
-        self._watcher.waits(self._running(), len(self._took), len(self._last_time), self.seconds_left())
+        if self._watcher is not None:
+            self._watcher.waits(self._running(), len(self._took), len(self._last_time), self.seconds_left())
 
     def _running(self) -> dict[str, float]:
         now = time.perf_counter()

@@ -76,21 +76,12 @@ class MechanicalSystem(System):
             applied = vector_expression("force", call_model("force", force, arguments, self.parameters), self.dim)
         lam, psi = self._multiplier_symbols(g, k)
         reaction = -ca.jacobian(g, q).T @ lam
-        self._define("H", "t y z", H)
-        self._define("H_p", "t y z", H_p)
-        self._define("H_q", "t y z", -minus_H_q)
-        self._define("H_pp", "t y z", H_pp)
-        self._define("force", "t y z", applied)
-        self._define("k_v", "t y z", k_v)
+        self._define("t y z", H=H, H_p=H_p, H_q=-minus_H_q, H_pp=H_pp, force=applied, k_v=k_v)
         self._derive(v=H_p, f=minus_H_q + applied - k_v.T @ psi, r=reaction, g=g, k=k)
         self.described = {
-            "H": energy,
-            "H_p": "the velocity H_p",
-            "H_q": "the derivative H_q",
-            "force": "force",
-            "g": "holonomic",
+            "H": energy, "H_p": "the velocity H_p", "H_q": "the derivative H_q", "force": "force", "g": "holonomic",
             "G": "the derivative of holonomic",
-        }
+        }  # fmt: skip
         if self.n_nonholonomic:
             self.described |= {"k": "nonholonomic", "k_v": "the derivative of nonholonomic"}
         self._derive_unilateral(unilateral, restitution, visible, H_p)
@@ -104,12 +95,10 @@ class MechanicalSystem(System):
         self.n_unilateral = phi.shape[0]
         phi_q, phi_t = ca.jacobian(phi, self._q), ca.jacobian(phi, self._t)
         self._symbols["speed"] = ca.SX.sym("speed", self.n_unilateral)
-        self._define("phi", "t y", phi)
-        self._define("phi_q", "t y", phi_q)
-        self._define("phi_t", "t y", phi_t)
-        self._define("phi_dot", "t y z", phi_t + phi_q @ v)
-        self._define("phi_rounding", "t y", rounding(phi, [self._t, self._q, self.parameters.theta]))
-        self._define("restitution", "speed", self._restitution(restitution, self._symbols["speed"]))
+        phi_rounding = rounding(phi, [self._t, self._q, self.parameters.theta])
+        self._define("t y", phi=phi, phi_q=phi_q, phi_t=phi_t, phi_rounding=phi_rounding)
+        self._define("t y z", phi_dot=phi_t + phi_q @ v)
+        self._define("speed", restitution=self._restitution(restitution, self._symbols["speed"]))
         self.described |= {"phi": "unilateral", "phi_q": "the derivative of unilateral"}
 
     def _restitution(self, restitution: Any, speed: ca.SX) -> ca.SX:

@@ -243,7 +243,7 @@ def test_the_time_left_is_that_of_the_last_time_or_the_mean():
 
     told = []
     first, *others = (experiments.find(f"jay1996.figure5.{k}") for k in (1, 2, 3, 4))
-    assert Progress({other.name: None for other in others}, 2, Watcher()).seconds_left() is None
+    assert Progress({other.name: None for other in others}, 2).seconds_left() is None
     progress = Progress({first.name: 100.0} | {other.name: None for other in others}, 2, Noted())
     assert progress.seconds_left() == (100 + 3 * 100) / 2
     for other in others:
