@@ -143,20 +143,20 @@ def _no_method(text: str) -> UsageError:
     return UsageError(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
 
 
-def _value(node: ast.expr, whole: ast.expr) -> Any:
+def _value(node: ast.expr, expression: ast.expr) -> Any:
     """None, a number, a word in quotation marks, several of these, a tableau, radau_iia(3), or a scheme, kahan_li(8)."""
     try:
         if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str)):
             return node.value
         if isinstance(node, ast.Tuple):
-            return tuple(_value(element, whole) for element in node.elts)
+            return tuple(_value(element, expression) for element in node.elts)
         if isinstance(node, ast.Call) and not node.keywords and (make := _listed(ast.unparse(node.func))) is not None:
             return make(*(evaluate(argument) for argument in node.args))
         return evaluate(node)
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         if isinstance(error, DalembertError):
             raise
-        raise _no_method(ast.unparse(whole)) from None
+        raise _no_method(ast.unparse(expression)) from None
 
 
 def _listed(written: str) -> Callable[..., Any] | None:

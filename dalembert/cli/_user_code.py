@@ -37,5 +37,5 @@ def _sentence(path: Path, error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"{place}: it calls sys.exit({error.code!r}), which ends nothing here: leave it out"
     if isinstance(error, DalembertError):
-        return f"{place}: {error}" if lines else str(error)  # else it is no matter of the file alone
+        return f"{place}: {error}" if lines else str(error)  # else the file is not the only cause
     return f"{place}: {type(error).__name__}: {' '.join(str(error).split())}"

@@ -70,7 +70,7 @@ def spans_decades(size: np.ndarray, decades: float) -> bool:
 
 
 def of_index_two(run: Trajectory) -> bool:
-    """Whether a run is one of a DAE of index 2: its state is y alone."""
+    """Whether a run is one of a DAE of index 2: its state is y only."""
     return run.blocks[1][0] == "y"
 
 

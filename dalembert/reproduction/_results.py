@@ -6,13 +6,13 @@ import functools
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dalembert
+from dalembert.draw._style import replacing
 from dalembert.errors import InputError
 from dalembert.experiments import Check, Experiment, Result
 from dalembert.reproduction._machine import versions
@@ -92,10 +92,9 @@ class Store:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file by way of a neighbour, so that no reader ever sees half of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    """Write a file that appears complete or not at all."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 # -- records -------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
-from dalembert.systems._travel import pack, unpack_system
+from dalembert.systems._pickling import pack, unpack_system
 
 
 class System:
@@ -226,7 +226,7 @@ class System:
         return digest.hexdigest()
 
     def __copy__(self) -> System:
-        """A copy that shares its symbols, unlike one that has travelled."""
+        """A copy that shares its symbols, unlike one that was pickled."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__)
         return clone
