@@ -12,6 +12,8 @@ from functools import cache
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dalembert.tableaux._conditions import WORKING_DIGITS, B, C, largest_defect
 from dalembert.tableaux._digits import DIGITS, context, recognised, to_multiprecision
 from dalembert.tableaux._families import gauss
@@ -194,22 +196,18 @@ def spark_conditions(spark: SparkTableau) -> dict[str, float]:
     A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
     s = spark.stages
 
-    def moments(matrix: list[Any], nodes: list[Any], ends: list[Any], last: int) -> float:
-        return largest_defect(
-            sum(a * x ** (k - 1) for a, x in zip(row, nodes, strict=True)) - end**k / k
-            for row, end in zip(matrix, ends, strict=True)
-            for k in range(1, last + 1)
-        )
+    def moments(matrix: np.ndarray, nodes: np.ndarray, ends: np.ndarray, last: int) -> float:
+        return largest_defect(matrix @ nodes ** (k - 1) - ends**k / k for k in range(1, last + 1))
 
-    end = [c_tilde[0] * 0 + 1]
+    end = c_tilde[:1] * 0 + 1
     return {
         "C(s)": moments(A, c, c, s),
-        "B(s)": moments([b], c, end, s),
+        "B(s)": moments(b[None], c, end, s),
         "c~_0 = 0, c~_s = 1": largest_defect([c_tilde[0], c_tilde[-1] - 1]),
-        "moments of b~": moments([b_tilde], c_tilde, end, s + 1),
+        "moments of b~": moments(b_tilde[None], c_tilde, end, s + 1),
         "moments of a~": moments(A_tilde, c_tilde, c, s - 1),
-        "a~_i0 = b~_0": largest_defect(row[0] - b_tilde[0] for row in A_tilde),
-        "a~_is = 0": largest_defect(row[-1] for row in A_tilde),
+        "a~_i0 = b~_0": largest_defect([A_tilde[:, 0] - b_tilde[0]]),
+        "a~_is = 0": largest_defect([A_tilde[:, -1]]),
         "moments of abar": moments(A_bar, c, c_tilde, s),
         "moments of acheck": moments(A_check, c_tilde, c_tilde, s + 1),
     }
@@ -227,11 +225,10 @@ def spark_symplecticity(spark: SparkTableau) -> float:
 
     """
     A, b, _, A_tilde, b_tilde, _, A_bar, _ = spark.multiprecision(WORKING_DIGITS)
-    stages, tilde = range(spark.stages), range(spark.stages + 1)
-    return max(
-        largest_defect(b[i] * A[i][j] + b[j] * A[j][i] - b[i] * b[j] for i in stages for j in stages),
-        largest_defect(b[i] * A_tilde[i][j] + b_tilde[j] * A_bar[j][i] - b[i] * b_tilde[j] for i in stages for j in tilde),
-    )
+    return largest_defect([
+        b[:, None] * A + A.T * b - np.outer(b, b),
+        b[:, None] * A_tilde + A_bar.T * b_tilde - np.outer(b, b_tilde),
+    ])  # fmt: skip
 
 
 def spark_symmetry(spark: SparkTableau) -> float:
@@ -247,16 +244,12 @@ def spark_symmetry(spark: SparkTableau) -> float:
 
     """
     A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
-    sums = [
-        (row, weights, opposite[::-1])
-        for matrix, weights in ((A, b), (A_tilde, b_tilde), (A_bar, b), (A_check, b_tilde))
-        for row, opposite in zip(matrix, matrix[::-1], strict=True)
-    ]
-    return max(
-        largest_defect(x + y - w for row, weights, opposite in sums for x, w, y in zip(row, weights, opposite, strict=True)),
-        largest_defect(x - y for weights in (b, b_tilde) for x, y in zip(weights, weights[::-1], strict=True)),
-        largest_defect(x + y - 1 for nodes in (c, c_tilde) for x, y in zip(nodes, nodes[::-1], strict=True)),
-    )
+    pairs = ((A, b), (A_tilde, b_tilde), (A_bar, b), (A_check, b_tilde))
+    return largest_defect([
+        *(matrix + matrix[::-1, ::-1] - weights for matrix, weights in pairs),
+        *(weights - weights[::-1] for weights in (b, b_tilde)),
+        *(nodes + nodes[::-1] - 1 for nodes in (c, c_tilde)),
+    ])  # fmt: skip
 
 
 def _rows(matrix: list[list[Any]]) -> Rows:

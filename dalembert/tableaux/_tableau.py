@@ -58,9 +58,10 @@ class Coefficients:
         """The number of stages s."""
         return len(self.fractions.b)
 
-    def multiprecision(self, digits: int) -> tuple[Any, ...]:
-        """The vectors and matrices as tuples of mpmath numbers, rounded to that many digits."""
-        return _each(self.fractions, lambda x: to_multiprecision(x, digits))
+    def multiprecision(self, digits: int) -> tuple[np.ndarray, ...]:
+        """The vectors and matrices as arrays of mpmath numbers, rounded to that many digits."""
+        parts = (_each(part, lambda x: to_multiprecision(x, digits)) for part in self.fractions)
+        return tuple(np.array(part, dtype=object) for part in parts)
 
     @cached_property
     def _compared(self) -> tuple[Any, ...]:
@@ -142,9 +143,7 @@ class Tableau(Coefficients):
         ...     print(gauss(2).exact.c[0])
         0.2113248654051871177454256097490212721762
         """
-        matrix = mpmath().mp.matrix
-        A, b, c = self.multiprecision(DIGITS)
-        return Exact(matrix(A), matrix(b), matrix(c))
+        return Exact(*(mpmath().mp.matrix(part.tolist()) for part in self.multiprecision(DIGITS)))
 
     def __repr__(self) -> str:
         return one_line(self.name, *self.fractions)
