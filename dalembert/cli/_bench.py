@@ -1,4 +1,17 @@
-"""`dalembert bench`."""
+"""Measure what a step costs on this machine.
+
+Measure on this machine what methods cost: microseconds a step, Newton iterations a step, and the seconds that a first and a
+second call of da.simulate take before their first step (the first compiles the model, the second does not).
+
+Every PROBLEM is run by every --method, with the problem's own step size and length; without any, a few pairs are. The cost of a
+step is that of the fastest of the runs that fit into half a second, at least three, which store their last state only.
+
+examples:
+  dalembert bench                                                a few problems and methods
+  dalembert bench double_pendulum                                one problem, with the method that run would take
+  dalembert bench chain pendulum --method Rattle --method 'LobattoIIIAB(stages=4)'
+  dalembert bench mymodel.py:problem --h 0.01 --json
+"""
 
 from __future__ import annotations
 
@@ -15,24 +28,6 @@ from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._trajectory import Trajectory
-
-SUMMARY = "measure what a step costs on this machine"
-
-DESCRIPTION = """\
-Measure on this machine what methods cost: microseconds a step, Newton iterations a step, and the seconds that a first and a
-second call of da.simulate take before their first step (the first compiles the model, the second does not).
-
-Every PROBLEM is run by every --method, with the problem's own step size and length; without any, a few pairs are. The cost of a
-step is that of the fastest of the runs that fit into half a second, at least three, which store their last state only.
-"""
-
-EPILOG = """\
-examples:
-  dalembert bench                                                a few problems and methods
-  dalembert bench double_pendulum                                one problem, with the method that run would take
-  dalembert bench chain pendulum --method Rattle --method 'LobattoIIIAB(stages=4)'
-  dalembert bench mymodel.py:problem --h 0.01 --json
-"""
 
 SELECTION = (
     ("pendulum", "Rattle"),

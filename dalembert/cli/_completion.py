@@ -1,4 +1,12 @@
-"""`dalembert completion`, and what the shell is answered when it asks."""
+"""Print a script that completes commands in your shell.
+
+Print a script with which your shell completes commands, options and the names of problems, methods and experiments.
+
+examples:
+  dalembert completion bash > ~/.local/share/bash-completion/completions/dalembert
+  dalembert completion fish > ~/.config/fish/completions/dalembert.fish
+  dalembert completion zsh >> ~/.zshrc
+"""
 
 from __future__ import annotations
 
@@ -10,19 +18,6 @@ import argcomplete
 
 from dalembert.cli._methods import makers
 from dalembert.cli._models import catalogue
-
-SUMMARY = "print a script that completes commands in your shell"
-
-DESCRIPTION = """\
-Print a script with which your shell completes commands, options and the names of problems, methods and experiments.
-"""
-
-EPILOG = """\
-examples:
-  dalembert completion bash > ~/.local/share/bash-completion/completions/dalembert
-  dalembert completion fish > ~/.config/fish/completions/dalembert.fish
-  dalembert completion zsh >> ~/.zshrc
-"""
 
 ZSH_HEAD = """\
 autoload -Uz compinit

@@ -1,4 +1,7 @@
-"""The parser, its help texts, and what the exit codes mean."""
+"""The parser, its help texts, and what the exit codes mean.
+
+Each command is a module: its docstring is its help text, `add_arguments` states its options, `execute` carries it out.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, NoReturn
 
 import dalembert
@@ -62,19 +66,22 @@ class Parser(argparse.ArgumentParser):
             )
 
 
+def help_texts(command: ModuleType) -> tuple[str, str, str]:
+    """A command's summary, description and examples, which are the docstring of its module."""
+    summary, _, text = (command.__doc__ or "").partition(".\n\n")
+    description, heading, examples = text.partition("examples:\n")
+    return summary[:1].lower() + summary[1:], description, heading + examples
+
+
 def build_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser("dalembert", description=DESCRIPTION, epilog=EPILOG, formatter_class=RawText, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"dalembert {dalembert.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for name, module in COMMANDS.items():
+        summary, description, examples = help_texts(module)
         command = commands.add_parser(
-            name,
-            help=module.SUMMARY,
-            description=module.DESCRIPTION,
-            epilog=module.EPILOG,
-            formatter_class=RawText,
-            allow_abbrev=False,
+            name, help=summary, description=description, epilog=examples, formatter_class=RawText, allow_abbrev=False
         )
         module.add_arguments(command)
     commands.add_parser("help").add_argument("about", nargs="?", choices=list(COMMANDS))  # not listed, but completed

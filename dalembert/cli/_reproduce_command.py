@@ -1,4 +1,25 @@
-"""`dalembert reproduce`."""
+"""Do experiments of the literature again and write a report.
+
+Do experiments of the literature again: compute, draw, judge whether the claim holds here, and write one page about them all.
+
+EXPERIMENT is a name that `dalembert list experiments` shows, a document (jay1996 means all of its experiments), or a Python
+file that defines experiments of your own; all of the library's by default. They run in parallel, and each ends as "holds",
+"does not hold" or "failed" without stopping the others. The report is DIR/report.html, a page that needs nothing but itself;
+the figures are in DIR/figures.
+
+Results are kept in DIR as soon as they are there. The same command goes on with what is missing, for instance after Ctrl-C, or
+with what has changed; what failed is tried again. Results of --full are kept apart, in DIR/full.
+
+examples:
+  dalembert reproduce                               everything, within minutes
+  dalembert reproduce --full                        at the lengths of the documents
+  dalembert reproduce jay1996.figure5.6 --verbose   one experiment, with its numbers
+  dalembert reproduce jay1996 --format pdf          a document, with figures for print
+  dalembert reproduce mine.py --out mine            experiments of your own
+  dalembert reproduce --json --again                verdicts for a program, everything computed afresh
+
+exit codes: 0 every claim holds, 1 some claim does not hold or failed, 2 wrong usage, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +37,6 @@ from dalembert.errors import suggestion
 
 if TYPE_CHECKING:
     from dalembert.experiments import Result
-
-SUMMARY = "do experiments of the literature again and write a report"
-
-DESCRIPTION = """\
-Do experiments of the literature again: compute, draw, judge whether the claim holds here, and write one page about them all.
-
-EXPERIMENT is a name that `dalembert list experiments` shows, a document (jay1996 means all of its experiments), or a Python
-file that defines experiments of your own; all of the library's by default. They run in parallel, and each ends as "holds",
-"does not hold" or "failed" without stopping the others. The report is DIR/report.html, a page that needs nothing but itself;
-the figures are in DIR/figures.
-
-Results are kept in DIR as soon as they are there. The same command goes on with what is missing, for instance after Ctrl-C, or
-with what has changed; what failed is tried again. Results of --full are kept apart, in DIR/full.
-"""
-
-EPILOG = """\
-examples:
-  dalembert reproduce                               everything, within minutes
-  dalembert reproduce --full                        at the lengths of the documents
-  dalembert reproduce jay1996.figure5.6 --verbose   one experiment, with its numbers
-  dalembert reproduce jay1996 --format pdf          a document, with figures for print
-  dalembert reproduce mine.py --out mine            experiments of your own
-  dalembert reproduce --json --again                verdicts for a program, everything computed afresh
-
-exit codes: 0 every claim holds, 1 some claim does not hold or failed, 2 wrong usage, 130 interrupted.
-"""
 
 COLUMN = {"holds": "holds        ", "does not hold": "DOES NOT HOLD", "failed": "FAILED       "}
 

@@ -1,4 +1,17 @@
-"""`dalembert resume`."""
+"""Go on with a run that was written to disk.
+
+Go on with a run that `dalembert run ... --save-to run.zarr` or da.simulate(..., save_to="run.zarr") began, as if it had never
+stopped, and report on it.
+
+PROBLEM is the model that the run began with: a name that `dalembert list problems` shows, or mymodel.py:name. Initial values,
+step size and parameters are in the store.
+
+examples:
+  dalembert run pendulum --steps 1e5 --save-every 10 --save-to run.zarr
+  dalembert resume run.zarr pendulum
+  dalembert resume run.zarr pendulum --steps 2e5 --plot run.png
+  dalembert resume run.zarr mymodel.py:system
+"""
 
 from __future__ import annotations
 
@@ -14,24 +27,6 @@ from dalembert.cli._report import add_output, conclude, prepare
 from dalembert.cli._user_code import UsageError
 from dalembert.runs._stored import is_sweep
 from dalembert.storage._run_store import RunStore
-
-SUMMARY = "go on with a run that was written to disk"
-
-DESCRIPTION = """\
-Go on with a run that `dalembert run ... --save-to run.zarr` or da.simulate(..., save_to="run.zarr") began, as if it had never
-stopped, and report on it.
-
-PROBLEM is the model that the run began with: a name that `dalembert list problems` shows, or mymodel.py:name. Initial values,
-step size and parameters are in the store.
-"""
-
-EPILOG = """\
-examples:
-  dalembert run pendulum --steps 1e5 --save-every 10 --save-to run.zarr
-  dalembert resume run.zarr pendulum
-  dalembert resume run.zarr pendulum --steps 2e5 --plot run.png
-  dalembert resume run.zarr mymodel.py:system
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

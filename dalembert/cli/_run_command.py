@@ -1,32 +1,12 @@
-"""`dalembert run`."""
+"""Simulate a problem of the catalogue, or a model of your own.
 
-from __future__ import annotations
-
-import argparse
-import sys
-from typing import Any
-
-import dalembert as da
-from dalembert.cli._methods import default, method
-from dalembert.cli._models import Model, model
-from dalembert.cli._numbers import assignments, count, number, vector
-from dalembert.cli._report import add_output, conclude, prepare
-from dalembert.cli._user_code import UsageError
-from dalembert.errors import InconsistentStart
-from dalembert.systems import IndexTwoDAE, MechanicalSystem
-
-SUMMARY = "simulate a problem of the catalogue, or a model of your own"
-
-DESCRIPTION = """\
 Simulate a problem of the catalogue, or a model of your own, and report on the run.
 
 PROBLEM is a name that `dalembert list problems` shows, or mymodel.py:name, where `name` is a da.problems.Problem, a function
 that returns one, or a da.Hamiltonian or da.Lagrangian (then give --q0, --p0 or --v0, --h and --steps), a da.ODAE (then give
 --y0, --z0, --h and --steps) or a da.IndexTwoDAE (then --z0 is a guess of the algebraic variables, needed where they enter
 nonlinearly). --draw mymodel.py:drawing names a function of the state, such as drawing(q), that returns parts of dalembert.draw.
-"""
 
-EPILOG = """\
 examples:
   dalembert run double_pendulum
   dalembert run double_pendulum --method Rattle --h 0.02 --t1 100 --plot rattle.png
@@ -46,6 +26,21 @@ examples:
 Numbers may be arithmetic: 1/50, pi/6, -sqrt(0.75), 2*sin(pi/40). A step that cannot be solved ends the run with exit code 1,
 Ctrl-C with 130; what was computed until then is reported, saved and plotted all the same.
 """
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import dalembert as da
+from dalembert.cli._methods import default, method
+from dalembert.cli._models import Model, model
+from dalembert.cli._numbers import assignments, count, number, vector
+from dalembert.cli._report import add_output, conclude, prepare
+from dalembert.cli._user_code import UsageError
+from dalembert.errors import InconsistentStart
+from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

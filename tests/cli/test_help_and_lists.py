@@ -36,7 +36,7 @@ def test_help_does_not_load_numba_or_matplotlib():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("line", [line for line in COMMANDS["run"].EPILOG.splitlines() if line.startswith("  dal")])
+@pytest.mark.parametrize("line", [line for line in COMMANDS["run"].__doc__.splitlines() if line.startswith("  dal")])
 def test_the_examples_of_run_work(command, line):
     code, out, err = command(line.strip().removeprefix("dalembert ").replace("1e5", "1000"))
     assert code == 0 and not err and "max |H - H0|" in out
