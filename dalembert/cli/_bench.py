@@ -1,4 +1,17 @@
-"""`dalembert bench`."""
+"""Measure what a step costs on this machine.
+
+Measure on this machine what methods cost: microseconds a step, Newton iterations a step, and the seconds that a first and a
+second call of da.simulate take before their first step (the first compiles the model, the second does not).
+
+Every PROBLEM is run by every --method, with the problem's own step size and length; without any, a few pairs are. The cost of a
+step is that of the fastest of the runs that fit into half a second, at least three, which store their last state only.
+
+examples:
+  dalembert bench                                                a few problems and methods
+  dalembert bench double_pendulum                                one problem, with the method that run would take
+  dalembert bench chain pendulum --method Rattle --method 'LobattoIIIAB(stages=4)'
+  dalembert bench mymodel.py:problem --h 0.01 --json
+"""
 
 from __future__ import annotations
 
@@ -7,32 +20,14 @@ import time
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._json import as_json
 from dalembert.cli._methods import default, method, spelled
 from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import count, number
+from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._trajectory import Trajectory
-
-SUMMARY = "measure what a step costs on this machine"
-
-DESCRIPTION = """\
-Measure on this machine what methods cost: microseconds a step, Newton iterations a step, and the seconds that a first and a
-second call of da.simulate take before their first step (the first compiles the model, the second does not).
-
-Every PROBLEM is run by every --method, with the problem's own step size and length; without any, a few pairs are. The cost of a
-step is that of the fastest of the runs that fit into half a second, at least three, which store their last state only.
-"""
-
-EPILOG = """\
-examples:
-  dalembert bench                                                a few problems and methods
-  dalembert bench double_pendulum                                one problem, with the method that run would take
-  dalembert bench chain pendulum --method Rattle --method 'LobattoIIIAB(stages=4)'
-  dalembert bench mymodel.py:problem --h 0.01 --json
-"""
 
 SELECTION = (
     ("pendulum", "Rattle"),
@@ -62,7 +57,7 @@ def execute(options: argparse.Namespace) -> int:
     pairs = _pairs(options)
     for chosen, _, _ in pairs:
         if chosen.problem is None:
-            raise Unusable(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
+            raise UsageError(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
     _load_drivers()
     rows = []
     widths = tuple(max(len(text) for text in column) + 2 for column in (

@@ -1,4 +1,11 @@
-"""`dalembert info`."""
+"""Versions and caches.
+
+Show the versions of everything that takes part in a simulation, and where compiled code is kept.
+
+examples:
+  dalembert info
+  dalembert info --json                 for a bug report or a log
+"""
 
 from __future__ import annotations
 
@@ -9,18 +16,6 @@ from typing import Any
 
 import dalembert
 from dalembert.cli._json import as_json
-
-SUMMARY = "versions and caches"
-
-DESCRIPTION = """\
-Show the versions of everything that takes part in a simulation, and where compiled code is kept.
-"""
-
-EPILOG = """\
-examples:
-  dalembert info
-  dalembert info --json                 for a bug report or a log
-"""
 
 OPTIONAL = ("zarr", "dask", "distributed")
 """Packages for runs on disk and on clusters."""

@@ -1,4 +1,14 @@
-"""`dalembert list`."""
+"""What there is: problems, methods, experiments.
+
+Show the problems of the catalogue, the methods and the experiments.
+
+Problems are shown with the settings that `dalembert run PROBLEM --set NAME=VALUE` takes.
+
+examples:
+  dalembert list                        everything
+  dalembert list methods                methods only
+  dalembert list problems --json        for programs
+"""
 
 from __future__ import annotations
 
@@ -11,21 +21,6 @@ from typing import Any
 from dalembert.cli._json import as_json
 from dalembert.cli._methods import makers
 from dalembert.cli._models import catalogue
-
-SUMMARY = "what there is: problems, methods, experiments"
-
-DESCRIPTION = """\
-Show the problems of the catalogue, the methods and the experiments.
-
-Problems are shown with the settings that `dalembert run PROBLEM --set NAME=VALUE` takes.
-"""
-
-EPILOG = """\
-examples:
-  dalembert list                        everything
-  dalembert list methods                methods only
-  dalembert list problems --json        for programs
-"""
 
 INDENT = 6 * " "
 KINDS = ("problems", "methods", "experiments")

@@ -1,4 +1,7 @@
-"""The parser, its help texts, and what the exit codes mean."""
+"""The parser, its help texts, and what the exit codes mean.
+
+Each command is a module: its docstring is its help text, `add_arguments` states its options, `execute` carries it out.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, NoReturn
 
 import dalembert
 from dalembert.cli import _bench, _completion, _info, _list, _reproduce_command, _resume, _run_command
-from dalembert.cli._guard import Unusable
+from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem, suggestion
 
 RawText = argparse.RawDescriptionHelpFormatter
@@ -46,9 +50,12 @@ exit codes:
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence."""
 
+    commands: dict[str, argparse.ArgumentParser]
+    """The parsers of the commands."""
+
     def error(self, message: str) -> NoReturn:
         """Refuse the command line."""
-        raise Unusable(f"{message} (see {self.prog} --help)")
+        raise UsageError(f"{message} (see {self.prog} --help)")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a word that is not one of a few, with the nearest one."""
@@ -59,21 +66,26 @@ class Parser(argparse.ArgumentParser):
             )
 
 
-def build_parser() -> argparse.ArgumentParser:
+def help_texts(command: ModuleType) -> tuple[str, str, str]:
+    """A command's summary, description and examples, which are the docstring of its module."""
+    summary, _, text = (command.__doc__ or "").partition(".\n\n")
+    description, heading, examples = text.partition("examples:\n")
+    return summary[:1].lower() + summary[1:], description, heading + examples
+
+
+def build_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser("dalembert", description=DESCRIPTION, epilog=EPILOG, formatter_class=RawText, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"dalembert {dalembert.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for name, module in COMMANDS.items():
+        summary, description, examples = help_texts(module)
         command = commands.add_parser(
-            name,
-            help=module.SUMMARY,
-            description=module.DESCRIPTION,
-            epilog=module.EPILOG,
-            formatter_class=RawText,
-            allow_abbrev=False,
+            name, help=summary, description=description, epilog=examples, formatter_class=RawText, allow_abbrev=False
         )
         module.add_arguments(command)
+    commands.add_parser("help").add_argument("about", nargs="?", choices=list(COMMANDS))  # not listed, but completed
+    parser.commands = dict(commands.choices)
     return parser
 
 
@@ -97,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has left, as in `dalembert list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (Unusable, InputError, ModelError, UnsupportedSystem) as error:
+    except (UsageError, InputError, ModelError, UnsupportedSystem) as error:
         _complain(error)
         return 2
     except DalembertError as error:
@@ -109,18 +121,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _carry_out(arguments: list[str]) -> int:
+    parser = build_parser()
+    _completion.answer_shell(parser, parser.commands)
     if arguments[:1] == ["help"]:  # `dalembert help run` is `dalembert run --help`
         arguments = [*arguments[1:2], "--help"]
     _check_command(arguments)
-    parser = build_parser()
     try:
         options, unknown = parser.parse_known_args(_join_negative_values(arguments))
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
     if unknown:
-        command = parser._subparsers._group_actions[0].choices[options.command]  # type: ignore[union-attr, index]
-        hint = suggestion(unknown[0].partition("=")[0], command._option_string_actions)
-        raise Unusable(
+        hint = suggestion(unknown[0].partition("=")[0], parser.commands[options.command]._option_string_actions)
+        raise UsageError(
             f"dalembert {options.command} does not know {unknown[0]!r}{hint} (see dalembert {options.command} --help)"
         )
     code = int(COMMANDS[options.command].execute(options))
@@ -132,9 +144,9 @@ def _check_command(arguments: list[str]) -> None:
     """Refuse an unknown command by name, with the nearest one."""
     first = arguments[0] if arguments else ""
     if not first:
-        raise Unusable(f"say what to do: dalembert {', '.join(COMMANDS)} (see dalembert --help)")
+        raise UsageError(f"say what to do: dalembert {', '.join(COMMANDS)} (see dalembert --help)")
     if not first.startswith("-") and first not in COMMANDS:
-        raise Unusable(
+        raise UsageError(
             f"there is no command {first!r}{suggestion(first, [*COMMANDS, 'help'])} (the commands are {', '.join(COMMANDS)})"
         )
 

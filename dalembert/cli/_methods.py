@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._numbers import evaluate
+from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError, suggestion
 from dalembert.methods import OneStepMethod
 from dalembert.methods.composition import Composition
@@ -81,7 +81,8 @@ def spelled(method: OneStepMethod) -> str:
     """
     if isinstance(method, Composition):
         return f"compose({spelled(method.basic)}, {method.scheme.name!r})"
-    values = {f.name: (getattr(method, f.name), f.default) for f in fields(method) if f.init}  # type: ignore[arg-type]
+    assert is_dataclass(method)
+    values = {f.name: (getattr(method, f.name), f.default) for f in fields(method) if f.init}
     given = [f"{name}={value!r}" for name, (value, usual) in values.items() if value != usual]
     return f"{type(method).__name__}({', '.join(given)})" if given else type(method).__name__
 
@@ -94,13 +95,13 @@ def _method(tree: ast.expr, stages: int | None) -> OneStepMethod:
     known = makers()
     same = [candidate for candidate in known if candidate.lower() == written.lower()]
     if not same:
-        raise Unusable(f"there is no method {written!r}{suggestion(written, known)} (see dalembert list methods)")
+        raise UsageError(f"there is no method {written!r}{suggestion(written, known)} (see dalembert list methods)")
     name, make = same[0], known[same[0]]
     taken = inspect.signature(make).parameters
     nodes = _arguments(name, call, taken)
     nested = {argument for argument, node in nodes.items() if _is_method(taken[argument], node)}
     if stages is not None and "stages" not in taken and not nested:
-        raise Unusable(f"the method {name} has no number of stages to choose: leave --stages out")
+        raise UsageError(f"the method {name} has no number of stages to choose: leave --stages out")
     inner = None if "stages" in taken else stages
     values = {argument: _method(node, inner) if argument in nested else _value(node, tree) for argument, node in nodes.items()}
     if stages is not None and "stages" in taken:
@@ -110,7 +111,7 @@ def _method(tree: ast.expr, stages: int | None) -> OneStepMethod:
     except DalembertError:
         raise
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise Unusable(f"the method {ast.unparse(tree)!r} cannot be made: {error}") from None
+        raise UsageError(f"the method {ast.unparse(tree)!r} cannot be made: {error}") from None
 
 
 def _arguments(name: str, call: ast.Call, taken: Any) -> dict[str, ast.expr]:
@@ -118,18 +119,18 @@ def _arguments(name: str, call: ast.Call, taken: Any) -> dict[str, ast.expr]:
     what = f"its arguments are {', '.join(taken)}" if taken else "it has none"
     by_place = [argument for argument, about in taken.items() if about.kind is not about.KEYWORD_ONLY]
     if len(call.args) > len(by_place):
-        raise Unusable(f"the method {name} has no argument number {len(by_place) + 1}: {what}")
+        raise UsageError(f"the method {name} has no argument number {len(by_place) + 1}: {what}")
     nodes = dict(zip(by_place, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg not in taken:
-            raise Unusable(f"the method {name} has no argument {keyword.arg!r}: {what}")
+            raise UsageError(f"the method {name} has no argument {keyword.arg!r}: {what}")
         if keyword.arg in nodes:
-            raise Unusable(f"the method {name} is given {keyword.arg} twice: give it once")
+            raise UsageError(f"the method {name} is given {keyword.arg} twice: give it once")
         nodes[keyword.arg] = keyword.value
     missing = [argument for argument, about in taken.items() if about.default is about.empty and argument not in nodes]
     if missing:
         example = ", ".join(f"{argument}={EXAMPLES.get(argument, '...')}" for argument in missing)
-        raise Unusable(f"the method {name} needs {' and '.join(missing)}: --method '{name}({example})'")
+        raise UsageError(f"the method {name} needs {' and '.join(missing)}: --method '{name}({example})'")
     return nodes
 
 
@@ -138,23 +139,24 @@ def _is_method(parameter: inspect.Parameter, node: ast.expr) -> bool:
     return "OneStepMethod" in str(parameter.annotation) and isinstance(node, (ast.Name, ast.Attribute, ast.Call))
 
 
-def _no_method(text: str) -> Unusable:
-    return Unusable(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
+def _no_method(text: str) -> UsageError:
+    return UsageError(f"{text!r} is not a method: give a name, such as Rattle, or a call, such as 'RadauIIA(stages=3)'")
 
 
-def _value(node: ast.expr, whole: ast.expr) -> Any:
+def _value(node: ast.expr, expression: ast.expr) -> Any:
     """None, a number, a word in quotation marks, several of these, a tableau, radau_iia(3), or a scheme, kahan_li(8)."""
     try:
         if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str)):
             return node.value
         if isinstance(node, ast.Tuple):
-            return tuple(_value(element, whole) for element in node.elts)
-        make = _listed(ast.unparse(node.func)) if isinstance(node, ast.Call) and not node.keywords else None
-        return evaluate(node) if make is None else make(*(evaluate(argument) for argument in node.args))  # type: ignore[attr-defined]
+            return tuple(_value(element, expression) for element in node.elts)
+        if isinstance(node, ast.Call) and not node.keywords and (make := _listed(ast.unparse(node.func))) is not None:
+            return make(*(evaluate(argument) for argument in node.args))
+        return evaluate(node)
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         if isinstance(error, DalembertError):
             raise
-        raise _no_method(ast.unparse(whole)) from None
+        raise _no_method(ast.unparse(expression)) from None
 
 
 def _listed(written: str) -> Callable[..., Any] | None:
@@ -163,5 +165,6 @@ def _listed(written: str) -> Callable[..., Any] | None:
     for module in (da.tableaux, da.schemes):
         name = short.removeprefix(f"{module.__name__.rpartition('.')[2]}.")
         if name in module.__all__ and inspect.isfunction(getattr(module, name)):
-            return getattr(module, name)  # type: ignore[no-any-return]
+            found: Callable[..., Any] = getattr(module, name)
+            return found
     return None

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import dalembert as da
-from dalembert.cli._guard import Unusable, guard
+from dalembert.cli._user_code import UsageError, user_code
 from dalembert.draw import Drawing
 from dalembert.errors import suggestion
 from dalembert.problems import Problem
@@ -51,7 +51,7 @@ def model(text: str, settings: Mapping[str, Any]) -> Model:
         return _from_file(text, settings)
     known = catalogue()
     if text not in known:
-        raise Unusable(
+        raise UsageError(
             f"there is no problem {text!r}{suggestion(text, known)} (see dalembert list problems; a model of your own is "
             "mymodel.py:name)"
         )
@@ -63,7 +63,7 @@ def _call(name: str, function: Callable[..., Any], settings: Mapping[str, Any]) 
     for setting in settings:
         if setting not in known:
             what = f"it has {', '.join(known)}" if known else "nothing of it can be set"
-            raise Unusable(f"{name} has no {setting!r}{suggestion(setting, known)} ({what})")
+            raise UsageError(f"{name} has no {setting!r}{suggestion(setting, known)} ({what})")
     return function(**settings)
 
 
@@ -74,14 +74,14 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
         found = [key for key, thing in vars(module).items() if isinstance(thing, (Problem, System))]
         if len(found) != 1:
             what = f"it has {', '.join(found)}" if found else "it has no da.Problem or system of its own"
-            raise Unusable(f"say which object of {file} to simulate, as in {file}:name ({what})")
+            raise UsageError(f"say which object of {file} to simulate, as in {file}:name ({what})")
         name = found[0]
     thing, params = _member(module, file, name), dict(settings)
     if callable(thing) and not isinstance(thing, type):
-        function = thing
-        thing, params = guard(Path(file), lambda: _call(name, function, settings)), {}
+        with user_code(Path(file)):
+            thing, params = _call(name, thing, settings), {}
     if not isinstance(thing, (Problem, System)):
-        raise Unusable(
+        raise UsageError(
             f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian, da.Lagrangian, "
             "da.ODAE or da.IndexTwoDAE, or a function that returns one"
         )
@@ -92,13 +92,13 @@ def drawing(text: str, chosen: Model) -> tuple[Drawing, Path]:
     """The function `mymodel.py:name` that draws a mechanism, and its file, which may be that of the model."""
     file, _, name = text.partition(":")
     if not file.endswith(".py") or not name:
-        raise Unusable(
+        raise UsageError(
             f"--draw takes a function of your own that returns parts of dalembert.draw, as mymodel.py:name; got {text!r}"
         )
     module = chosen.module if chosen.file == Path(file) else None
     function = _member(_load(Path(file)) if module is None else module, file, name)
     if not callable(function) or isinstance(function, type):
-        raise Unusable(
+        raise UsageError(
             f"{text} is of type {type(function).__name__}: it must be a function that returns parts of dalembert.draw"
         )
     return function, Path(file)
@@ -107,13 +107,13 @@ def drawing(text: str, chosen: Model) -> tuple[Drawing, Path]:
 def _member(module: ModuleType, file: str, name: str) -> Any:
     if not hasattr(module, name):
         public = [key for key in vars(module) if not key.startswith("_")]
-        raise Unusable(f"{file} has no {name!r}{suggestion(name, public)}")
+        raise UsageError(f"{file} has no {name!r}{suggestion(name, public)}")
     return getattr(module, name)
 
 
 def _load(path: Path) -> ModuleType:
     if not path.is_file():
-        raise Unusable(f"there is no file {path}")
+        raise UsageError(f"there is no file {path}")
     name = f"dalembert_model_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -122,6 +122,6 @@ def _load(path: Path) -> ModuleType:
     directory = str(path.resolve().parent)
     if directory not in sys.path:
         sys.path.insert(0, directory)  # so that the model can import its neighbours
-    loader = spec.loader
-    guard(path, lambda: loader.exec_module(module))
+    with user_code(path):
+        spec.loader.exec_module(module)
     return module

@@ -6,9 +6,9 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, overload
 
-from dalembert.cli._guard import Unusable
+from dalembert.cli._user_code import UsageError
 
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -34,7 +34,7 @@ def value(text: str) -> Any:
     try:
         return evaluate(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
-        raise Unusable(f"{text!r} is not a number or a list of numbers such as 0.5,-sqrt(0.75) or 2*sin(pi/40)") from None
+        raise UsageError(f"{text!r} is not a number or a list of numbers such as 0.5,-sqrt(0.75) or 2*sin(pi/40)") from None
 
 
 def evaluate(node: ast.expr) -> Any:
@@ -61,10 +61,14 @@ def number(name: str, text: str | None) -> float | None:
         return None
     result = value(text)
     if isinstance(result, (list, bool)):
-        raise Unusable(f"{name} takes one number; got {text!r}")
+        raise UsageError(f"{name} takes one number; got {text!r}")
     return float(result)
 
 
+@overload
+def count(name: str, text: str, least: int | None = None) -> int: ...
+@overload
+def count(name: str, text: None, least: int | None = None) -> None: ...
 def count(name: str, text: str | None, least: int | None = None) -> int | None:
     """The whole number given to an option, in any spelling (5000, 5_000, 5e3), or None; at least so large if that is asked."""
     result = number(name, text)
@@ -72,7 +76,7 @@ def count(name: str, text: str | None, least: int | None = None) -> int | None:
         return None
     if not math.isfinite(result) or result != int(result) or (least is not None and result < least):
         bound = "" if least is None else f" of at least {least}"
-        raise Unusable(f"{name} takes a whole number{bound}; got {text!r}")
+        raise UsageError(f"{name} takes a whole number{bound}; got {text!r}")
     return int(result)
 
 
@@ -96,6 +100,6 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, right = text.partition("=")
         if not equals or not name.strip().isidentifier():
-            raise Unusable(f"--set takes NAME=VALUE, such as --set m1=2; got {text!r}")
+            raise UsageError(f"--set takes NAME=VALUE, such as --set m1=2; got {text!r}")
         result[name.strip()] = value(right)
     return result

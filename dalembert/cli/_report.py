@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import math
 import sys
 from collections.abc import Callable
@@ -13,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.cli._guard import Unusable, guard
 from dalembert.cli._json import as_json
 from dalembert.cli._models import Model, drawing
+from dalembert.cli._user_code import UsageError, user_code
 from dalembert.draw import Drawing
 from dalembert.errors import DalembertError
 from dalembert.runs._trajectory import Trajectory
@@ -52,23 +51,23 @@ def prepare(options: argparse.Namespace, chosen: Model) -> Output:
 
     draw, source = (None, chosen.file) if options.draw is None else drawing(options.draw, chosen)
     if options.draw is not None and options.plot is None and options.animate is None:
-        raise Unusable("--draw says how to draw the mechanism: give --plot or --animate with it")
+        raise UsageError("--draw says how to draw the mechanism: give --plot or --animate with it")
     if options.animate is not None:
         check_film(options.animate)
         if draw is None and (chosen.problem is None or chosen.problem.drawing is None):
-            raise Unusable(f"{options.problem} does not say how it is drawn: give --draw mymodel.py:drawing with --animate")
+            raise UsageError(f"{options.problem} does not say how it is drawn: give --draw mymodel.py:drawing with --animate")
     if options.plot is not None:
         check_suffix(options.plot)
     if options.save is not None and Path(options.save).suffix not in ("", ".npz"):
-        raise Unusable(f"a run is saved as .npz; got --save {options.save}")
+        raise UsageError(f"a run is saved as .npz; got --save {options.save}")
     store = getattr(options, "save_to", None)
     for name in filter(None, (options.save, options.plot, options.animate, store)):
         try:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Unusable(f"the directory of {name} cannot be made ({error.strerror}): choose another place") from None
+            raise UsageError(f"the directory of {name} cannot be made ({error.strerror}): choose another place") from None
         if Path(name).is_dir() and name != store:
-            raise Unusable(f"{name} is a directory: give the name of a file")
+            raise UsageError(f"{name} is a directory: give the name of a file")
     return Output(options, draw, source)
 
 
@@ -99,9 +98,10 @@ def write(run: Trajectory, chosen: Model, output: Output) -> None:
         if path is None:
             continue
         try:
-            written = guard(output.source, functools.partial(task, path))
+            with user_code(output.source):
+                written = task(path)
             output.files.append(str(written) if isinstance(written, Path) else path)
-        except (DalembertError, Unusable) as error:
+        except (DalembertError, UsageError) as error:
             output.troubles.append(str(error))
         except KeyboardInterrupt:
             output.troubles.append(f"interrupted before {path} was written")
@@ -115,7 +115,7 @@ def write(run: Trajectory, chosen: Model, output: Output) -> None:
 def measure(run: Trajectory, chosen: Model, files: list[str], troubles: list[str]) -> dict[str, Any]:
     """What a run did, in numbers; quantities of the user's that cannot be evaluated are added to the troubles."""
     steps, seconds = int(run.stats["steps"]), run.stats["wall_seconds"]
-    others = {} if chosen.problem is None else chosen.problem.conserved
+    conserved = {} if chosen.problem is None else chosen.problem.conserved
     return {
         "problem": chosen.name,
         "title": chosen.name if chosen.problem is None else chosen.problem.title,
@@ -134,24 +134,23 @@ def measure(run: Trajectory, chosen: Model, files: list[str], troubles: list[str
         "energy": _energy(run) if run.has_energy else None,
         "residuals": {name: _largest(values) for name, values in run.residuals.items() if values.shape[1]},
         "conserved": {
-            name: _change(name, functools.partial(f, run), chosen.file, troubles)
-            for name, f in others.items()
+            name: _change(name, quantity, run, chosen.file, troubles)
+            for name, quantity in conserved.items()
             if name != "energy"
         },
         "files": files,
     }
 
 
-def _change(name: str, evaluated: Callable[[], Any], file: Path | None, troubles: list[str]) -> float | None:
+def _change(
+    name: str, quantity: Callable[[Trajectory], Any], run: Trajectory, file: Path | None, troubles: list[str]
+) -> float | None:
     """How far a conserved quantity strays from its value at the start; None, and a trouble, if it has no values."""
-
-    def largest() -> float | None:
-        values = np.asarray(evaluated(), dtype=float)
-        return _largest(values - values[0])
-
     try:
-        return guard(file, largest)  # type: ignore[no-any-return]
-    except (DalembertError, Unusable) as error:
+        with user_code(file):
+            values = np.asarray(quantity(run), dtype=float)
+            return _largest(values - values[0])
+    except (DalembertError, UsageError) as error:
         troubles.append(f"the conserved quantity {name} could not be evaluated: {error}")
         return None
 

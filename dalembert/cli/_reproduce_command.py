@@ -1,26 +1,5 @@
-"""`dalembert reproduce`."""
+"""Do experiments of the literature again and write a report.
 
-from __future__ import annotations
-
-import argparse
-import functools
-import shlex
-import shutil
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
-
-from dalembert.cli._guard import Unusable, guard
-from dalembert.cli._json import as_json
-from dalembert.cli._numbers import count
-from dalembert.errors import suggestion
-
-if TYPE_CHECKING:
-    from dalembert.experiments import Result
-
-SUMMARY = "do experiments of the literature again and write a report"
-
-DESCRIPTION = """\
 Do experiments of the literature again: compute, draw, judge whether the claim holds here, and write one page about them all.
 
 EXPERIMENT is a name that `dalembert list experiments` shows, a document (jay1996 means all of its experiments), or a Python
@@ -30,9 +9,7 @@ the figures are in DIR/figures.
 
 Results are kept in DIR as soon as they are there. The same command goes on with what is missing, for instance after Ctrl-C, or
 with what has changed; what failed is tried again. Results of --full are kept apart, in DIR/full.
-"""
 
-EPILOG = """\
 examples:
   dalembert reproduce                               everything, within minutes
   dalembert reproduce --full                        at the lengths of the documents
@@ -43,6 +20,23 @@ examples:
 
 exit codes: 0 every claim holds, 1 some claim does not hold or failed, 2 wrong usage, 130 interrupted.
 """
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from dalembert.cli._json import as_json
+from dalembert.cli._numbers import count
+from dalembert.cli._user_code import UsageError, user_code
+from dalembert.errors import suggestion
+
+if TYPE_CHECKING:
+    from dalembert.experiments import Result
 
 COLUMN = {"holds": "holds        ", "does not hold": "DOES NOT HOLD", "failed": "FAILED       "}
 
@@ -78,7 +72,7 @@ def execute(options: argparse.Namespace) -> int:
         formats=options.format,
         files=files,
         command=_command(options),
-        watcher=watcher,  # type: ignore[arg-type]  # a Watcher by its methods: its class is imported with matplotlib
+        watcher=watcher,
     )
     watcher.clear()
     if options.json:
@@ -115,8 +109,9 @@ def _chosen(given: list[str]) -> tuple[list[str] | None, list[str]]:
     loaded: dict[str, list[str]] = {}
     for file in files:
         if not Path(file).is_file():
-            raise Unusable(f"there is no file {file}")
-        loaded[file] = guard(Path(file), functools.partial(load_experiments, file))
+            raise UsageError(f"there is no file {file}")
+        with user_code(Path(file)):
+            loaded[file] = load_experiments(file)
     documents = experiments.documents()
     for text in given:
         if text in loaded:
@@ -127,7 +122,7 @@ def _chosen(given: list[str]) -> tuple[list[str] | None, list[str]]:
             names += documents[text]
         else:
             near = suggestion(text, [*experiments.names(), *documents])
-            raise Unusable(f"there is no experiment {text!r}{near} (see dalembert list experiments)")
+            raise UsageError(f"there is no experiment {text!r}{near} (see dalembert list experiments)")
     return names, files
 
 

@@ -1,4 +1,17 @@
-"""`dalembert resume`."""
+"""Go on with a run that was written to disk.
+
+Go on with a run that `dalembert run ... --save-to run.zarr` or da.simulate(..., save_to="run.zarr") began, as if it had never
+stopped, and report on it.
+
+PROBLEM is the model that the run began with: a name that `dalembert list problems` shows, or mymodel.py:name. Initial values,
+step size and parameters are in the store.
+
+examples:
+  dalembert run pendulum --steps 1e5 --save-every 10 --save-to run.zarr
+  dalembert resume run.zarr pendulum
+  dalembert resume run.zarr pendulum --steps 2e5 --plot run.png
+  dalembert resume run.zarr mymodel.py:system
+"""
 
 from __future__ import annotations
 
@@ -7,31 +20,13 @@ import sys
 from pathlib import Path
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._methods import method
 from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
 from dalembert.cli._report import add_output, conclude, prepare
+from dalembert.cli._user_code import UsageError
 from dalembert.runs._stored import is_sweep
 from dalembert.storage._run_store import RunStore
-
-SUMMARY = "go on with a run that was written to disk"
-
-DESCRIPTION = """\
-Go on with a run that `dalembert run ... --save-to run.zarr` or da.simulate(..., save_to="run.zarr") began, as if it had never
-stopped, and report on it.
-
-PROBLEM is the model that the run began with: a name that `dalembert list problems` shows, or mymodel.py:name. Initial values,
-step size and parameters are in the store.
-"""
-
-EPILOG = """\
-examples:
-  dalembert run pendulum --steps 1e5 --save-every 10 --save-to run.zarr
-  dalembert resume run.zarr pendulum
-  dalembert resume run.zarr pendulum --steps 2e5 --plot run.png
-  dalembert resume run.zarr mymodel.py:system
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +44,11 @@ def execute(options: argparse.Namespace) -> int:
     """Go on, write the files, report."""
     path = Path(options.store)
     if is_sweep(path):
-        raise Unusable(f"{path} is a sweep of many runs: go on with it in Python, by da.resume")
+        raise UsageError(f"{path} is a sweep of many runs: go on with it in Python, by da.resume")
     header = RunStore.open(path).header
     chosen = model(options.problem, assignments(options.set))
     if chosen.params:
-        raise Unusable(f"the parameters of the run are in {path}: leave --set out")
+        raise UsageError(f"the parameters of the run are in {path}: leave --set out")
     output = prepare(options, chosen)
     stepper = method(options.method or header.method)
     run = da.resume(

@@ -1,32 +1,12 @@
-"""`dalembert run`."""
+"""Simulate a problem of the catalogue, or a model of your own.
 
-from __future__ import annotations
-
-import argparse
-import sys
-from typing import Any
-
-import dalembert as da
-from dalembert.cli._guard import Unusable
-from dalembert.cli._methods import default, method
-from dalembert.cli._models import Model, model
-from dalembert.cli._numbers import assignments, count, number, vector
-from dalembert.cli._report import add_output, conclude, prepare
-from dalembert.errors import InconsistentStart
-from dalembert.systems import IndexTwoDAE, MechanicalSystem
-
-SUMMARY = "simulate a problem of the catalogue, or a model of your own"
-
-DESCRIPTION = """\
 Simulate a problem of the catalogue, or a model of your own, and report on the run.
 
 PROBLEM is a name that `dalembert list problems` shows, or mymodel.py:name, where `name` is a da.problems.Problem, a function
 that returns one, or a da.Hamiltonian or da.Lagrangian (then give --q0, --p0 or --v0, --h and --steps), a da.ODAE (then give
 --y0, --z0, --h and --steps) or a da.IndexTwoDAE (then --z0 is a guess of the algebraic variables, needed where they enter
 nonlinearly). --draw mymodel.py:drawing names a function of the state, such as drawing(q), that returns parts of dalembert.draw.
-"""
 
-EPILOG = """\
 examples:
   dalembert run double_pendulum
   dalembert run double_pendulum --method Rattle --h 0.02 --t1 100 --plot rattle.png
@@ -46,6 +26,21 @@ examples:
 Numbers may be arithmetic: 1/50, pi/6, -sqrt(0.75), 2*sin(pi/40). A step that cannot be solved ends the run with exit code 1,
 Ctrl-C with 130; what was computed until then is reported, saved and plotted all the same.
 """
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import dalembert as da
+from dalembert.cli._methods import default, method
+from dalembert.cli._models import Model, model
+from dalembert.cli._numbers import assignments, count, number, vector
+from dalembert.cli._report import add_output, conclude, prepare
+from dalembert.cli._user_code import UsageError
+from dalembert.errors import InconsistentStart
+from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,14 +83,14 @@ def execute(options: argparse.Namespace) -> int:
             h=number("--h", options.h),
             steps=count("--steps", options.steps),
             t1=number("--t1", options.t1),
-            save_every=count("--save-every", options.save_every),  # type: ignore[arg-type]
+            save_every=count("--save-every", options.save_every),
             save_to=options.save_to,
             progress=sys.stderr.isatty(),
             on_failure="return",
         )
     except InconsistentStart as error:
         hint = "" if options.project else " (on the command line, --project does so)"
-        raise Unusable(f"{error}{hint}") from None
+        raise UsageError(f"{error}{hint}") from None
     return conclude(run, chosen, output, options.save_to)
 
 
@@ -109,9 +104,9 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     position, motion = ("q0", ("p0", "v0")) if mechanical else ("y0", ("z0",))
     if problem is None and (position not in initial or not (guessed or any(name in initial for name in motion))):
         wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"
-        raise Unusable(f"{options.problem} is a system without initial values: give {wanted}")
+        raise UsageError(f"{options.problem} is a system without initial values: give {wanted}")
     if problem is None and (options.h is None or (options.steps is None and options.t1 is None)):
-        raise Unusable(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
+        raise UsageError(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
     if problem is not None and (position in initial or options.project):
         fixed = (position, "lam0", *(() if any(name in initial for name in motion) else motion))
         own = {name: getattr(problem, name) for name in fixed}

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert._progress import ProgressLine
+from dalembert.draw._film import ffmpeg, write_film
 from dalembert.draw._parts import Drawing
 from dalembert.draw._scene import AZIMUTH, ELEVATION, Scene, drawing_of, sample
+from dalembert.draw._style import replacing
 from dalembert.errors import DalembertError, InputError
 
 if TYPE_CHECKING:
@@ -71,27 +73,22 @@ class Animation:
         return f'<iframe srcdoc="{page}" style="width:100%;height:560px;border:0" title="{html.escape(self.caption)}"></iframe>'
 
     def save(self, path: str | os.PathLike[str], *, progress: bool | None = None) -> Path:
-        """Write the film as .html, .gif or .mp4 (which needs ffmpeg); the file appears whole or not at all."""
+        """Write the film as .html, .gif or .mp4 (which needs ffmpeg); the file appears complete or not at all."""
         check_film(path)
         target = Path(path)
-        suffix = target.suffix.lower()
-        beside = target.with_name(f".{target.stem}.{os.getpid()}.part{suffix}")
         frames = ProgressLine(len(self.scene.t), progress, "frames")
         try:
-            if suffix == ".html":
-                beside.write_text(self.html(), encoding="utf-8")
-            else:
-                from dalembert.draw._film import write_gif, write_mp4
-
-                (write_gif if suffix == ".gif" else write_mp4)(self.scene, self.fps, beside, frames.update)
-            os.replace(beside, target)
+            with replacing(target) as part:
+                if part.suffix.lower() == ".html":
+                    part.write_text(self.html(), encoding="utf-8")
+                else:
+                    write_film(self.scene, self.fps, part, frames.update)
         except OSError as error:
             raise DalembertError(
                 f"the film could not be written to {target} ({error.strerror or error}): choose another path"
             ) from error
         finally:
             frames.close()
-            beside.unlink(missing_ok=True)
         return target
 
 
@@ -153,6 +150,4 @@ def check_film(path: str | os.PathLike[str]) -> None:
     if suffix not in SUFFIXES:
         raise InputError(f"a film is written as {', '.join(SUFFIXES)}, by the end of its name; got {os.fspath(path)!r}")
     if suffix == ".mp4":
-        from dalembert.draw._film import ffmpeg
-
         ffmpeg()

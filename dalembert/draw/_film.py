@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.draw._paint import frame_axes, paint
 from dalembert.draw._scene import Scene
+from dalembert.draw._style import new_figure, styled
 from dalembert.errors import DalembertError
 
 WIDTH, DPI = 480, 100
@@ -18,8 +19,6 @@ WIDTH, DPI = 480, 100
 
 def frames(scene: Scene, report: Callable[[int], None]) -> Iterator[np.ndarray]:
     """The pixels of each frame, (height, width, 4), with even numbers of rows and columns."""
-    from dalembert.draw._style import new_figure, styled
-
     width, height = scene.extent
     aspect = float(np.clip(height / width, 0.5, 1.3))
     rows = 2 * round(WIDTH * aspect / 2)
@@ -37,6 +36,11 @@ def frames(scene: Scene, report: Callable[[int], None]) -> Iterator[np.ndarray]:
             figure.canvas.draw()
             report(i + 1)
             yield np.array(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
+
+
+def write_film(scene: Scene, fps: float, path: Path, report: Callable[[int], None]) -> None:
+    """Write a film as .gif or .mp4; `report` is told the number of frames drawn so far."""
+    (write_gif if path.suffix.lower() == ".gif" else write_mp4)(scene, fps, path, report)
 
 
 def write_gif(scene: Scene, fps: float, path: Path, report: Callable[[int], None]) -> None:

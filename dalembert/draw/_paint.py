@@ -70,5 +70,5 @@ def _ground(ax: Axes, scene: Scene, centre: np.ndarray, reach: float) -> None:
     for axis in (0, 1):
         for tick in ticks[axis]:
             ends = np.array([[tick, ticks[1 - axis][0]], [tick, ticks[1 - axis][-1]]])[:, :: 1 - 2 * axis]
-            seen = project(np.column_stack([ends, *([height * 2] if height else [])]))[0]
-            ax.plot(*seen.T, color="#e6e8eb", linewidth=0.7, zorder=0.5)
+            line = project(np.column_stack([ends, *([height * 2] if height else [])]))[0]
+            ax.plot(*line.T, color="#e6e8eb", linewidth=0.7, zorder=0.5)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
 
 AZIMUTH, ELEVATION = np.radians(-60.0), np.radians(22.0)
-"""Where spatial mechanisms are seen from."""
+"""The direction from which spatial mechanisms are shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,42 +46,46 @@ class Scene:
         return int(self.parts[0].points.shape[2])
 
     @cached_property
+    def _solid(self) -> list[MovingPart]:
+        return [part for part in self.parts if part.kind != "trace"]
+
+    @cached_property
+    def _size(self) -> float:
+        """The largest extent of the mechanism at every tenth time."""
+        return float(max(np.subtract(*_box(part.at(i) for part in self._solid)[::-1]).max() for i in range(0, len(self.t), 10)))
+
+    @cached_property
     def follows(self) -> bool:
         """Whether the picture moves with the mechanism: nothing stands still, and it travels far compared with its size."""
-        solid = [part for part in self.parts if part.kind != "trace"]
-        if any(len(part.points) == 1 for part in solid) and len(self.t) > 1:
+        if any(len(part.points) == 1 for part in self._solid) and len(self.t) > 1:
             return False
-        low, high = _box(part.points for part in solid)
-        sizes = [np.subtract(*_box(part.at(i) for part in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
-        return bool(max(sizes) > 0 and np.max(high - low) > 6 * max(sizes))
+        low, high = _box(part.points for part in self._solid)
+        return bool(self._size > 0 and np.max(high - low) > 6 * self._size)
 
     @cached_property
     def centres(self) -> np.ndarray:
         """What stands in the middle of the picture: (times, dim), or (1, dim) if the picture does not move."""
-        solid = [part.points for part in self.parts if part.kind != "trace"]
         if not self.follows:
             return np.mean(_box(part.points for part in self.parts), axis=0)[None]
-        return np.array([np.mean(_box(points[i] for points in solid), axis=0) for i in range(len(self.t))])
+        return np.array([np.mean(_box(part.points[i] for part in self._solid), axis=0) for i in range(len(self.t))])
 
     @cached_property
     def half(self) -> np.ndarray:
         """How far the picture reaches to each side of its middle, in each coordinate."""
-        if not self.follows:
-            low, high = _box(part.points for part in self.parts)
-            dots = max(part.radius for part in self.parts)
-            return np.maximum((high - low) / 2 + dots, 0.02 * np.max(high - low) + 1e-12)
-        solid = [part.points for part in self.parts if part.kind != "trace"]
-        sizes = [np.subtract(*_box(points[i] for points in solid)[::-1]).max() for i in range(0, len(self.t), 10)]
-        return np.full(self.dim, 1.8 * max(sizes))
+        if self.follows:
+            return np.full(self.dim, 1.8 * self._size)
+        low, high = _box(part.points for part in self.parts)
+        dots = max(part.radius for part in self.parts)
+        return np.maximum((high - low) / 2 + dots, 0.02 * np.max(high - low) + 1e-12)
 
     @cached_property
     def extent(self) -> np.ndarray:
-        """Half the width and half the height of what there is to see from where spatial mechanisms are seen."""
+        """Half the width and half the height of the projected picture."""
         if self.dim == 3 and self.follows:
             return np.full(2, self.half[0])
         if self.dim == 3:
-            seen = np.concatenate([project(part.points - self.centres[0])[0].reshape(-1, 2) for part in self.parts])
-            reach = np.max(np.abs(seen), axis=0) + max(part.radius for part in self.parts)
+            projected = np.concatenate([project(part.points - self.centres[0])[0].reshape(-1, 2) for part in self.parts])
+            reach = np.max(np.abs(projected), axis=0) + max(part.radius for part in self.parts)
         else:
             reach = self.half
         return np.asarray(np.maximum(reach, 0.25 * reach.max()))
@@ -170,11 +174,11 @@ def _velocities(run: Trajectory, times: np.ndarray, states: np.ndarray) -> np.nd
 
 
 def project(points: np.ndarray, azimuth: float = AZIMUTH, elevation: float = ELEVATION) -> tuple[np.ndarray, np.ndarray]:
-    """Points of space as seen from far away in a direction, (..., 2), and how near they are to the eye, (...).
+    """Points of space in parallel projection along a direction, (..., 2), and how near they are to the viewer, (...).
 
     Example:
-        >>> seen, near = project(np.array([[0.0, 0.0, 2.0]]), azimuth=0.3, elevation=0.0)
-        >>> bool(np.allclose(seen, [[0, 2]])), bool(np.allclose(near, 0))
+        >>> projected, near = project(np.array([[0.0, 0.0, 2.0]]), azimuth=0.3, elevation=0.0)
+        >>> bool(np.allclose(projected, [[0, 2]])), bool(np.allclose(near, 0))
         (True, True)
 
     """
@@ -183,8 +187,8 @@ def project(points: np.ndarray, azimuth: float = AZIMUTH, elevation: float = ELE
     x, y, z = np.moveaxis(points, -1, 0)
     towards = np.cos(azimuth) * x + np.sin(azimuth) * y
     across = -np.sin(azimuth) * x + np.cos(azimuth) * y
-    seen = np.stack([across, np.cos(elevation) * z - np.sin(elevation) * towards], axis=-1)
-    return seen, np.cos(elevation) * towards + np.sin(elevation) * z
+    projected = np.stack([across, np.cos(elevation) * z - np.sin(elevation) * towards], axis=-1)
+    return projected, np.cos(elevation) * towards + np.sin(elevation) * z
 
 
 def _box(arrays: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

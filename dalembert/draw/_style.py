@@ -117,8 +117,19 @@ def check_suffix(path: str | os.PathLike[str]) -> None:
         raise InputError(f"a figure is written as {', '.join(SUFFIXES)}, by the end of its name; got {os.fspath(path)!r}")
 
 
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A path beside `target` to write to, which replaces it in the end: no reader ever sees half of a file."""
+    part = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
+    try:
+        yield part
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def save(figure: Figure, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-    """Write a figure as .png, .pdf or .svg, by the end of its name; the file appears whole or not at all.
+    """Write a figure as .png, .pdf or .svg, by the end of its name; the file appears complete or not at all.
 
     `dpi` is the resolution of a .png, and of clouds of points in the others.
 
@@ -134,12 +145,10 @@ def save(figure: Figure, path: str | os.PathLike[str], *, dpi: float = 200) -> P
     check_suffix(path)
     target = Path(path)
     content = render(figure, target.suffix.lower()[1:], dpi)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        beside.write_bytes(content)
-        os.replace(beside, target)
+        with replacing(target) as part:
+            part.write_bytes(content)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise DalembertError(f"the figure could not be written to {target} ({error.strerror}): choose another path") from error
     return target
 

@@ -46,15 +46,15 @@ def convergence(
     study = h if isinstance(h, OrderStudy) else _study(h, errors, points, floor)
     with panel(ax, path, (3.8, 3.4)) as (figure, axes):
         for (name, error), color, marker in zip(study.errors.items(), itertools.cycle(CYCLE), itertools.cycle(MARKERS)):
-            seen = np.isfinite(error) & (error > 0)
-            used = seen & study.used[name]
+            shown = np.isfinite(error) & (error > 0)
+            used = shown & study.used[name]
             label = f"{_component(name)}: slope {study.slopes[name]:.2f}"
-            axes.plot(study.h[seen], error[seen], color=color, linewidth=1.0, zorder=2)
+            axes.plot(study.h[shown], error[shown], color=color, linewidth=1.0, zorder=2)
             look: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4.5, "linestyle": "none", "zorder": 3}
-            axes.plot(study.h[seen & ~used], error[seen & ~used], **look, markerfacecolor="white")
+            axes.plot(study.h[shown & ~used], error[shown & ~used], **look, markerfacecolor="white")
             axes.plot(study.h[used], error[used], **look, label=label)
             if orders is not None and name in orders and used.any():
-                _promised_slope(axes, study.h[seen], float(study.h[used].min()), float(error[used].min()), orders[name])
+                _promised_slope(axes, study.h[shown], float(study.h[used].min()), float(error[used].min()), orders[name])
         axes.set(xscale="log", yscale="log", xlabel="$h$", ylabel="error")
         axes.minorticks_off()
         axes.grid(True)
@@ -115,8 +115,8 @@ def work_precision(
             spent, reached = (np.asarray(values, dtype=float) for values in pair)
             if spent.ndim != 1 or spent.shape != reached.shape:
                 raise InputError(f"{name} needs one cost for each error; got {spent.shape} and {reached.shape}")
-            seen = np.isfinite(reached) & (reached > 0) & np.isfinite(spent) & (spent > 0)
-            axes.plot(reached[seen], spent[seen], color=color, marker=marker, markersize=4, label=name)
+            shown = np.isfinite(reached) & (reached > 0) & np.isfinite(spent) & (spent > 0)
+            axes.plot(reached[shown], spent[shown], color=color, marker=marker, markersize=4, label=name)
         axes.set(xscale="log", yscale="log", xlabel=error, ylabel=cost)
         axes.invert_xaxis()
         axes.minorticks_off()

@@ -53,13 +53,13 @@ def configurations(
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
     snapshots = sample(run, drawing, run.t[rows])
-    whole = sample(run, drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]))
+    paths = sample(run, drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]))
     spatial = snapshots.dim == 3
     with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
         import matplotlib
 
         shades = matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows)))
-        for part in whole.parts:
+        for part in paths.parts:
             if part.kind == "trace":
                 axes.plot(*part.points[:, 0].T, color=part.color, linewidth=0.8, zorder=1)
         for part in snapshots.parts:

@@ -70,7 +70,7 @@ def spans_decades(size: np.ndarray, decades: float) -> bool:
 
 
 def of_index_two(run: Trajectory) -> bool:
-    """Whether a run is one of a DAE of index 2: its state is y alone."""
+    """Whether a run is one of a DAE of index 2: its state is y only."""
     return run.blocks[1][0] == "y"
 
 
@@ -97,4 +97,4 @@ def momentum_name(i: int, run: Trajectory, problem: Problem | None) -> str:
     """How the axis of p_i, or z_i, is labelled."""
     letter = run.blocks[1][0]
     named = letter == "p" and problem is not None and problem.labels
-    return f"$p_{{{symbol(problem.labels[i])}}}$" if named else f"{letter}[{i}]"  # type: ignore[union-attr]
+    return f"$p_{{{symbol(named[i])}}}$" if named else f"{letter}[{i}]"

@@ -1,25 +1,14 @@
-"""States of a run: against time, in a plane of phase space, and where they cross a section."""
+"""States of a run in a plane of phase space, and where they cross a section."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.draw._style import CYCLE, panel
 from dalembert.errors import InputError
-from dalembert.plot._panels import (
-    PathLike,
-    coordinate_index,
-    curve_names,
-    history,
-    momentum_name,
-    of_index_two,
-    position_name,
-    scatter,
-)
+from dalembert.plot._panels import PathLike, coordinate_index, momentum_name, of_index_two, position_name, scatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,36 +47,6 @@ def phase_portrait(
     with panel(ax, path, (3.4, 3.0)) as (figure, axes):
         scatter(axes, run.y[:, i], run.z[:, i])
         axes.set(xlabel=position_name(i, run, problem), ylabel=momentum_name(i, run, problem))
-    return figure
-
-
-def solution(
-    run: Trajectory,
-    coordinates: Sequence[int | str] | None = None,
-    *,
-    problem: Problem | None = None,
-    ax: Axes | None = None,
-    path: PathLike | None = None,
-) -> Figure:
-    """Coordinates q, or y, against time: those chosen by index or by name, or the first seven.
-
-    Example:
-        >>> import dalembert as da
-        >>> problem = da.problems.double_pendulum()
-        >>> run = da.simulate(problem, da.LobattoIIIAB(stages=3), steps=100)
-        >>> figure = da.plot.solution(run, ["x1", "x2"], problem=problem)
-        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-        ['$x_{1}$', '$x_{2}$']
-
-    """
-    dim = run.y.shape[1]
-    chosen = [coordinate_index(i, dim, problem) for i in (range(dim)[: len(CYCLE)] if coordinates is None else coordinates)]
-    with panel(ax, path, (5.0, 2.4)) as (figure, axes):
-        for i, color in zip(chosen, itertools.cycle(CYCLE)):
-            history(axes, run.t, run.y[:, i], color=color, label=position_name(i, run, problem))
-        axes.set(xlabel="$t$", ylabel="$y$" if "q" not in dict(run.blocks) else "$q$")
-        curve_names(axes)
-        axes.grid(True)
     return figure
 
 

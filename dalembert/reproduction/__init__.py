@@ -12,6 +12,8 @@ is this on the command line.
 
 from dalembert.reproduction._files import load_experiments
 from dalembert.reproduction._machine import machine, version, versions
-from dalembert.reproduction._reproduce import Report, Watcher, reproduce
+from dalembert.reproduction._page import Report
+from dalembert.reproduction._reproduce import reproduce
+from dalembert.reproduction._watcher import Watcher
 
 __all__ = ["Report", "Watcher", "load_experiments", "machine", "reproduce", "version", "versions"]

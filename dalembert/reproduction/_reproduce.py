@@ -5,57 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dalembert import experiments
 from dalembert.errors import DalembertError, InputError
-from dalembert.experiments import Experiment, Result
-from dalembert.reproduction._crew import Finished, Started, work
+from dalembert.experiments import Result
 from dalembert.reproduction._machine import usable_processors
-from dalembert.reproduction._page import render
-from dalembert.reproduction._results import Store, write_whole
-
-
-@dataclass(frozen=True)
-class Report:
-    """The results in the order in which they were asked for, what is missing after an interruption, and the page.
-
-    `seconds` is the time from the call to the report, however many processes shared the work.
-    """
-
-    results: tuple[Result, ...]
-    missing: tuple[Experiment, ...]
-    stored: int
-    path: Path
-    seconds: float
-
-    @property
-    def all_hold(self) -> bool:
-        """Whether everything that was asked for was computed and holds."""
-        return not self.missing and all(result.holds for result in self.results)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many hold, do not hold and failed."""
-        return {
-            verdict: sum(result.verdict == verdict for result in self.results)
-            for verdict in ("holds", "does not hold", "failed")
-        }
-
-
-class Watcher:
-    """What `reproduce` tells while it works; does nothing with it."""
-
-    def begins(self, todo: int, stored: int, jobs: int) -> None:
-        """So many are to be computed, so many are there already."""
-
-    def finished(self, result: Result, done: int, todo: int, seconds_left: float) -> None:
-        """One more is done."""
-
-    def waits(self, running: dict[str, float], done: int, todo: int, seconds_left: float | None) -> None:
-        """Half a second has passed: the names of those that are running, with the seconds they have taken."""
+from dalembert.reproduction._page import Report, render
+from dalembert.reproduction._processes import run_in_processes
+from dalembert.reproduction._results import Store, write_atomically
+from dalembert.reproduction._watcher import Progress, Watcher
 
 
 def reproduce(
@@ -89,25 +49,25 @@ def reproduce(
     chosen = [experiments.find(name) for name in dict.fromkeys(experiments.names() if names is None else names)]
     if jobs is not None and jobs < 1:
         raise InputError(f"experiments need at least one process; got jobs={jobs}")
+    jobs = jobs or usable_processors()
     store, kinds = Store(Path(out), full), tuple(dict.fromkeys(("png", *formats)))
     store.prepare()
     last_time = {experiment.name: store.seconds(experiment) for experiment in chosen}
-    results: dict[str, Result] = {}
-    for experiment in chosen:
-        if again:
+    if again:
+        for experiment in chosen:
             store.forget(experiment)
-        elif (kept := store.load(experiment, kinds)) is not None:
-            results[experiment.name] = kept
+    results: dict[str, Result] = store.load_all(chosen, kinds)
     todo, stored = [experiment for experiment in chosen if experiment.name not in results], len(results)
-    jobs = jobs or usable_processors()
     if todo:
+        if watcher is not None:
+            watcher.begins(len(todo), stored, jobs)
+        progress = Progress({experiment.name: last_time[experiment.name] for experiment in todo}, jobs, watcher)
         try:
-            (watcher or Watcher()).begins(len(todo), stored, jobs)
-            clock = Clock({experiment.name: last_time[experiment.name] for experiment in todo}, jobs)
-            _compute(work(todo, store, kinds, jobs, files), clock, watcher or Watcher(), results)
+            with contextlib.closing(run_in_processes(todo, store, kinds, jobs, files, progress)) as computed:
+                for result in computed:
+                    results[result.experiment.name] = result
         except KeyboardInterrupt:  # a result may have been kept that we were not told of any more
-            late = {experiment.name: store.load(experiment, kinds) for experiment in todo if experiment.name not in results}
-            results |= {name: result for name, result in late.items() if result is not None}
+            results = store.load_all(todo, kinds) | results
     report = Report(
         tuple(results[e.name] for e in chosen if e.name in results),
         tuple(e for e in chosen if e.name not in results),
@@ -115,70 +75,8 @@ def reproduce(
         store.page,
         time.perf_counter() - began,
     )
-    page = render(report.results, report.missing, stored, store.directory, full, command, report.seconds, jobs)
     try:
-        write_whole(report.path, page)
+        write_atomically(report.path, render(report, full, command, jobs))
     except OSError as error:
         raise DalembertError(f"the report could not be written to {report.path} ({error.strerror})") from error
     return report
-
-
-def _compute(events: Generator[Started | Finished | None], clock: Clock, watcher: Watcher, results: dict[str, Result]) -> None:
-    """Fill `results` while it can."""
-    with contextlib.closing(events):
-        for event in events:
-            if isinstance(event, Started):
-                clock.start(event.experiment.name)
-            elif isinstance(event, Finished):
-                results[event.result.experiment.name] = event.result
-                clock.finish(event.result)
-                watcher.finished(event.result, clock.done, clock.total, clock.left() or 0.0)
-            else:
-                watcher.waits(clock.running(), clock.done, clock.total, clock.left())
-
-
-class Clock:
-    """Estimates the time left: what each experiment took the last time, or else the mean of those that are done."""
-
-    def __init__(self, last_time: Mapping[str, float | None], jobs: int) -> None:
-        self._known = dict(last_time)
-        self._pending = set(last_time)
-        self._began: dict[str, float] = {}
-        self._took: list[float] = []
-        self._jobs = jobs
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self._known)
-
-    @property
-    def done(self) -> int:
-        """How many are done."""
-        return len(self._took)
-
-    def start(self, name: str) -> None:
-        """One more is running."""
-        self._pending.discard(name)
-        self._began[name] = time.perf_counter()
-
-    def finish(self, result: Result) -> None:
-        """One more is done."""
-        self._began.pop(result.experiment.name)
-        self._took.append(result.seconds)
-
-    def running(self) -> dict[str, float]:
-        """For how long each has been running."""
-        now = time.perf_counter()
-        return {name: now - began for name, began in self._began.items()}
-
-    def left(self) -> float | None:
-        """Seconds until the end; None if nothing is known yet."""
-        known = self._took or [seconds for seconds in self._known.values() if seconds is not None]
-        if not known:
-            return None
-        mean = sum(known) / len(known)
-        expected = {name: mean if seconds is None else seconds for name, seconds in self._known.items()}
-        rest = {name: max(expected[name] - taken, 0.0) for name, taken in self.running().items()}
-        rest |= {name: expected[name] for name in self._pending}
-        return max(sum(rest.values()) / self._jobs, max(rest.values(), default=0.0))

@@ -6,13 +6,13 @@ import functools
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dalembert
+from dalembert.draw._style import replacing
 from dalembert.errors import InputError
 from dalembert.experiments import Check, Experiment, Result
 from dalembert.reproduction._machine import versions
@@ -54,9 +54,9 @@ class Store:
             ) from None
 
     def keep(self, result: Result) -> None:
-        """Write a result; the file appears whole or not at all."""
+        """Write a result; the file appears complete or not at all."""
         record = to_record(result) | {"fingerprint": fingerprint(result.experiment)}
-        write_whole(self._file(result.experiment), json.dumps(record, indent=1))
+        write_atomically(self._file(result.experiment), json.dumps(record, indent=1))
 
     def load(self, experiment: Experiment, formats: Sequence[str] = ("png",)) -> Result | None:
         """The kept result of an experiment; None unless this software computed it, it did not fail and its figures exist."""
@@ -65,6 +65,11 @@ class Store:
             return None
         files = [self.figures / f"{experiment.name}.{kind}" for kind in formats]
         return from_record(experiment, record, files) if all(file.is_file() for file in files) else None
+
+    def load_all(self, experiments: Iterable[Experiment], formats: Sequence[str]) -> dict[str, Result]:
+        """The kept results of those experiments that have one, by name."""
+        found = {experiment.name: self.load(experiment, formats) for experiment in experiments}
+        return {name: result for name, result in found.items() if result is not None}
 
     def forget(self, experiment: Experiment) -> None:
         """Have the experiment computed afresh."""
@@ -86,11 +91,10 @@ class Store:
             return None
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file by way of a neighbour, so that no reader ever sees half of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file that appears complete or not at all."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 # -- records -------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import queue
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 from dalembert import experiments
 from dalembert.reproduction._files import load_experiments
@@ -19,7 +18,7 @@ from dalembert.reproduction._results import Store, to_record
 
 
 def main(files: list[str]) -> None:
-    """Serve requests until there are no more."""
+    """Run what is asked for, and keep its results, until there are no more requests."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what an experiment prints must not come between the replies
     requests: queue.Queue[str] = queue.Queue()
@@ -27,15 +26,11 @@ def main(files: list[str]) -> None:
     for file in files:
         load_experiments(file)
     while True:
-        print(json.dumps(serve(**json.loads(requests.get()))), file=replies, flush=True)
-
-
-def serve(name: str, full: bool, out: str, formats: list[str]) -> dict[str, Any]:
-    """Run one experiment and keep its result."""
-    store = Store(Path(out), full)
-    result = experiments.run(name, full, store.figures, formats=formats, on_failure="return")
-    store.keep(result)
-    return to_record(result)
+        request = json.loads(requests.get())
+        store = Store(Path(request["out"]), request["full"])
+        result = experiments.run(request["name"], store.full, store.figures, formats=request["formats"], on_failure="return")
+        store.keep(result)
+        print(json.dumps(to_record(result)), file=replies, flush=True)
 
 
 def _listen(requests: queue.Queue[str]) -> None:

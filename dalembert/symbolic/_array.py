@@ -17,10 +17,10 @@ from dalembert.symbolic._scalar import BINARY, NUMPY, UNARY, Scalar, elementary,
 class SymbolicArray(np.ndarray):
     """An object array of `Scalar`s. Made by dalembert; a model meets it as q, v, p, lam and array parameters."""
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return apply_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:  # type: ignore[override]
+    def __array_function__(self, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
         return apply_function(func, args, kwargs)
 
     def __getitem__(self, index: Any) -> Any:

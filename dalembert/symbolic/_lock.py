@@ -1,4 +1,4 @@
-"""One lock for the whole process: neither CasADi's graphs nor LLVM are at home in several threads."""
+"""One lock for the process: neither CasADi's graphs nor LLVM are safe to use from several threads."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
     """A function that one thread at a time may be in, whatever other functions of this kind it calls."""
 
     @functools.wraps(function)
-    def alone(*arguments: P.args, **options: P.kwargs) -> R:
+    def locked(*arguments: P.args, **options: P.kwargs) -> R:
         with symbolic:
             return function(*arguments, **options)
 
-    return alone
+    return locked

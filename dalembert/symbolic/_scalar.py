@@ -7,6 +7,7 @@ This thin wrapper keeps NumPy's semantics and raises a sentence with the fix whe
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -131,80 +132,54 @@ def _remainder(x: ca.SX, y: ca.SX) -> ca.SX:
     return rest + _where(rest * y < 0, y, ca.SX(0))
 
 
+ARITHMETIC = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "floordiv": "floor_divide",
+    "mod": "remainder", "and": "logical_and", "or": "logical_or", "xor": "logical_xor",
+}  # fmt: skip
+COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
+"""Python's names of operators -> NumPy's."""
+
+SAME_NAME = ("sign", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "floor", "ceil")
+"""Functions that NumPy and CasADi call alike."""
+
 # NumPy's name -> what it does to CasADi expressions. The methods of these names serve NumPy's loops over object arrays.
 UNARY: dict[str, Callable[[ca.SX], ca.SX]] = {
-    "negative": lambda x: -x,
-    "positive": lambda x: x,
-    "absolute": ca.fabs,
-    "fabs": ca.fabs,
-    "sign": ca.sign,
-    "sqrt": ca.sqrt,
+    **{name: getattr(ca, name) for name in SAME_NAME},
+    **{f"arc{name}": getattr(ca, f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "negative": operator.neg,
+    "positive": operator.pos,
+    **dict.fromkeys(("absolute", "fabs"), ca.fabs),
     "cbrt": lambda x: ca.sign(x) * ca.fabs(x) ** (1 / 3),
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1 / x,
-    "exp": ca.exp,
     "exp2": lambda x: ca.exp(x * np.log(2.0)),
-    "expm1": ca.expm1,
-    "log": ca.log,
     "log2": lambda x: ca.log(x) / np.log(2.0),
     "log10": lambda x: ca.log(x) / np.log(10.0),
-    "log1p": ca.log1p,
-    "sin": ca.sin,
-    "cos": ca.cos,
-    "tan": ca.tan,
-    "arcsin": ca.asin,
-    "arccos": ca.acos,
-    "arctan": ca.atan,
-    "sinh": ca.sinh,
-    "cosh": ca.cosh,
-    "tanh": ca.tanh,
-    "arcsinh": ca.asinh,
-    "arccosh": ca.acosh,
-    "arctanh": ca.atanh,
-    "floor": ca.floor,
-    "ceil": ca.ceil,
     "rint": lambda x: x - ca.remainder(x, ca.SX(1)),
     "trunc": lambda x: _where(x >= 0, ca.floor(x), ca.ceil(x)),
-    "deg2rad": lambda x: x * (np.pi / 180),
-    "rad2deg": lambda x: x * (180 / np.pi),
-    "radians": lambda x: x * (np.pi / 180),
-    "degrees": lambda x: x * (180 / np.pi),
-    "logical_not": ca.logic_not,
-    "invert": ca.logic_not,
+    **dict.fromkeys(("deg2rad", "radians"), lambda x: x * (np.pi / 180)),
+    **dict.fromkeys(("rad2deg", "degrees"), lambda x: x * (180 / np.pi)),
+    **dict.fromkeys(("logical_not", "invert"), ca.logic_not),
     "conjugate": lambda x: x,
 }
 
 BINARY: dict[str, Callable[[ca.SX, ca.SX], ca.SX]] = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y,
-    "true_divide": lambda x, y: x / y,
+    **{name: getattr(operator, short) for short, name in COMPARISONS.items()},
+    **{ARITHMETIC[short]: getattr(operator, short) for short in ("add", "sub", "mul", "truediv")},
+    "true_divide": operator.truediv,
     "floor_divide": lambda x, y: ca.floor((x - _remainder(x, y)) / y + 0.5),
     "remainder": _remainder,
     "fmod": ca.fmod,
-    "power": _power,
-    "float_power": _power,
+    **dict.fromkeys(("power", "float_power"), _power),
     "arctan2": ca.atan2,
     "hypot": lambda x, y: ca.sqrt(x * x + y * y),  # libm's hypot guards against overflow at ten times the cost
-    "minimum": ca.fmin,
-    "maximum": ca.fmax,
-    "fmin": ca.fmin,
-    "fmax": ca.fmax,
+    **dict.fromkeys(("minimum", "fmin"), ca.fmin),
+    **dict.fromkeys(("maximum", "fmax"), ca.fmax),
     "copysign": ca.copysign,
     "heaviside": lambda x, y: _where(x < 0, ca.SX(0), _where(x > 0, ca.SX(1), y)),
-    "less": lambda x, y: x < y,
-    "less_equal": lambda x, y: x <= y,
-    "greater": lambda x, y: x > y,
-    "greater_equal": lambda x, y: x >= y,
-    "equal": lambda x, y: x == y,
-    "not_equal": lambda x, y: x != y,
-    "logical_and": ca.logic_and,
-    "bitwise_and": ca.logic_and,
-    "logical_or": ca.logic_or,
-    "bitwise_or": ca.logic_or,
-    "logical_xor": lambda x, y: ca.logic_not(x) != ca.logic_not(y),
-    "bitwise_xor": lambda x, y: ca.logic_not(x) != ca.logic_not(y),
+    **dict.fromkeys(("logical_and", "bitwise_and"), ca.logic_and),
+    **dict.fromkeys(("logical_or", "bitwise_or"), ca.logic_or),
+    **dict.fromkeys(("logical_xor", "bitwise_xor"), lambda x, y: ca.logic_not(x) != ca.logic_not(y)),
 }
 
 
@@ -232,34 +207,25 @@ def _install_operators() -> None:
         return lambda self: elementary(name, self)
 
     def binary(name: str, reflected: bool) -> Callable[[Scalar, Any], Any]:
-        def operator(self: Scalar, other: Any) -> Any:
-            if not _is_number(other):
-                return (
-                    NotImplemented
-                    if not isinstance(other, np.ndarray)
-                    else getattr(np, name)(*((other, self) if reflected else (self, other)))
-                )
-            return elementary(name, other, self) if reflected else elementary(name, self, other)
+        def apply(self: Scalar, other: Any) -> Any:
+            operands = (other, self) if reflected else (self, other)
+            if _is_number(other):
+                return elementary(name, *operands)
+            return getattr(np, name)(*operands) if isinstance(other, np.ndarray) else NotImplemented
 
-        return operator
+        return apply
 
     for name in UNARY:
         if not hasattr(Scalar, name):
             setattr(Scalar, name, unary(name))
     for name in ("arctan2", "hypot", "fmod", "copysign", "heaviside"):
         setattr(Scalar, name, functools.partialmethod(lambda self, other, name: elementary(name, self, other), name=name))
-    for operator, name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-        setattr(Scalar, f"__{operator}__", unary(name))
-    arithmetic = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
-                  "floordiv": "floor_divide", "mod": "remainder", "and": "logical_and", "or": "logical_or",
-                  "xor": "logical_xor"}  # fmt: skip
-    for operator, name in arithmetic.items():
-        setattr(Scalar, f"__{operator}__", binary(name, reflected=False))
-        setattr(Scalar, f"__r{operator}__", binary(name, reflected=True))
-    comparisons = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
-                   "ne": "not_equal"}  # fmt: skip
-    for operator, name in comparisons.items():
-        setattr(Scalar, f"__{operator}__", binary(name, reflected=False))
+    for operator_name, name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
+        setattr(Scalar, f"__{operator_name}__", unary(name))
+    for operator_name, name in (ARITHMETIC | COMPARISONS).items():
+        setattr(Scalar, f"__{operator_name}__", binary(name, reflected=False))
+    for operator_name, name in ARITHMETIC.items():
+        setattr(Scalar, f"__r{operator_name}__", binary(name, reflected=True))
 
 
 _install_operators()

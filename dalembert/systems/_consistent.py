@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.errors import InconsistentStart, InputError, ModelError
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line
+from dalembert.systems._newton import newton
 from dalembert.systems._projection import project_momentum, project_position, smallest_singular_value, well_conditioned
 from dalembert.systems._system import System
 
@@ -245,19 +246,17 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
     v = _vector("v0", v0, system.dim)
     if "L_v" in system.function_names:
         return system.evaluate("L_v", t, q, v, theta=theta)
-    p, previous = np.zeros(system.dim), np.inf
-    for _ in range(100):  # Newton for H_p(q, p) = v; one step when H is quadratic in p
-        residual = system.evaluate("H_p", t, q, p, theta=theta) - v
+
+    def equations(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         H_pp = system.evaluate("H_pp", t, q, p, theta=theta)
         if not well_conditioned(H_pp):
             raise InputError("the Hamiltonian cannot be inverted for p(v) because H_pp is singular here: give p0 instead of v0")
-        step = np.linalg.solve(H_pp, residual)
-        p = p - step
-        size = np.max(np.abs(step))
-        if size <= 1e-15 * np.max(np.abs(p)) or (size <= 1e-6 * np.max(np.abs(p)) and size >= previous / 2):
-            return p
-        previous = size
-    raise InputError("no momentum p with H_p(q0, p) = v0 was found: give p0 instead of v0")
+        return system.evaluate("H_p", t, q, p, theta=theta) - v, H_pp
+
+    p = newton(equations, np.zeros(system.dim))
+    if p is None:
+        raise InputError("no momentum p with H_p(q0, p) = v0 was found: give p0 instead of v0")
+    return p
 
 
 def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
@@ -284,13 +283,7 @@ def _at_start(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.
     try:
         return complete(system, t, y, z, theta, guess)
     except np.linalg.LinAlgError:
-        parts = {"lam": guess[: system.n_holonomic], "psi": guess[system.n_holonomic :]}
-        for name in ("f", "r"):
-            if not np.all(np.isfinite(system.at(name, {"t": t, "y": y, "z": z, **parts}, theta))):
-                raise InputError(
-                    f"{name} is not finite at the initial values y = {short(y)}, z = {short(z)}, multipliers {short(guess)}: "
-                    "check the model's formulas and parameters there"
-                ) from None
+        _check_forces(system, complete(system, t, y, z, theta, multipliers=guess))
         raise InconsistentStart(
             f"no multipliers near the guess {short(guess)} fulfil the hidden constraints: give a better one with "
             f"{' or '.join(system.used_guesses)}="
@@ -301,12 +294,7 @@ def check_domain(system: System, state: State) -> None:
     """Refuse a start outside of the model's domain, or where its forces are not defined."""
     if isinstance(system, MechanicalSystem):
         return
-    for name in ("f", "r"):
-        if not np.all(np.isfinite(system.at(name, state.values, state.theta))):
-            raise InputError(
-                f"{name} is not finite at the initial values y = {short(state.y)}, z = {short(state.z)}, "
-                f"multipliers {short(state.multipliers)}: check the model's formulas and parameters there"
-            )
+    _check_forces(system, state)
     if "domain" in system.function_names:
         values = system.at("domain", state.values, state.theta)
         worst = int(np.argmin(values))
@@ -315,6 +303,15 @@ def check_domain(system: System, state: State) -> None:
                 f"the initial values are outside of the model's domain: domain[{worst}] is {values[worst]:.3g} there, and must "
                 "be positive"
             )
+
+
+def _check_forces(system: System, state: State) -> None:
+    for name in ("f", "r"):
+        if not np.all(np.isfinite(system.at(name, state.values, state.theta))):
+            raise InputError(
+                f"{name} is not finite at the initial values y = {short(state.y)}, z = {short(state.z)}, "
+                f"multipliers {short(state.multipliers)}: check the model's formulas and parameters there"
+            ) from None
 
 
 def check_start(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:

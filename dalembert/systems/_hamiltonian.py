@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 
 from dalembert.symbolic import from_column
-from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions
 from dalembert.systems._model import Constraints, call_model, scalar_expression
 
 
@@ -52,14 +52,6 @@ class Hamiltonian(MechanicalSystem):
         super().__init__(dim, params)
         arguments = {"t": from_column(self._t)[0], "q": from_column(self._q), "p": from_column(self._p)}
         energy = scalar_expression("the Hamiltonian", call_model("the Hamiltonian", H, arguments, self.parameters))
-        self._derive_mechanics(
-            energy="the Hamiltonian",
-            H=energy,
-            H_p=ca.gradient(energy, self._p),
-            minus_H_q=-ca.gradient(energy, self._q),
-            holonomic=holonomic,
-            nonholonomic=nonholonomic,
-            force=force,
-            unilateral=unilateral,
-            restitution=restitution,
-        )
+        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution)
+        H_p, H_q = ca.gradient(energy, self._p), ca.gradient(energy, self._q)
+        self._derive_mechanics("the Hamiltonian", energy, H_p, -H_q, model)

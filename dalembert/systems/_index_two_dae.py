@@ -66,7 +66,7 @@ class IndexTwoDAE(System):
         self._derive(v=none, f=sum(parts[1:], parts[0]), r=ca.SX.zeros(self._z.shape[0], 1), g=none, k=g)
         self.described = {"k": "g"}
         for m, part in enumerate(parts, start=1):
-            self._define(f"f_{m}", "t z psi", part)
+            self._define("t z psi", **{f"f_{m}": part})
             self.described[f"f_{m}"] = f"f_{m}"
 
     def named_residuals(self, residuals: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

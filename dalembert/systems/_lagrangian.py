@@ -9,7 +9,7 @@ import casadi as ca
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
-from dalembert.systems._mechanical import MechanicalSystem, solve_symmetric
+from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions, solve_symmetric
 from dalembert.systems._model import Constraints, call_model, scalar_expression
 
 
@@ -65,24 +65,8 @@ class Lagrangian(MechanicalSystem):
             raise ModelError("the mass matrix L_vv is singular: every velocity v[i] must enter the Lagrangian quadratically")
         at_rest = ca.substitute(L_v, v, ca.SX.zeros(self.dim, 1))
         velocity = solve_symmetric(M, p - at_rest)
-        along = _substitution(v, velocity)
-        self._derive_mechanics(
-            energy="the Lagrangian's energy",
-            H=ca.dot(p, velocity) - along(lagrangian),
-            H_p=velocity,
-            minus_H_q=along(L_q),
-            holonomic=holonomic,
-            nonholonomic=nonholonomic,
-            force=force,
-            unilateral=unilateral,
-            restitution=restitution,
-        )
-        self._define("L", "t y v", lagrangian)
-        self._define("L_q", "t y v", L_q)
-        self._define("L_v", "t y v", L_v)
-        self._define("L_vv", "t y", M)
-
-
-def _substitution(symbol: ca.SX, value: ca.SX) -> Callable[[ca.SX], ca.SX]:
-    """Replace a symbol by an expression."""
-    return lambda expression: ca.substitute(expression, symbol, value)
+        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution)
+        H = ca.dot(p, velocity) - ca.substitute(lagrangian, v, velocity)
+        self._derive_mechanics("the Lagrangian's energy", H, velocity, ca.substitute(L_q, v, velocity), model)
+        self._define("t y v", L=lagrangian, L_q=L_q, L_v=L_v)
+        self._define("t y", L_vv=M)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -23,6 +23,16 @@ from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
+
+
+class ModelFunctions(NamedTuple):
+    """What a user states about a mechanical system besides its energy."""
+
+    holonomic: Constraints
+    nonholonomic: Constraints
+    force: Callable | None
+    unilateral: Constraints
+    restitution: Any
 
 
 class MechanicalSystem(System):
@@ -45,55 +55,34 @@ class MechanicalSystem(System):
         self._q, self._p = self._y, self._z
         self._v = self._symbols["v"] = ca.SX.sym("v", self.dim)
 
-    def _derive_mechanics(
-        self,
-        *,
-        energy: str,
-        H: ca.SX,
-        H_p: ca.SX,
-        minus_H_q: ca.SX,
-        holonomic: Constraints,
-        nonholonomic: Constraints,
-        force: Callable | None,
-        unilateral: Constraints,
-        restitution: Any,
-    ) -> None:
-        """Derive all functions of (t, q, p) from the energy, the velocity and the conservative force."""
+    def _derive_mechanics(self, role: str, H: ca.SX, H_p: ca.SX, minus_H_q: ca.SX, model: ModelFunctions) -> None:
+        """Derive all functions of (t, q, p) from the energy, called `role`, the velocity and the conservative force."""
         q, p, v = self._q, self._p, self._v
         visible = {"t": from_column(self._t)[0], "q": from_column(q)}
-        g = self._constraints("holonomic", holonomic, visible, self.dim)
+        g = self._constraints("holonomic", model.holonomic, visible, self.dim)
         moving = {**visible, "v": from_column(v), "p": from_column(p)}
-        k_of_v = self._constraints("nonholonomic", nonholonomic, moving, self.dim - g.shape[0])
+        k_of_v = self._constraints("nonholonomic", model.nonholonomic, moving, self.dim - g.shape[0])
         k = ca.substitute(k_of_v, v, H_p)
         H_pp = ca.jacobian(H_p, p)
         k_v = ca.substitute(ca.jacobian(k_of_v, v), v, H_p)
         if ca.depends_on(k_of_v, p):
             k_v += solve_symmetric(H_pp, ca.substitute(ca.jacobian(k_of_v, p), v, H_p).T).T
-        if force is None:
+        if model.force is None:
             applied = ca.SX.zeros(self.dim, 1)
         else:
             arguments = {**moving, "v": from_column(H_p)}
-            applied = vector_expression("force", call_model("force", force, arguments, self.parameters), self.dim)
+            applied = vector_expression("force", call_model("force", model.force, arguments, self.parameters), self.dim)
         lam, psi = self._multiplier_symbols(g, k)
         reaction = -ca.jacobian(g, q).T @ lam
-        self._define("H", "t y z", H)
-        self._define("H_p", "t y z", H_p)
-        self._define("H_q", "t y z", -minus_H_q)
-        self._define("H_pp", "t y z", H_pp)
-        self._define("force", "t y z", applied)
-        self._define("k_v", "t y z", k_v)
+        self._define("t y z", H=H, H_p=H_p, H_q=-minus_H_q, H_pp=H_pp, force=applied, k_v=k_v)
         self._derive(v=H_p, f=minus_H_q + applied - k_v.T @ psi, r=reaction, g=g, k=k)
         self.described = {
-            "H": energy,
-            "H_p": "the velocity H_p",
-            "H_q": "the derivative H_q",
-            "force": "force",
-            "g": "holonomic",
+            "H": role, "H_p": "the velocity H_p", "H_q": "the derivative H_q", "force": "force", "g": "holonomic",
             "G": "the derivative of holonomic",
-        }
+        }  # fmt: skip
         if self.n_nonholonomic:
             self.described |= {"k": "nonholonomic", "k_v": "the derivative of nonholonomic"}
-        self._derive_unilateral(unilateral, restitution, visible, H_p)
+        self._derive_unilateral(model.unilateral, model.restitution, visible, H_p)
 
     def _derive_unilateral(self, unilateral: Constraints, restitution: Any, visible: Mapping[str, Any], v: ca.SX) -> None:
         if unilateral is None:
@@ -104,12 +93,10 @@ class MechanicalSystem(System):
         self.n_unilateral = phi.shape[0]
         phi_q, phi_t = ca.jacobian(phi, self._q), ca.jacobian(phi, self._t)
         self._symbols["speed"] = ca.SX.sym("speed", self.n_unilateral)
-        self._define("phi", "t y", phi)
-        self._define("phi_q", "t y", phi_q)
-        self._define("phi_t", "t y", phi_t)
-        self._define("phi_dot", "t y z", phi_t + phi_q @ v)
-        self._define("phi_rounding", "t y", rounding(phi, [self._t, self._q, self.parameters.theta]))
-        self._define("restitution", "speed", self._restitution(restitution, self._symbols["speed"]))
+        phi_rounding = rounding(phi, [self._t, self._q, self.parameters.theta])
+        self._define("t y", phi=phi, phi_q=phi_q, phi_t=phi_t, phi_rounding=phi_rounding)
+        self._define("t y z", phi_dot=phi_t + phi_q @ v)
+        self._define("speed", restitution=self._restitution(restitution, self._symbols["speed"]))
         self.described |= {"phi": "unilateral", "phi_q": "the derivative of unilateral"}
 
     def _restitution(self, restitution: Any, speed: ca.SX) -> ca.SX:

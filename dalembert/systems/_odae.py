@@ -108,7 +108,7 @@ class ODAE(System):
         if ca.sprank(p_z) < z.shape[0]:
             raise ModelError("p_z is singular: every z[i] must enter the momentum p(t, y, z)")
         self._derive(v=v, f=f, r=r, g=g, k=k, z_dot=lambda force: ca.solve(ca.densify(p_z), force - drift))
-        self._define("momentum", "t y z", p)
+        self._define("t y z", momentum=p)
         self.described["momentum"] = "p"
 
     def _set_domain(self, domain: Callable, visible: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ class ODAE(System):
             before = self._symbols[f"{name}0"] = ca.SX.sym(f"{name}0", self._symbols[name].shape[0])
             visible[f"{name}0"] = from_column(before)
         value = vector_expression("domain", call_model("domain", domain, visible, self.parameters))
-        self._define("domain", "t y z lam psi y0 z0", value)
+        self._define("t y z lam psi y0 z0", domain=value)
         self.described["domain"] = "domain"
 
     @classmethod

@@ -20,7 +20,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
-from dalembert.systems._travel import pack, unpack_system
+from dalembert.systems._pickling import pack, unpack_system
 
 
 class System:
@@ -57,11 +57,13 @@ class System:
 
     # -- what the subclasses fill in -------------------------------------------------------------------------------
 
-    def _define(self, name: str, arguments: str, expression: ca.SX) -> None:
-        self._expressions[name] = (tuple(arguments.split()), expression)
+    def _define(self, arguments: str, **expressions: ca.SX) -> None:
+        """Define functions of some of the symbols."""
+        taken = tuple(arguments.split())
+        self._expressions |= {name: (taken, expression) for name, expression in expressions.items()}
 
     def _set_energy(self, energy: ca.SX) -> None:
-        self._define("H", "t y z", energy)
+        self._define("t y z", H=energy)
         self.described["H"] = "energy"
 
     def _constraints(self, role: str, function: Constraints, visible: Mapping[str, Any], most: float = np.inf) -> ca.SX:
@@ -96,25 +98,15 @@ class System:
         rate = z_dot(f + r)
         hidden_y, hidden_z = ca.jacobian(hidden, y), ca.jacobian(hidden, z)
         hidden_rate = ca.jacobian(hidden, t) + hidden_y @ v + hidden_z @ rate
-        self._define("v", "t y z", v)
-        self._define("f", "t y z psi", f)
-        self._define("r", "t y z lam", r)
-        if not ca.depends_on(r, z):
-            self._define("reaction", "t y lam", r)
-        self._define("g", "t y", g)
-        self._define("G", "t y", G)
-        self._define("g_yy", "t y lam", ca.jacobian(G.T @ lam, y))
-        self._define("g_dot", "t y z", g_dot)
-        self._define("k", "t y z", k)
-        self._define("hidden", "t y z", hidden)
-        self._define("hidden_y", "t y z", hidden_y)
-        self._define("hidden_z", "t y z", hidden_z)
-        self._define("z_dot", "t y z lam psi", rate)
-        self._define("hidden_rate", "t y z lam psi", hidden_rate)
-        self._define("directions", "t y z lam psi", -ca.jacobian(rate, multipliers))
+        self._define("t y", g=g, G=G)
+        self._define("t y lam", g_yy=ca.jacobian(G.T @ lam, y), **({} if ca.depends_on(r, z) else {"reaction": r}))
+        self._define("t y z", v=v, g_dot=g_dot, k=k, hidden=hidden, hidden_y=hidden_y, hidden_z=hidden_z)
+        self._define("t y z psi", f=f)
+        self._define("t y z lam", r=r)
+        self._define("t y z lam psi", z_dot=rate, hidden_rate=hidden_rate, directions=-ca.jacobian(rate, multipliers))
         if self.linear_in_multipliers:
-            self._define("multiplier_matrix", "t y z", -ca.jacobian(hidden_rate, multipliers))
-            self._define("multiplier_rhs", "t y z", ca.substitute(hidden_rate, multipliers, none))
+            matrix, rhs = -ca.jacobian(hidden_rate, multipliers), ca.substitute(hidden_rate, multipliers, none)
+            self._define("t y z", multiplier_matrix=matrix, multiplier_rhs=rhs)
 
     # -- what everything else reads --------------------------------------------------------------------------------
 
@@ -234,7 +226,7 @@ class System:
         return digest.hexdigest()
 
     def __copy__(self) -> System:
-        """A copy that shares its symbols, unlike one that has travelled."""
+        """A copy that shares its symbols, unlike one that was pickled."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__)
         return clone

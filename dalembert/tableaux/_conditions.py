@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from dalembert.tableaux._digits import DIGITS, context
 from dalembert.tableaux._related import adjoint
 from dalembert.tableaux._tableau import Tableau
 
-_WORKING_DIGITS = DIGITS + 20
+WORKING_DIGITS = DIGITS + 20
 
 
 def B(tableau: Tableau, p: int) -> float:
@@ -27,7 +29,7 @@ def B(tableau: Tableau, p: int) -> float:
     (True, False)
     """
     _, b, c = _numbers(tableau)
-    return _largest(_dot(b, _power(c, k - 1)) - _inverse(k) for k in _orders("B", p, first=1))
+    return largest_defect(b @ c ** (k - 1) - _inverse(k) for k in _orders("B", p, first=1))
 
 
 def C(tableau: Tableau, q: int) -> float:
@@ -40,11 +42,7 @@ def C(tableau: Tableau, q: int) -> float:
     (True, False)
     """
     A, _, c = _numbers(tableau)
-    return _largest(
-        _dot(row, power) - c_i**k / k
-        for k, power in [(k, _power(c, k - 1)) for k in _orders("C", q, first=1)]
-        for row, c_i in zip(A, c, strict=True)
-    )
+    return largest_defect(A @ c ** (k - 1) - c**k / k for k in _orders("C", q, first=1))
 
 
 def D(tableau: Tableau, r: int) -> float:
@@ -57,11 +55,7 @@ def D(tableau: Tableau, r: int) -> float:
     (True, False)
     """
     A, b, c = _numbers(tableau)
-    return _largest(
-        _dot(weighted, column) - b_j * (1 - c_j**k) / k
-        for k, weighted in [(k, _times(b, _power(c, k - 1))) for k in _orders("D", r, first=1)]
-        for column, b_j, c_j in zip(_transposed(A), b, c, strict=True)
-    )
+    return largest_defect((b * c ** (k - 1)) @ A - b * (1 - c**k) / k for k in _orders("D", r, first=1))
 
 
 def CC(tableau: Tableau, hat: Tableau, Q: int) -> float:
@@ -77,11 +71,7 @@ def CC(tableau: Tableau, hat: Tableau, Q: int) -> float:
     """
     _same_stages("CC", tableau, hat)
     (A, _, c), (A_hat, _, _) = _numbers(tableau), _numbers(hat)
-    return _largest(
-        _dot(row, inner) - c_i**k / (k * (k - 1))
-        for k, inner in [(k, _image(A_hat, _power(c, k - 2))) for k in _orders("CC", Q, first=2)]
-        for row, c_i in zip(A, c, strict=True)
-    )
+    return largest_defect(A @ (A_hat @ c ** (k - 2)) - c**k / (k * (k - 1)) for k in _orders("CC", Q, first=2))
 
 
 def DD(tableau: Tableau, hat: Tableau, R: int) -> float:
@@ -98,10 +88,9 @@ def DD(tableau: Tableau, hat: Tableau, R: int) -> float:
     """
     _same_stages("DD", tableau, hat)
     (A, b, c), (A_hat, _, _) = _numbers(tableau), _numbers(hat)
-    return _largest(
-        _dot(inner, column) - b_l * (_inverse(k) - c_l / (k - 1) + c_l**k / (k * (k - 1)))
-        for k, inner in [(k, _image(_transposed(A), _times(b, _power(c, k - 2)))) for k in _orders("DD", R, first=2)]
-        for column, b_l, c_l in zip(_transposed(A_hat), b, c, strict=True)
+    return largest_defect(
+        (b * c ** (k - 2)) @ A @ A_hat - b * (_inverse(k) - c / (k - 1) + c**k / (k * (k - 1)))
+        for k in _orders("DD", R, first=2)
     )
 
 
@@ -121,9 +110,7 @@ def symplecticity(tableau: Tableau, hat: Tableau | None = None) -> float:
     hat = tableau if hat is None else hat
     _same_stages("symplecticity", tableau, hat)
     (A, b, _), (A_hat, b_hat, _) = _numbers(tableau), _numbers(hat)
-    s = range(tableau.stages)
-    weights = _largest(b[i] - b_hat[i] for i in s)
-    return max(weights, _largest(b[i] * A_hat[i][j] + b_hat[j] * A[j][i] - b[i] * b_hat[j] for i in s for j in s))
+    return largest_defect([b - b_hat, b[:, None] * A_hat + A.T * b_hat - np.outer(b, b_hat)])
 
 
 def symmetry(tableau: Tableau) -> float:
@@ -135,9 +122,7 @@ def symmetry(tableau: Tableau) -> float:
     >>> symmetry(gauss(3)) < 1e-90, symmetry(radau_iia(3)) < 1e-90
     (True, False)
     """
-    (A, b, c), (A_star, b_star, c_star) = _numbers(tableau), _numbers(adjoint(tableau))
-    rows = zip([*A, b, c], [*A_star, b_star, c_star], strict=True)
-    return _largest(x - y for row, row_star in rows for x, y in zip(row, row_star, strict=True))
+    return largest_defect(x - y for x, y in zip(_numbers(tableau), _numbers(adjoint(tableau)), strict=True))
 
 
 def stiffly_accurate(tableau: Tableau, *, tolerance: float | None = None) -> bool:
@@ -148,7 +133,7 @@ def stiffly_accurate(tableau: Tableau, *, tolerance: float | None = None) -> boo
     (True, False)
     """
     A, b, _ = _numbers(tableau)
-    return _largest(a - b_j for a, b_j in zip(A[-1], b, strict=True)) <= _accepted(tolerance, tableau)
+    return largest_defect([A[-1] - b]) <= _accepted(tolerance, tableau)
 
 
 def largest(condition: Callable[..., float], *tableaux: Tableau, tolerance: float | None = None) -> int:
@@ -195,33 +180,14 @@ def _same_stages(condition: str, tableau: Tableau, hat: Tableau) -> None:
         )
 
 
-def _numbers(tableau: Tableau) -> tuple[list[list[Any]], list[Any], list[Any]]:
-    return tableau.multiprecision(_WORKING_DIGITS)
+def _numbers(tableau: Tableau) -> tuple[np.ndarray, ...]:
+    return tableau.multiprecision(WORKING_DIGITS)
 
 
 def _inverse(k: int) -> Any:
-    return context(_WORKING_DIGITS).one / k
+    return context(WORKING_DIGITS).one / k
 
 
-def _power(c: list[Any], k: int) -> list[Any]:
-    return [c_i**k for c_i in c]
-
-
-def _times(x: list[Any], y: list[Any]) -> list[Any]:
-    return [x_i * y_i for x_i, y_i in zip(x, y, strict=True)]
-
-
-def _dot(x: list[Any], y: list[Any]) -> Any:
-    return context(_WORKING_DIGITS).fdot(x, y)
-
-
-def _image(A: list[list[Any]], x: list[Any]) -> list[Any]:
-    return [_dot(row, x) for row in A]
-
-
-def _transposed(A: list[list[Any]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*A, strict=True)]
-
-
-def _largest(defects: Iterable[Any]) -> float:
-    return float(max((abs(defect) for defect in defects), default=0))
+def largest_defect(defects: Iterable[Any]) -> float:
+    """The largest absolute value in some numbers or arrays; 0 if there is none."""
+    return float(max((np.max(np.abs(defect), initial=0) for defect in defects), default=0))

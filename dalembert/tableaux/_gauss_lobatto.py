@@ -8,22 +8,20 @@ mechanics (2011). Stages of the first tableau count from 1 to s, those of the se
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dalembert.tableaux._conditions import B, C
-from dalembert.tableaux._digits import DIGITS, context, recognised, rounded, to_multiprecision
+from dalembert.tableaux._conditions import WORKING_DIGITS, B, C, largest_defect
+from dalembert.tableaux._digits import DIGITS, context, recognised, to_multiprecision
 from dalembert.tableaux._families import gauss
 from dalembert.tableaux._parse import vector_of_fractions
 from dalembert.tableaux._quadrature import Quadrature, quadrature
-from dalembert.tableaux._tableau import COMPARED_BITS, Fractions, Tableau
+from dalembert.tableaux._tableau import Coefficients, Fractions, Matrix, Tableau
 
 Rows = tuple[tuple[Fraction, ...], ...]
-Matrix = npt.NDArray[np.float64]
 
 
 class SparkFractions(NamedTuple):
@@ -40,7 +38,7 @@ class SparkFractions(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparkTableau:
+class SparkTableau(Coefficients):
     """Coefficients of an (s, s)-SPARK or EMPRK method for y' = v(y, z), z' = f(y, z, psi) + r(y, lam), 0 = g(y), 0 = k(y, z).
 
     One step of size h reads, with v_j, f_j at the stages Y_j, Z_j, Psi_j and r_j at the stages Y~_j, Lambda_j::
@@ -68,9 +66,7 @@ class SparkTableau:
 
     """
 
-    name: str
     fractions: SparkFractions
-    digits: int = DIGITS
     A: Matrix = field(init=False)
     b: Matrix = field(init=False)
     c: Matrix = field(init=False)
@@ -80,36 +76,10 @@ class SparkTableau:
     A_bar: Matrix = field(init=False)
     A_check: Matrix = field(init=False)
 
-    def __post_init__(self) -> None:
-        for label, entries in self.fractions._asdict().items():
-            rounded_once = np.array(entries, dtype=object).astype(np.float64)
-            rounded_once.setflags(write=False)
-            object.__setattr__(self, label, rounded_once)
-
-    @property
-    def stages(self) -> int:
-        """The number s."""
-        return len(self.fractions.b)
-
     @property
     def tableau(self) -> Tableau:
         """The Runge-Kutta method (A, b, c)."""
         return Tableau(self.name, Fractions(*self.fractions[:3]), self.digits)
-
-    @cached_property
-    def _compared(self) -> tuple[Any, ...]:
-        return tuple(_each(part, lambda x: rounded(x, COMPARED_BITS)) for part in self.fractions)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SparkTableau):
-            return NotImplemented
-        return self._compared == other._compared
-
-    def __hash__(self) -> int:
-        return hash(self._compared)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SparkTableau, (self.name, self.fractions, self.digits)
 
     def __repr__(self) -> str:
         return f"SparkTableau({self.name!r}, stages={self.stages})"
@@ -223,25 +193,21 @@ def spark_conditions(spark: SparkTableau) -> dict[str, float]:
         True
 
     """
-    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = _numbers(spark)
+    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
     s = spark.stages
 
-    def moments(matrix: list[Any], nodes: list[Any], ends: list[Any], last: int) -> float:
-        return _largest(
-            sum(a * x ** (k - 1) for a, x in zip(row, nodes, strict=True)) - end**k / k
-            for row, end in zip(matrix, ends, strict=True)
-            for k in range(1, last + 1)
-        )
+    def moments(matrix: np.ndarray, nodes: np.ndarray, ends: np.ndarray, last: int) -> float:
+        return largest_defect(matrix @ nodes ** (k - 1) - ends**k / k for k in range(1, last + 1))
 
-    end = [c_tilde[0] * 0 + 1]
+    end = c_tilde[:1] * 0 + 1
     return {
         "C(s)": moments(A, c, c, s),
-        "B(s)": moments([b], c, end, s),
-        "c~_0 = 0, c~_s = 1": _largest([c_tilde[0], c_tilde[-1] - 1]),
-        "moments of b~": moments([b_tilde], c_tilde, end, s + 1),
+        "B(s)": moments(b[None], c, end, s),
+        "c~_0 = 0, c~_s = 1": largest_defect([c_tilde[0], c_tilde[-1] - 1]),
+        "moments of b~": moments(b_tilde[None], c_tilde, end, s + 1),
         "moments of a~": moments(A_tilde, c_tilde, c, s - 1),
-        "a~_i0 = b~_0": _largest(row[0] - b_tilde[0] for row in A_tilde),
-        "a~_is = 0": _largest(row[-1] for row in A_tilde),
+        "a~_i0 = b~_0": largest_defect([A_tilde[:, 0] - b_tilde[0]]),
+        "a~_is = 0": largest_defect([A_tilde[:, -1]]),
         "moments of abar": moments(A_bar, c, c_tilde, s),
         "moments of acheck": moments(A_check, c_tilde, c_tilde, s + 1),
     }
@@ -258,12 +224,11 @@ def spark_symplecticity(spark: SparkTableau) -> float:
         True
 
     """
-    A, b, _, A_tilde, b_tilde, _, A_bar, _ = _numbers(spark)
-    stages, tilde = range(spark.stages), range(spark.stages + 1)
-    return max(
-        _largest(b[i] * A[i][j] + b[j] * A[j][i] - b[i] * b[j] for i in stages for j in stages),
-        _largest(b[i] * A_tilde[i][j] + b_tilde[j] * A_bar[j][i] - b[i] * b_tilde[j] for i in stages for j in tilde),
-    )
+    A, b, _, A_tilde, b_tilde, _, A_bar, _ = spark.multiprecision(WORKING_DIGITS)
+    return largest_defect([
+        b[:, None] * A + A.T * b - np.outer(b, b),
+        b[:, None] * A_tilde + A_bar.T * b_tilde - np.outer(b, b_tilde),
+    ])  # fmt: skip
 
 
 def spark_symmetry(spark: SparkTableau) -> float:
@@ -278,31 +243,14 @@ def spark_symmetry(spark: SparkTableau) -> float:
         True
 
     """
-    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = _numbers(spark)
-    sums = [
-        (row, weights, opposite[::-1])
-        for matrix, weights in ((A, b), (A_tilde, b_tilde), (A_bar, b), (A_check, b_tilde))
-        for row, opposite in zip(matrix, matrix[::-1], strict=True)
-    ]
-    return max(
-        _largest(x + y - w for row, weights, opposite in sums for x, w, y in zip(row, weights, opposite, strict=True)),
-        _largest(x - y for weights in (b, b_tilde) for x, y in zip(weights, weights[::-1], strict=True)),
-        _largest(x + y - 1 for nodes in (c, c_tilde) for x, y in zip(nodes, nodes[::-1], strict=True)),
-    )
-
-
-def _numbers(spark: SparkTableau) -> tuple[Any, ...]:
-    return tuple(_each(part, lambda x: to_multiprecision(x, DIGITS + 20)) for part in spark.fractions)
-
-
-def _each(part: Any, function: Any) -> Any:
-    """The same vector or matrix with a function applied to every coefficient."""
-    return function(part) if isinstance(part, Fraction) else tuple(_each(entry, function) for entry in part)
+    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
+    pairs = ((A, b), (A_tilde, b_tilde), (A_bar, b), (A_check, b_tilde))
+    return largest_defect([
+        *(matrix + matrix[::-1, ::-1] - weights for matrix, weights in pairs),
+        *(weights - weights[::-1] for weights in (b, b_tilde)),
+        *(nodes + nodes[::-1] - 1 for nodes in (c, c_tilde)),
+    ])  # fmt: skip
 
 
 def _rows(matrix: list[list[Any]]) -> Rows:
     return tuple(tuple(map(recognised, row)) for row in matrix)
-
-
-def _largest(defects: Iterable[Any]) -> float:
-    return float(max(map(abs, defects), default=0))

@@ -1,6 +1,6 @@
 """The Butcher tableau: coefficients A, b, c as float64 arrays, and as the exact numbers behind them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,9 @@ from dalembert.tableaux._text import one_line, table
 
 COMPARED_BITS = 266
 """Tableaux are equal if their coefficients agree in so many significant bits (80 decimal digits)."""
+
+
+Matrix = npt.NDArray[np.float64]
 
 
 class Fractions(NamedTuple):
@@ -34,7 +37,48 @@ class Exact(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tableau:
+class Coefficients:
+    """Named coefficients as rational numbers, and as read-only float64 arrays in attributes of the same names.
+
+    They are immutable and hashable, and are equal if they agree to 80 digits.
+    """
+
+    name: str
+    fractions: Any
+    digits: int = DIGITS
+
+    def __post_init__(self) -> None:
+        for label, entries in self.fractions._asdict().items():
+            rounded_once = np.array(entries, dtype=object).astype(np.float64)
+            rounded_once.setflags(write=False)
+            object.__setattr__(self, label, rounded_once)
+
+    @property
+    def stages(self) -> int:
+        """The number of stages s."""
+        return len(self.fractions.b)
+
+    def multiprecision(self, digits: int) -> tuple[np.ndarray, ...]:
+        """The vectors and matrices as arrays of mpmath numbers, rounded to that many digits."""
+        parts = (_each(part, lambda x: to_multiprecision(x, digits)) for part in self.fractions)
+        return tuple(np.array(part, dtype=object) for part in parts)
+
+    @cached_property
+    def _compared(self) -> tuple[Any, ...]:
+        return _each(self.fractions, lambda x: rounded(x, COMPARED_BITS))
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared == other._compared if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.fractions, self.digits)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tableau(Coefficients):
     """Coefficients (A, b, c) of an s-stage Runge-Kutta method.
 
     One step of size h for y' = f(t, y) reads::
@@ -62,18 +106,10 @@ class Tableau:
         |  1/6  2/3    1/6
     """
 
-    name: str
-    fractions: Fractions = field(repr=False)
-    digits: int = DIGITS
-    A: npt.NDArray[np.float64] = field(init=False)
-    b: npt.NDArray[np.float64] = field(init=False)
-    c: npt.NDArray[np.float64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        for label, entries in self.fractions._asdict().items():
-            rounded_once = np.array(entries, dtype=object).astype(np.float64)
-            rounded_once.setflags(write=False)
-            object.__setattr__(self, label, rounded_once)
+    fractions: Fractions
+    A: Matrix = field(init=False)
+    b: Matrix = field(init=False)
+    c: Matrix = field(init=False)
 
     @classmethod
     def of(cls, A: Any, b: Any, c: Any = None, *, name: str = "user tableau") -> "Tableau":
@@ -98,11 +134,6 @@ class Tableau:
         return cls(name, Fractions(rows, weights, nodes), min(known_A, known_b, known_c))
 
     @property
-    def stages(self) -> int:
-        """The number of stages s."""
-        return len(self.fractions.b)
-
-    @property
     def exact(self) -> Exact:
         """The coefficients as new mpmath matrices with 100 digits, whatever ``mpmath.mp.dps`` is.
 
@@ -112,31 +143,7 @@ class Tableau:
         ...     print(gauss(2).exact.c[0])
         0.2113248654051871177454256097490212721762
         """
-        matrix = mpmath().mp.matrix
-        A, b, c = self.multiprecision(DIGITS)
-        return Exact(matrix(A), matrix(b), matrix(c))
-
-    def multiprecision(self, digits: int) -> tuple[list[list[Any]], list[Any], list[Any]]:
-        """A, b and c as lists of mpmath numbers, rounded to that many digits."""
-        A, b, c = self.fractions
-        rows = [[to_multiprecision(a, digits) for a in row] for row in A]
-        return rows, [to_multiprecision(x, digits) for x in b], [to_multiprecision(x, digits) for x in c]
-
-    @cached_property
-    def _compared(self) -> tuple[Fraction, ...]:
-        A, b, c = self.fractions
-        return tuple(rounded(x, COMPARED_BITS) for x in _flat((*A, b, c)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tableau):
-            return NotImplemented
-        return self._compared == other._compared
-
-    def __hash__(self) -> int:
-        return hash(self._compared)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Tableau, (self.name, self.fractions, self.digits)
+        return Exact(*(mpmath().mp.matrix(part.tolist()) for part in self.multiprecision(DIGITS)))
 
     def __repr__(self) -> str:
         return one_line(self.name, *self.fractions)
@@ -145,5 +152,6 @@ class Tableau:
         return table(self.name, *self.fractions)
 
 
-def _flat(rows: Iterable[Iterable[Fraction]]) -> Iterable[Fraction]:
-    return (entry for row in rows for entry in row)
+def _each(part: Any, function: Callable[[Fraction], Any]) -> Any:
+    """The same vector or matrix with a function applied to every coefficient."""
+    return function(part) if isinstance(part, Fraction) else tuple(_each(entry, function) for entry in part)

@@ -53,11 +53,11 @@ def collision_tangent(
     hit: int | None = None
     for t, which in zip(times, impacts.which, strict=True):
         if t > point.values[0]:
-            point = pieces.fly(point, hit, int(which), t - point.values[0])
+            point = pieces.step_to_wall(point, hit, int(which), t - point.values[0])
         if not pieces.coupled:
             point = pieces.reset(point, int(which))
         hit = int(which)
-    point = pieces.rest(point, hit, state.t + h)
+    point = pieces.step_to_time(point, hit, state.t + h)
     return unpack(system, state.t + h, run.state, state.theta), point.tangent[1:-1]
 
 
@@ -78,7 +78,7 @@ class _Pieces:
     def _energy(self) -> ca.SX:
         return ca.SX(0) if self.maps.energy is None else self.maps.energy
 
-    def fly(self, point: _Moving, hit: int | None, which: int, tau: float) -> _Moving:
+    def step_to_wall(self, point: _Moving, hit: int | None, which: int, tau: float) -> _Moving:
         """A partial step that ends on a wall."""
         at, flow, s = self.at, self._flow(hit), ca.SX.sym("guess")
         equations = onto_the_wall(self.system, flow, at, s)
@@ -86,7 +86,7 @@ class _Pieces:
         end = ca.vertcat(at.t + at.dt, ca.vertcat(at.q, at.p) + flow.increment, self._energy())
         return self._apply(equations, ca.substitute(end, at.dt, dt), point, hit, which, tau, s)
 
-    def rest(self, point: _Moving, hit: int | None, end: float) -> _Moving:
+    def step_to_time(self, point: _Moving, hit: int | None, end: float) -> _Moving:
         """A partial step that ends at a given time."""
         at, flow = self.at, self._flow(hit)
         dt = end - at.t

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,10 +13,10 @@ import numpy as np
 
 from dalembert.compiler import first_guess
 from dalembert.compiler._ir import instructions
-from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.compiler._reduction import reduce_step
 from dalembert.errors import InconsistentStart, InputError, StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.systems import System
+from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 
 
@@ -40,45 +41,42 @@ class MultiprecisionState:
         return self.z
 
 
+SAME_NAME = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "sign")
+"""Operations that mpmath has a function of the same name for."""
+
+
 def _operations(mp: Any) -> dict[int, Callable]:
+    logical: dict[int, Callable] = {
+        ca.OP_LT: operator.lt,
+        ca.OP_LE: operator.le,
+        ca.OP_EQ: operator.eq,
+        ca.OP_NE: operator.ne,
+        ca.OP_NOT: operator.not_,
+        ca.OP_AND: lambda x, y: bool(x) and bool(y),
+        ca.OP_OR: lambda x, y: bool(x) or bool(y),
+    }
     return {
+        **{getattr(ca, f"OP_{name.upper()}"): getattr(mp, name) for name in SAME_NAME},
+        **{code: _as_number(mp, condition) for code, condition in logical.items()},
         ca.OP_ASSIGN: lambda x: x,
-        ca.OP_ADD: lambda x, y: x + y,
-        ca.OP_SUB: lambda x, y: x - y,
-        ca.OP_MUL: lambda x, y: x * y,
-        ca.OP_DIV: lambda x, y: x / y,
-        ca.OP_NEG: lambda x: -x,
+        ca.OP_ADD: operator.add,
+        ca.OP_SUB: operator.sub,
+        ca.OP_MUL: operator.mul,
+        ca.OP_DIV: operator.truediv,
+        ca.OP_NEG: operator.neg,
         ca.OP_SQ: lambda x: x * x,
         ca.OP_TWICE: lambda x: x + x,
         ca.OP_INV: lambda x: 1 / x,
-        ca.OP_POW: lambda x, y: x**y,
-        ca.OP_CONSTPOW: lambda x, y: x**y,
-        ca.OP_SQRT: mp.sqrt,
-        ca.OP_EXP: mp.exp,
-        ca.OP_LOG: mp.log,
-        ca.OP_SIN: mp.sin,
-        ca.OP_COS: mp.cos,
-        ca.OP_TAN: mp.tan,
-        ca.OP_ASIN: mp.asin,
-        ca.OP_ACOS: mp.acos,
-        ca.OP_ATAN: mp.atan,
-        ca.OP_ATAN2: mp.atan2,
-        ca.OP_SINH: mp.sinh,
-        ca.OP_COSH: mp.cosh,
-        ca.OP_TANH: mp.tanh,
+        **dict.fromkeys((ca.OP_POW, ca.OP_CONSTPOW), operator.pow),
         ca.OP_FABS: abs,
-        ca.OP_SIGN: mp.sign,
-        ca.OP_LT: lambda x, y: mp.mpf(x < y),
-        ca.OP_LE: lambda x, y: mp.mpf(x <= y),
-        ca.OP_EQ: lambda x, y: mp.mpf(x == y),
-        ca.OP_NE: lambda x, y: mp.mpf(x != y),
-        ca.OP_NOT: lambda x: mp.mpf(not x),
-        ca.OP_AND: lambda x, y: mp.mpf(bool(x) and bool(y)),
-        ca.OP_OR: lambda x, y: mp.mpf(bool(x) or bool(y)),
         ca.OP_IF_ELSE_ZERO: lambda x, y: y if x else mp.mpf(0),
         ca.OP_FMIN: min,
         ca.OP_FMAX: max,
     }
+
+
+def _as_number(mp: Any, condition: Callable) -> Callable:
+    return lambda *arguments: mp.mpf(condition(*arguments))
 
 
 def _evaluator(mp: Any, inputs: list[ca.SX], expression: ca.SX) -> Callable[[list[Any]], list[Any]]:
@@ -146,36 +144,25 @@ def multiprecision_run(
     if method.substeps != ((method, 1.0),):
         raise InputError(f"{method} has coefficients in double precision only: run its basic method in multiprecision")
     given = {"q0": q0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    start = [given[name] if name else [] for name in (system.starts_from[0], system.starts_from[-1])]
+    names = system.starts_from[0], system.starts_from[-1]
+    start = [given[name] if name else [] for name in names]
     if any(part is None for part in start):
-        raise InputError(
-            f"give the initial values {' and '.join(n for n in (system.starts_from[0], system.starts_from[-1]) if n)}"
-        )
+        raise InputError(f"give the initial values {' and '.join(filter(None, names))}")
     sizes = (system.n_holonomic, system.n_nonholonomic)
     guesses = [given[name] for name in system.guesses]
     guess = np.concatenate([np.zeros(n) if x is None else np.array(x, float) for n, x in zip(sizes, guesses, strict=True)])
     mp = mpmath.mp.clone()
     mp.dps = digits + 5
-    reduced = reduce_step(method.step_equations(system, exact=True))
-    constants = reduced.equations.step.constants
-    symbols = [reduced.x, *reduced.data, ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in constants))]
-    values = [_number(mp, value) for _, value in constants]
     theta = [mp.mpf(float(x)) for x in system.parameters.vector(params)]
     y, z = ([_number(mp, x) for x in part] for part in start)
     h, t = _number(mp, h), mp.mpf(t0)
     _check_start(mp, system, t, y, z, theta, digits)
-    residual = _evaluator(mp, symbols, reduced.residual)
-    finish = _finisher(mp, reduced, symbols)
-    jacobian = ca.Function("jacobian", symbols, [reduced.jacobian])
+    stepper = _Stepper(mp, system, method, digits)
     for k in range(steps):
-        now = t + k * h
-        rest = [now, h, *theta, *y, *z, *values]
-        state = unpack(system, float(now), _floats([*y, *z]), _floats(theta), guess)
+        state = unpack(system, float(t + k * h), _floats([*y, *z]), _floats(theta), guess)
         guess = state.multipliers  # so that the branch is kept
-        x = _solve(mp, system, reduced, residual, jacobian, rest, (state, h, values), digits)
-        change = finish([*x, *rest])
-        n = len(y)
-        y, z = [a + b for a, b in zip(y, change[:n], strict=True)], [a + b for a, b in zip(z, change[n:], strict=True)]
+        packed = stepper.step(state, t + k * h, h, [*y, *z], theta)
+        y, z = packed[: len(y)], packed[len(y) :]
     end = t + steps * h
     multipliers = _multipliers(mp, system, end, y, z, theta, guess)
     lam, psi = multipliers[: system.n_holonomic], multipliers[system.n_holonomic :]
@@ -202,55 +189,59 @@ def _number(mp: Any, x: Any) -> Any:
     return mp.mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mp.mpf(x)
 
 
-def _solve(
-    mp: Any,
-    system: System,
-    reduced: ReducedStep,
-    residual: Callable,
-    jacobian: ca.Function,
-    rest: list[Any],
-    parts: tuple,
-    digits: int,
-) -> list[Any]:
-    state, h, values = parts
-    constants = _floats(values)
-    x = [mp.mpf(value) for value in first_guess(reduced, system, state, float(h))]
-    if not x:
-        return x
-    previous, matrix = mp.inf, np.zeros((0, 0))
-    for iteration in range(60):
-        if iteration < 8:
-            matrix = np.asarray(jacobian(_floats(x), state.t, float(h), state.theta, state.packed, constants), float)
-        f = residual([*x, *rest])
-        scale = max(abs(value) for value in f)
-        if scale == 0:
+class _Stepper:
+    """The steps of a method, in multiprecision."""
+
+    def __init__(self, mp: Any, system: System, method: OneStepMethod, digits: int) -> None:
+        self.mp, self.system, self.digits = mp, system, digits
+        self.reduced = reduced = reduce_step(method.step_equations(system, exact=True))
+        constants = reduced.equations.step.constants
+        self.symbols = [reduced.x, *reduced.data, ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in constants))]
+        self.constants = [_number(mp, value) for _, value in constants]
+        self.residual = _evaluator(mp, self.symbols, reduced.residual)
+        self.jacobian = ca.Function("jacobian", self.symbols, [reduced.jacobian])
+        self.increment = self._increment()
+
+    def step(self, state: State, t: Any, h: Any, packed: list[Any], theta: list[Any]) -> list[Any]:
+        """The variables after one step from `packed`, which `state` is in double precision."""
+        data = [t, h, *theta, *packed, *self.constants]
+        return [a + b for a, b in zip(packed, self.increment([*self._solve(state, h, data), *data]), strict=True)]
+
+    def _solve(self, state: State, h: Any, data: list[Any]) -> list[Any]:
+        mp, constants = self.mp, _floats(self.constants)
+        x = [mp.mpf(value) for value in first_guess(self.reduced, self.system, state, float(h))]
+        if not x:
             return x
-        # Scaled before rounding to double, so that tiny residuals keep their digits.
-        increment = np.linalg.solve(matrix, np.array([float(value / scale) for value in f]))
-        x = [a - scale * mp.mpf(b) for a, b in zip(x, increment, strict=True)]
-        size = scale * max(abs(b) for b in increment.tolist())
-        if size < mp.mpf(10) ** (-digits) or (size >= previous and iteration > 10):
-            if size < mp.mpf(10) ** (-digits + 3):
+        previous, matrix = mp.inf, np.zeros((0, 0))
+        for iteration in range(60):
+            if iteration < 8:
+                matrix = np.asarray(self.jacobian(_floats(x), state.t, float(h), state.theta, state.packed, constants), float)
+            residual = self.residual([*x, *data])
+            if not any(residual):
                 return x
-            break
-        previous = size
-    raise StepFailed(f"the multiprecision step from t = {state.t:g} did not converge: reduce h")
+            x, size = _refined(mp, x, matrix, residual)
+            if size < mp.mpf(10) ** (-self.digits) or (size >= previous and iteration > 10):
+                if size < mp.mpf(10) ** (-self.digits + 3):
+                    return x
+                break
+            previous = size
+        raise StepFailed(f"the multiprecision step from t = {state.t:g} did not converge: reduce h")
 
+    def _increment(self) -> Callable[[list[Any]], list[Any]]:
+        """The change of the state as a function of unknowns and data; what enters linearly is solved for at the end."""
+        mp, symbols, last = self.mp, self.symbols, self.reduced.last
+        if last is None:
+            return _evaluator(mp, symbols, self.reduced.increment)
+        m = last.y.shape[0]
+        equations = _evaluator(mp, symbols, ca.vertcat(ca.vec(ca.densify(last.matrix).T), last.rhs))
+        increment = _evaluator(mp, [last.y, *symbols], self.reduced.increment)
 
-def _finisher(mp: Any, reduced: ReducedStep, symbols: list[ca.SX]) -> Callable[[list[Any]], list[Any]]:
-    if reduced.last is None:
-        return _evaluator(mp, symbols, reduced.increment)
-    last, m = reduced.last, reduced.last.y.shape[0]
-    system = _evaluator(mp, symbols, ca.vertcat(ca.vec(ca.densify(last.matrix).T), last.rhs))
-    increment = _evaluator(mp, [last.y, *symbols], reduced.increment)
+        def finish(arguments: list[Any]) -> list[Any]:
+            entries = equations(arguments)
+            matrix = mp.matrix([entries[i * m : (i + 1) * m] for i in range(m)])
+            return increment([*mp.lu_solve(matrix, mp.matrix(entries[m * m :])), *arguments])
 
-    def finish(arguments: list[Any]) -> list[Any]:
-        entries = system(arguments)
-        matrix = mp.matrix([entries[i * m : (i + 1) * m] for i in range(m)])
-        y = mp.lu_solve(matrix, mp.matrix(entries[m * m :]))
-        return increment([*y, *arguments])
-
-    return finish
+        return finish
 
 
 def _multipliers(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], theta: list[Any], guess: np.ndarray) -> list[Any]:
@@ -268,8 +259,12 @@ def _multipliers(mp: Any, system: System, t: Any, y: list[Any], z: list[Any], th
     rate = _evaluator(mp, symbols, system.function("hidden_rate")(*symbols))
     result = [mp.mpf(value) for value in x]
     for _ in range(2 + mp.dps // 10):
-        f = rate([t, *y, *z, *result, *theta])
-        scale = max(abs(value) for value in f) or mp.mpf(1)
-        increment = np.linalg.solve(matrix, np.array([float(value / scale) for value in f]))
-        result = [a - scale * mp.mpf(b) for a, b in zip(result, increment.tolist(), strict=True)]
+        result, _ = _refined(mp, result, matrix, rate([t, *y, *z, *result, *theta]))
     return result
+
+
+def _refined(mp: Any, x: list[Any], matrix: np.ndarray, residual: list[Any]) -> tuple[list[Any], Any]:
+    """One Newton step with a matrix in double precision, and the size of its increment."""
+    scale = max(abs(value) for value in residual) or mp.mpf(1)  # before rounding, so that tiny residuals keep their digits
+    increment = np.linalg.solve(matrix, np.array([float(value / scale) for value in residual])).tolist()
+    return [a - scale * mp.mpf(b) for a, b in zip(x, increment, strict=True)], scale * max(abs(b) for b in increment)

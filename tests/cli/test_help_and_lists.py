@@ -13,10 +13,10 @@ import pytest
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.cli import main
+from dalembert.cli._main import COMMANDS
 
 
-@pytest.mark.parametrize("line", ["--help", *(f"{name} --help" for name in main.__globals__["COMMANDS"])])
+@pytest.mark.parametrize("line", ["--help", *(f"{name} --help" for name in COMMANDS)])
 def test_every_help_has_examples(command, line):
     code, out, err = command(line)
     assert code == 0 and not err and "examples:\n  dalembert " in out
@@ -36,7 +36,7 @@ def test_help_does_not_load_numba_or_matplotlib():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("line", [line for line in main.__globals__["_run"].EPILOG.splitlines() if line.startswith("  dal")])
+@pytest.mark.parametrize("line", [line for line in COMMANDS["run"].__doc__.splitlines() if line.startswith("  dal")])
 def test_the_examples_of_run_work(command, line):
     code, out, err = command(line.strip().removeprefix("dalembert ").replace("1e5", "1000"))
     assert code == 0 and not err and "max |H - H0|" in out

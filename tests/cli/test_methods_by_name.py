@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.cli._guard import Unusable
 from dalembert.cli._methods import method, spelled
+from dalembert.cli._user_code import UsageError
 from dalembert.runs._default_method import default_method
 
 
@@ -106,6 +106,6 @@ def test_what_a_default_method_is_called_can_be_typed(name):
     ],
 )
 def test_nothing_else_is_a_method(text, message):
-    with pytest.raises((Unusable, da.InputError)) as caught:
+    with pytest.raises((UsageError, da.InputError)) as caught:
         method(text)
     assert message in str(caught.value) and "\n" not in str(caught.value)

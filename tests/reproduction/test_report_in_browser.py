@@ -164,7 +164,7 @@ def test_the_page_says_what_made_it(page, report):
 
     facts = page.execute_script('return document.querySelector(".facts").innerText')
     assert f"dalembert {dalembert.__version__}" in facts and "numpy" in facts
-    assert re.search(r"\btime\s+\d+\.\d s in all, with \d+ process", facts)
+    assert re.search(r"\btime\s+(\d+ min \d+|\d+\.\d) s in all, with \d+ process", facts)
     assert f"{os.cpu_count()} processor" in facts and f"--out '{report.parent}' --format svg" in facts
 
 

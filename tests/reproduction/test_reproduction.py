@@ -16,9 +16,9 @@ from dalembert import experiments
 from dalembert.cli import _reproduce_command, main
 from dalembert.experiments import Result, _registry
 from dalembert.reproduction import load_experiments, reproduce
-from dalembert.reproduction._crew import Plan
-from dalembert.reproduction._reproduce import Clock
+from dalembert.reproduction._processes import Schedule
 from dalembert.reproduction._results import Store, fingerprint
+from dalembert.reproduction._watcher import Progress, Watcher
 
 HERE = Path(__file__).parent
 NAMES = ("good", "many", "false", "nan", "failing", "dying", "last")
@@ -132,7 +132,7 @@ def test_a_fingerprint_depends_on_the_library_and_on_the_document(monkeypatch):
     change = {"sphere.py": b"# changed"}
     monkeypatch.setattr(Path, "read_bytes", lambda path: change.get(path.name, b"") + real(path))
     assert fingerprint(jay) != before[0] and fingerprint(hilden) == before[1]
-    change |= {"trajectory.py": b"# changed"}
+    change |= {"_trajectory.py": b"# changed"}
     _store._library.cache_clear()
     assert fingerprint(hilden) != before[1]
     change.clear()
@@ -222,33 +222,37 @@ def test_no_process_outlives_a_run_that_is_killed(toys):
 def test_a_worker_goes_on_with_the_module_that_it_began():
     spheres = [experiments.find(f"jay1996.figure5.{k}") for k in (1, 2, 3)]
     pendulums = [experiments.find(f"jay1996.figure5.{k}") for k in (5, 6)]
-    plan = Plan([*spheres, *pendulums])
-    assert plan.take("a") == spheres[0] and plan.take("b") == pendulums[0]
-    assert plan.take("a") == spheres[1] and plan.take("b") == pendulums[1]
-    assert plan.take("b") == spheres[2]  # nothing of its own is left: it helps
-    assert plan.take("a") is None and plan.take("b") is None
+    schedule = Schedule([*spheres, *pendulums])
+    assert schedule.take("a") == spheres[0] and schedule.take("b") == pendulums[0]
+    assert schedule.take("a") == spheres[1] and schedule.take("b") == pendulums[1]
+    assert schedule.take("b") == spheres[2]  # nothing of its own is left: it helps
+    assert schedule.take("a") is None and schedule.take("b") is None
 
 
-def test_a_cancelled_plan_is_empty():
-    plan = Plan([experiments.find("jay1996.figure5.1")])
-    plan.cancel()
-    assert plan.take("a") is None
+def test_what_is_timed_runs_last_and_beside_nothing_else():
+    timed, other = (next(e for e in map(experiments.find, experiments.names()) if e.timed is kind) for kind in (True, False))
+    schedule = Schedule([timed, other])
+    assert schedule.take("a") == other and schedule.take("b") is None
+    assert schedule.take("a") == timed and schedule.take("b") is None and schedule.take("a") is None
 
 
 def test_the_time_left_is_that_of_the_last_time_or_the_mean():
+    class Noted(Watcher):
+        def finished(self, result, done, todo, seconds_left):
+            told.append((done, todo, seconds_left))
+
+    told = []
     first, *others = (experiments.find(f"jay1996.figure5.{k}") for k in (1, 2, 3, 4))
-    assert Clock({other.name: None for other in others}, jobs=2).left() is None
-    clock = Clock({first.name: 100.0} | {other.name: None for other in others}, jobs=2)
-    assert clock.left() == (100 + 3 * 100) / 2
-    clock.start(others[0].name)
-    clock.finish(Result(others[0], False, 70.0))
-    assert clock.left() == (100 + 70 + 70) / 2 and clock.done == 1 and clock.total == 4
-    for other in others[1:]:
-        clock.start(other.name)
-        clock.finish(Result(other, False, 70.0))
-    assert clock.left() == 100.0  # the second process cannot help
-    clock.start(first.name)
-    assert 99 < clock.left() < 100
+    assert Progress({other.name: None for other in others}, 2).seconds_left() is None
+    progress = Progress({first.name: 100.0} | {other.name: None for other in others}, 2, Noted())
+    assert progress.seconds_left() == (100 + 3 * 100) / 2
+    for other in others:
+        progress.start(other)
+        progress.finish(Result(other, False, 70.0))
+    # at the end, the second process cannot help
+    assert told == [(1, 4, (100 + 70 + 70) / 2), (2, 4, 100.0), (3, 4, 100.0)]
+    progress.start(first)
+    assert 99 < progress.seconds_left() < 100
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""Systems as bytes: what a model consists of is symbolic, so that it can be sent to another process without its Python code.
+"""Pickling systems: a model consists of symbolic expressions, so that another process needs none of its Python code.
 
-CasADi serialises functions, not loose expressions. So all expressions of a system travel as one function of its symbols.
+CasADi serialises functions, not loose expressions. So all expressions of a system are pickled as one function of its symbols.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dalembert.systems._model import Parameters
 if TYPE_CHECKING:
     from dalembert.systems._system import System
 
-LEFT_BEHIND = ("_symbols", "_expressions", "parameters", "smooth")
-"""Attributes that travel as expressions, or are derived from them again."""
+NOT_PICKLED = ("_symbols", "_expressions", "parameters", "smooth")
+"""Attributes that are pickled as expressions, or derived from them again."""
 
 
 def pack(system: System) -> tuple[Any, ...]:
@@ -27,7 +27,7 @@ def pack(system: System) -> tuple[Any, ...]:
         [expression for _, expression in expressions.values()],
     )
     names = {id(symbol): name for name, symbol in symbols.items()}
-    attributes = {name: value for name, value in vars(system).items() if name not in LEFT_BEHIND}
+    attributes = {name: value for name, value in vars(system).items() if name not in NOT_PICKLED}
     aliases = {name: names[id(value)] for name, value in attributes.items() if isinstance(value, ca.SX)}
     plain = {name: value for name, value in attributes.items() if name not in aliases}
     arguments = {name: taken for name, (taken, _) in expressions.items()}
