@@ -12,8 +12,8 @@ from dalembert.cli._methods import method
 from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
 from dalembert.cli._report import add_output, conclude, prepare
-from dalembert.runs._stored import is_sweep
 from dalembert.storage._run_store import RunStore
+from dalembert.storage._sweep_store import is_sweep
 
 SUMMARY = "go on with a run that was written to disk"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
-from dalembert.runs._ensemble_execution import run_ensemble
+from dalembert.runs._drivers import run_ensemble
 from dalembert.systems import System
 from dalembert.systems._states import States
 
@@ -70,7 +70,7 @@ class Search:
         """Steps of lengths tau: their ends, and the section function there with its round-off; nan where a step failed."""
         here = self.before.take(which)
         spec = RunSpec(self.system, self.method, here, self.h, 1, stage_multipliers=not self.system.linear_in_multipliers)
-        run = run_ensemble(spec, sizes=tau, workers=self.workers, progress=False)
+        run = run_ensemble(spec, sizes=tau, workers=self.workers)
         ends = run.last[:, : self.system.n_state]
         value, blur = self.surface.at(here.t + tau, ends, here.theta, self.system.state_blocks[0][1])
         self.why[which[~np.isfinite(value)]] = "the section function is not a finite number within it"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert._progress import ProgressLine
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._event_program import event_program
@@ -98,10 +99,29 @@ def make_run(spec: RunSpec, room: int | None = None) -> Run:
         return driver_of(spec.method).run_class()(spec, room=room)
 
 
-def make_ensemble_run(spec: RunSpec, **options: Any) -> EnsembleRun:
-    """A run of many members."""
+def run_ensemble(
+    spec: RunSpec,
+    *,
+    progress: bool | None = False,
+    count_impacts: bool = False,
+    began: Callable[[EnsembleRun], None] | None = None,
+    **options: Any,
+) -> EnsembleRun:
+    """A run of many members from starts that are `prepared`, after it has ended or was interrupted.
+
+    `count_impacts` counts impacts instead of storing them; `options` are those of `EnsembleRun`. `began` is shown the run
+    before it advances, so that others can stop it.
+    """
+    driver = driver_of(spec.method)
+    if driver.has_impacts:
+        options["tally_impacts"] = count_impacts
     with _regular_start(spec.method):
-        return driver_of(spec.method).ensemble_class()(spec, **options)
+        run = driver.ensemble_class()(spec, **options)
+    if began is not None:
+        began(run)
+    with ProgressLine(spec.steps * len(run.states), progress) as line:
+        run.advance(line.update)
+    return run
 
 
 @contextlib.contextmanager

@@ -175,3 +175,34 @@ class Store:
         if attributes.get("format") != FORMAT:
             raise InputError(f"{path} has the format {attributes.get('format')} of another version of dalembert")
         return attributes
+
+
+class StoredArray:
+    """An array on disk whose rows are read when they are asked for, as NumPy arrays: `run.states[1000:2000]`."""
+
+    def __init__(self, array: Any, rows: int, chunk: int) -> None:
+        self._array, self._rows, self._chunk = array, rows, chunk
+        self.shape, self.dtype, self.ndim = (rows, *array.shape[1:]), array.dtype, array.ndim
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        rows, *columns = index if isinstance(index, tuple) else (index,)
+        if isinstance(rows, slice):
+            first, last, stride = rows.indices(self._rows)
+            if stride > 0:
+                return np.asarray(self._array[(slice(first, max(first, last), stride), *columns)])
+        elif isinstance(rows, (int, np.integer)):
+            if not -self._rows <= rows < self._rows:
+                raise IndexError(f"row {rows} of {self._rows}")
+            return np.asarray(self._array[(int(rows) % self._rows, *columns)])
+        return np.asarray(self)[index]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for first in range(0, self._rows, self._chunk):
+            yield from self[first : first + self._chunk]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        del copy  # what comes from the disk is always new
+        return np.asarray(self[:], dtype=dtype)

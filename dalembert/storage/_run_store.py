@@ -195,7 +195,7 @@ class RunStore(Store):
         self.array(name, "r+")[first : first + len(values)] = values
         sync(self.path / name / "c" / str(first // self.header.chunk))
 
-    def going_on(self, steps: int) -> RunStore:
+    def resumed(self, steps: int) -> RunStore:
         """The same run under way again, with another number of steps or the same.
 
         What the attributes say is true at every moment: rows are cut off after they have said that these do not count, and

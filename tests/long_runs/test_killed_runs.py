@@ -19,7 +19,7 @@ PRELUDE = """
 import os, signal, sys, threading, time
 import dalembert as da
 from dalembert.storage import _run_store
-from dalembert.runs import _stored as stored
+from dalembert.runs import _stored_run as stored
 pendulum, method = da.problems.pendulum(), da.Rattle()
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -13,7 +13,8 @@ import pytest
 
 import dalembert as da
 from dalembert.contact._records import rows_of
-from dalembert.runs import _stored as stored
+from dalembert.runs import _members
+from dalembert.runs import _stored_run as stored
 from dalembert.storage import _groups as _store
 
 zarr = pytest.importorskip("zarr")
@@ -22,7 +23,7 @@ ROOT = str(Path(da.__file__).parents[1])
 MODELS = """
 import numpy as np
 import dalembert as da
-from dalembert.runs import _stored as stored
+from dalembert.runs import _stored_run as stored
 stored.CHUNK_NUMBERS = 100
 
 def ball_on_a_table():
@@ -128,7 +129,8 @@ KILLS = {
 @pytest.mark.parametrize("moment", KILLS)
 def test_a_killed_run_with_impacts_resumes_to_the_same_file(moment, tmp_path):
     da.simulate(table, da.CVA(), **case, save_to=tmp_path / "whole.zarr")
-    code = MODELS + "import os, signal\nfrom dalembert import _store\ndef die(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    code = MODELS + "import os, signal\nfrom dalembert.storage import _groups as _store\n"
+    code += "def die(): os.kill(os.getpid(), signal.SIGKILL)\n"
     code += textwrap.dedent(KILLS[moment]) + 'da.simulate(table, da.CVA(), **case, save_to="run.zarr")'
     environment = {**os.environ, "PYTHONPATH": ROOT}
     killed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, timeout=300)
@@ -165,12 +167,10 @@ def test_a_sweep_keeps_the_impacts_of_its_members(tmp_path):
 
 
 def test_a_sweep_that_stopped_gets_the_impacts_of_its_missing_parts(tmp_path, monkeypatch):
-    from dalembert.parallel import _executors
-
     heights, path = np.linspace(0.1, 1.0, 20)[:, None], tmp_path / "sweep.zarr"
     sweep = {"v0": [0.0], "h": 0.01, "steps": 150}
     here = da.simulate_many(table, da.CVA(), q0=heights, **sweep)
-    compute, parts = _executors.compute, []
+    compute, parts = _members.compute, []
 
     def stopping(*arguments):
         parts.append(1)
@@ -178,7 +178,7 @@ def test_a_sweep_that_stopped_gets_the_impacts_of_its_missing_parts(tmp_path, mo
             raise KeyboardInterrupt
         return compute(*arguments)
 
-    monkeypatch.setattr(_executors, "compute", stopping)
+    monkeypatch.setattr(_members, "compute", stopping)
     part = da.simulate_many(table, da.CVA(), q0=heights, **sweep, workers=1, save_to=path)
     assert set(part.impacts.member) == set(range(4)) and np.array_equal(part[3].impacts.t, here[3].impacts.t)
     whole = da.resume(path, table, da.CVA())

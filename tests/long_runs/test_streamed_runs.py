@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.engine._run import Run
-from dalembert.runs import _stored as stored
+from dalembert.runs import _stored_run as stored
 from dalembert.storage import _groups as _store
 from dalembert.storage import _run_store
 
