@@ -12,7 +12,7 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
-from dalembert.contact._event_program import event_program
+from dalembert.contact._event_program import EventProgram, event_program
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import ModelError, StepFailed
 from dalembert.methods import OneStepMethod
@@ -46,15 +46,10 @@ class SmoothDriver:
         """The system and the method of steps that meet no wall."""
         return system, method
 
-    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
-        """What `run.stats` counts besides steps and iterations."""
+    def event_program(self, system: System, method: OneStepMethod) -> EventProgram | None:
+        """The equations of impacts, if there may be any."""
         del system, method
-        return ()
-
-    def event_equations(self, system: System, method: OneStepMethod) -> str:
-        """A hash of the equations of events."""
-        del system, method
-        return ""
+        return None
 
 
 class ImpactDriver(SmoothDriver):
@@ -76,13 +71,9 @@ class ImpactDriver(SmoothDriver):
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
         return system.smooth, method.full
 
-    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+    def event_program(self, system: System, method: OneStepMethod) -> EventProgram | None:
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
-        return event_program(system, method).counted
-
-    def event_equations(self, system: System, method: OneStepMethod) -> str:
-        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
-        return event_program(system, method).equations
+        return event_program(system, method)
 
 
 DRIVERS: dict[str, SmoothDriver] = {"smooth": SmoothDriver(), "impacts": ImpactDriver()}

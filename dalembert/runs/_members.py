@@ -67,7 +67,7 @@ def part_size(members: int) -> int:
 def layout_of(spec: RunSpec, policy: Policy) -> Layout:
     """The columns of the table that an ensemble has."""
     assert isinstance(spec.start, States)
-    system, driver = spec.system, driver_of(spec.method)
+    system, events = spec.system, driver_of(spec.method).event_program(spec.system, spec.method)
     return Layout(
         members=len(spec.start),
         part=part_size(len(spec.start)),
@@ -79,8 +79,8 @@ def layout_of(spec: RunSpec, policy: Policy) -> Layout:
         defaults=plain(system.params),
         quantities=tuple(policy.quantities),
         counted=policy.counted,
-        impact_counts=driver.counted(system, spec.method),
-        keeps_impacts=driver.has_impacts and not policy.counted,
+        impact_counts=() if events is None else events.counted,
+        keeps_impacts=events is not None and not policy.counted,
         stage_multipliers=spec.stage_multipliers,
         stage=system.n_multipliers if spec.stage_multipliers else 0,
     )
@@ -107,20 +107,14 @@ class MembersJob:
         """The kernel that follows quantities, compiled once."""
         return build_watch(self.spec.system, self.policy.quantities) if self.policy.quantities else None
 
-    def __call__(self, starts: Starts, began: Callable[[EnsembleRun], None] | None = None) -> MemberTable:
+    def __call__(
+        self, starts: Starts, progress: bool | None = False, began: Callable[[EnsembleRun], None] | None = None
+    ) -> MemberTable:
         """Run members to their end; `began` is shown their run before it advances."""
-        spec = prepared(replace(self.spec, start=starts.states(self.spec.system)))
-        table = compute(spec, replace(self.policy, progress=False), self.watch, began)
-        return replace(table, stats={name: table.stats[name] for name in ("build_seconds", "wall_seconds")})
-
-
-def compute(
-    spec: RunSpec, policy: Policy, watch: Watch | None, began: Callable[[EnsembleRun], None] | None = None
-) -> MemberTable:
-    """Run all members of a spec, whose starts are prepared."""
-    options: dict[str, Any] = {"watch": watch, "workers": policy.workers, "simd": policy.simd}
-    run = run_ensemble(spec, progress=policy.progress, count_impacts=bool(policy.counted), began=began, **options)
-    return table_of(run, layout_of(spec, policy))
+        spec, policy = prepared(replace(self.spec, start=starts.states(self.spec.system))), self.policy
+        options: dict[str, Any] = {"watch": self.watch, "workers": policy.workers, "simd": policy.simd}
+        run = run_ensemble(spec, progress=progress, count_impacts=bool(policy.counted), began=began, **options)
+        return table_of(run, layout_of(spec, policy))
 
 
 def table_of(run: EnsembleRun, layout: Layout) -> MemberTable:
@@ -147,7 +141,7 @@ def table_of(run: EnsembleRun, layout: Layout) -> MemberTable:
     if layout.keeps_impacts:
         for kind in OF_MEMBERS:
             events |= columns_of(of_members(kind, layout.blocks[0][1], getattr(run, f"{kind}s")), kind)
-    stats = {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
+    stats: dict[str, Any] = {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
     stats |= {"wall_seconds": run.wall_time, "cpu_seconds": run.cpu_time}
     return MemberTable(columns, [events] if events else [], failures, stats)
 

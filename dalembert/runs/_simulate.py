@@ -71,21 +71,9 @@ def simulate(
 
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    arguments = Arguments(
-        "simulate",
-        system,
-        method,
-        initial,
-        start=start,
-        params=params,
-        t0=t0,
-        t1=t1,
-        h=h,
-        steps=steps,
-        save_every=save_every,
-        newton_tolerance=newton_tolerance,
-        stage_multipliers=stage_multipliers,
-    )
+    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
+    given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    arguments = Arguments("simulate", system, method, initial, **given)
     spec = arguments.single()
     policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
     if save_to is not None:

@@ -9,12 +9,10 @@ from typing import Any
 
 from dalembert.compiler import reductions
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import Arguments, Policy, check_memory
-from dalembert.runs._drivers import prepared
-from dalembert.runs._ensemble import Ensemble, Reduction, ensemble_of
-from dalembert.runs._members import MembersJob, Starts, compute, layout_of
+from dalembert.runs._arguments import Arguments, Policy
+from dalembert.runs._ensemble import Ensemble, Reduction
 from dalembert.runs._problem import Problem
-from dalembert.runs._sweep import run_sweep
+from dalembert.runs._sweep import run_members
 from dalembert.systems import State, System
 
 __all__ = ["Ensemble", "Reduction", "simulate_many"]
@@ -80,39 +78,12 @@ def simulate_many(
 
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    arguments = Arguments(
-        "simulate_many",
-        system,
-        method,
-        initial,
-        start=start,
-        params=params,
-        t0=t0,
-        t1=t1,
-        h=h,
-        steps=steps,
-        save_every=1 if save_every is None else save_every,
-        newton_tolerance=newton_tolerance,
-        stage_multipliers=stage_multipliers,
-    )
+    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
+    given |= {"save_every": 1 if save_every is None else save_every, "newton_tolerance": newton_tolerance}
+    arguments = Arguments("simulate_many", system, method, initial, **given, stage_multipliers=stage_multipliers)
     spec = arguments.many()
     quantities, counted = reductions(reduce, spec.system)
     if save_every is None and (quantities or counted):
         spec = replace(spec, save_every=max(spec.steps, 1))
-    policy = Policy(
-        progress=progress,
-        save_to=save_to,
-        executor=executor,
-        workers=workers,
-        simd=simd,
-        quantities=quantities,
-        counted=counted,
-        drawing=arguments.drawing,
-    )
-    if save_to is None:
-        check_memory(len(Starts.of(spec).t) * (spec.steps // spec.save_every + 1) * 8 * spec.system.n_state)
-    if executor is not None or save_to is not None:
-        return run_sweep(spec, policy)
-    spec = prepared(spec)
-    table = compute(spec, policy, MembersJob.of(spec, policy).watch)
-    return ensemble_of(layout_of(spec, policy), Starts.of(spec), table, spec.system, spec.method, policy.drawing)
+    policy: dict[str, Any] = {"progress": progress, "save_to": save_to, "executor": executor, "workers": workers, "simd": simd}
+    return run_members(spec, Policy(**policy, quantities=quantities, counted=counted, drawing=arguments.drawing))

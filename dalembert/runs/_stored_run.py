@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,7 +109,7 @@ def _run_to_end(store: RunStore, run: Run, policy: Policy) -> StoredTrajectory:
     if status == "interrupted" and store.progress.rows and run.steps_done <= store.progress.steps:
         return _trajectory(store, run, policy)  # the store has more than was computed again
     ended = Progress(0, max(run.steps_done, store.checkpoint.step), status, message, _stats(run, before))
-    store = store.commit(_tail(store, run), {kind: getattr(run, f"{kind}s") for kind in _kinds(header)}, ended)
+    store = store.commit(_tail(store, run), _events(header, run), ended)
     trajectory = _trajectory(store, run, policy)
     if status == "failed" and policy.on_failure == "raise":
         raise StepFailed(message + f" (what was computed before it is in {store.path})", trajectory)
@@ -124,7 +123,7 @@ def _trajectory(store: RunStore, run: Run, policy: Policy) -> StoredTrajectory:
 def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:
     """Write a whole chunk; the row after it begins the next one."""
     chunk, stats = store.header.chunk, _stats(run, before)
-    walls, events = run.walls, {kind: getattr(run, f"{kind}s") for kind in _kinds(store.header)}
+    walls, events = run.walls, _events(store.header, run)
     if events:  # a contact that may go on is noted when it is over
         contacts = [list(contact) for contact in zip(*vars(events["contact"]).values(), strict=True)]
         over = np.array([contact not in walls["held"] for contact in contacts], dtype=bool)
@@ -134,9 +133,9 @@ def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:
     return store.commit(run.rows[:chunk], events, written, following)
 
 
-def _kinds(header: Header) -> Iterable[str]:
-    """The kinds of events that a run may have."""
-    return KINDS if header.walls else ()
+def _events(header: Header, run: Run) -> dict[str, Any]:
+    """The impacts and contacts of a run that may have some."""
+    return {kind: getattr(run, f"{kind}s") for kind in KINDS} if header.walls else {}
 
 
 def _tail(store: RunStore, run: Run) -> np.ndarray:

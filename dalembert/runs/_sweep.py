@@ -30,20 +30,22 @@ STORED_STARTS = ("t0", "start", "theta", "multipliers")
 """The names that `Starts` have in a store."""
 
 
-def run_sweep(spec: RunSpec, policy: Policy) -> Ensemble:
-    """Compute all members, into memory or into a new store."""
+def run_members(spec: RunSpec, policy: Policy) -> Ensemble:
+    """Compute all members: at once, or in parts for an executor or for a store."""
     layout, starts = layout_of(spec, policy), Starts.of(spec)
-    table: MemberTable | SweepStore
     if policy.save_to is None:
-        table = MemberTable.empty(layout)
-    else:
-        zarr_module()
-        _check_memory(layout, policy)
-        target = Path(policy.save_to)
-        check_target(target, layout.members * layout.bytes_per_member)
-        given = dict(zip(STORED_STARTS, starts, strict=True))
-        table = SweepStore.create(target, _header(spec, policy, layout), {"t": layout.times(starts.t[0]), **given})
-    return _filled(table, spec, policy, layout)
+        check_memory(layout.members * (spec.steps // spec.save_every + 1) * 8 * layout.n_state)
+        if policy.executor is not None:
+            return _filled(MemberTable.empty(layout), spec, policy, layout)
+        table = MembersJob.of(spec, policy)(starts, policy.progress)
+        return ensemble_of(layout, starts, table, spec.system, spec.method, policy.drawing)
+    zarr_module()
+    _check_memory(layout, policy)
+    target = Path(policy.save_to)
+    check_target(target, layout.members * layout.bytes_per_member)
+    given = dict(zip(STORED_STARTS, starts, strict=True))
+    store = SweepStore.create(target, _header(spec, policy, layout), {"t": layout.times(starts.t[0]), **given})
+    return _filled(store, spec, policy, layout)
 
 
 def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Policy) -> Ensemble:

@@ -343,29 +343,25 @@ class StoredTrajectory(Trajectory):
         if status == "running":
             status = "interrupted"
             message = f"{progress.steps} of {header.steps} steps are stored; da.resume goes on from there"
-        values = {
-            "store": store,
-            "states": self._stored(store, "states"),
-            "blocks": header.blocks,
-            "h": header.h,
-            "method": header.method,
-            "parameters": {name: np.array(value, dtype=float) for name, value in header.parameters.items()},
-            "status": status,
-            "message": message,
-            "stats": {"steps": progress.steps, **progress.stats},
-            "fingerprint": header.fingerprint,
-            "system": system,
-            "start": start,
-            "solver": solver,
-            "stage_lam": None,
-            "stage_psi": None,
-            "drawing": drawing,
-            "_observed": {},
-        }
+        stage: dict[str, Any] = dict.fromkeys(STAGE)
         for name, size in header.stage:
-            values[name] = self._stored(store, name) if size else np.zeros((progress.rows, 0))
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+            stage[name] = self._stored(store, name) if size else np.zeros((progress.rows, 0))
+        parameters = {name: np.array(value, dtype=float) for name, value in header.parameters.items()}
+        vars(self).update(  # a frozen dataclass, of which `t`, `impacts` and `contacts` are read when they are asked for
+            {name: getattr(header, name) for name in ("blocks", "h", "method", "fingerprint")},
+            store=store,
+            states=self._stored(store, "states"),
+            parameters=parameters,
+            status=status,
+            message=message,
+            stats={"steps": progress.steps, **progress.stats},
+            system=system,
+            start=start,
+            solver=solver,
+            drawing=drawing,
+            _observed={},
+            **stage,
+        )
 
     store: RunStore
 

@@ -126,8 +126,9 @@ class MemberTable:
         """One of the columns."""
         return self.columns[name]
 
-    lazy_column = column
-    """A column that is large and, in a store, read row by row."""
+    def lazy_column(self, name: str) -> Any:
+        """A large column, which a store would read row by row."""
+        return self.columns[name]
 
     @property
     def has_events(self) -> bool:
@@ -145,5 +146,5 @@ def member_records(kind: str, column: Callable[[str], np.ndarray]) -> Any:
 
 
 def added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
-    """Statistics of two parts together."""
-    return {name: first.get(name, 0) + value for name, value in second.items()}
+    """What two parts took together."""
+    return {name: first.get(name, 0) + second[name] for name in ("build_seconds", "wall_seconds")}

@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.contact._records import OF_MEMBERS
 from dalembert.errors import InputError
 from dalembert.storage._groups import (
     CHUNK_NUMBERS,
     Store,
     StoredArray,
-    create_group,
     event_arrays,
     fill_value,
     read_attributes,
@@ -48,8 +46,8 @@ class SweepStore(Store):
     @classmethod
     def create(cls, path: Path, header: dict[str, Any], given: Mapping[str, np.ndarray]) -> SweepStore:
         """A store with what is `given`, and room for the columns of a table."""
-        layout, arrays = Layout.of(header), {}
-        part = layout.part
+        layout = Layout.of(header)
+        part, arrays = layout.part, {}
         for name, values in given.items():
             arrays[name] = {"data": values, "chunks": tuple(max(1, size) for size in values.shape)}
         for name, (shape, dtype) in layout.columns.items():
@@ -59,7 +57,7 @@ class SweepStore(Store):
             options = {"chunks": chunks, "dtype": dtype, "fill_value": fill_value(dtype)}
             arrays[name] = {"shape": (layout.members, *shape), **options}
         store = cls(path, header, layout)
-        create_group(path, arrays | event_arrays(layout.event_columns), cls._marked(store._attributes()))
+        store._create(arrays | event_arrays(layout.event_columns))
         return store
 
     @classmethod
@@ -82,19 +80,16 @@ class SweepStore(Store):
 
     def write(self, first: int, part: MemberTable) -> None:
         """Write a part, whose first member has the number `first`, then say that it is there."""
-        part, number, count = part.numbered_from(first), first // self.layout.part, dict(self.events)
+        part, number = part.numbered_from(first), first // self.layout.part
         with writing(self.path):
             for name, values in part.columns.items():
                 self.array(name, "r+")[first : first + len(values)] = values
                 sync(self.path / name / "c" / str(number))
-            for kind in OF_MEMBERS if part.has_events else ():
-                found = {name: values for name, values in part.events[0].items() if name.startswith(f"{kind}_")}
-                self._append_events(found, count.get(kind, 0))
-                count[kind] = count.get(kind, 0) + len(found[f"{kind}_member"])
-        self.events, self.parts = count, [*self.parts, number]
+            events = self._append_events(part.events[0], self.events) if part.events else self.events
+        self.events, self.parts = events, [*self.parts, number]
         self.failures = self.failures | part.failures
         self.stats = added(self.stats, part.stats)
-        self._write_attributes(self._attributes())
+        self._write_attributes()
 
     def column(self, name: str) -> np.ndarray:
         """A column, without what a process that was killed had written of a part."""
@@ -103,7 +98,7 @@ class SweepStore(Store):
         values[~there] = fill_value(str(values.dtype))
         return values
 
-    def lazy_column(self, name: str) -> StoredArray:
+    def lazy_column(self, name: str) -> Any:
         """A column whose rows are read when they are asked for."""
         return StoredArray(self.array(name), self.layout.members, self.layout.part)
 

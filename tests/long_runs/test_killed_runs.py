@@ -222,12 +222,12 @@ SWEEP_MOMENTS = {
         _sweep_store.sync = dying
         """,
     "before the part counts": """
-        write, calls = _store.write_attributes, []
+        write, calls = _store.Store._write_attributes, []
         def dying(*arguments):
             calls.append(1)
             if len(calls) == 4: die()
             write(*arguments)
-        _store.write_attributes = dying
+        _store.Store._write_attributes = dying
         """,
 }
 

@@ -122,8 +122,10 @@ def test_a_sweep_that_stopped_goes_on_with_the_missing_parts(tmp_path, monkeypat
     monkeypatch.setattr(_sweep_store.SweepStore, "write", write)
     assert stopped.status.count("done") == 24 and stopped.status.count("interrupted") == 76
     assert np.isnan(stopped.q[24:]).all() and not np.isnan(stopped.q[:24]).any()
-    computed, compute = [], _members.compute
-    monkeypatch.setattr(_members, "compute", lambda *arguments: computed.append(1) or compute(*arguments))
+    computed, compute = [], _members.MembersJob.__call__
+    monkeypatch.setattr(
+        _members.MembersJob, "__call__", lambda *given, **options: computed.append(1) or compute(*given, **options)
+    )
     resumed = da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD)
     assert len(computed) == 10, "thirteen parts of eight members, of which three were there"
     assert_same(resumed, here)
@@ -194,7 +196,7 @@ def test_a_process_pool_that_loses_a_process_is_renewed(monkeypatch, long_sweep)
 
 
 def test_what_goes_wrong_on_a_worker_is_said_in_one_sentence_and_what_was_computed_is_kept(tmp_path, monkeypatch, here):
-    compute, parts = _members.compute, []
+    compute, parts = _members.MembersJob.__call__, []
 
     def failing(*arguments):
         parts.append(1)
@@ -203,7 +205,7 @@ def test_what_goes_wrong_on_a_worker_is_said_in_one_sentence_and_what_was_comput
         return compute(*arguments)
 
     with monkeypatch.context() as patch, concurrent.futures.ThreadPoolExecutor(1) as pool:
-        patch.setattr(_members, "compute", failing)
+        patch.setattr(_members.MembersJob, "__call__", failing)
         sentence = r"a part failed on its worker \(MemoryError: too large\).*da.resume goes on with what save_to= has"
         with pytest.raises(da.DalembertError, match=sentence):
             da.simulate_many(PENDULUM, METHOD, executor=pool, save_to=tmp_path / "sweep.zarr", **SWEEP)
@@ -225,14 +227,14 @@ def test_a_sweep_on_dask_survives_the_loss_of_a_worker(tmp_path, monkeypatch, lo
 
 def die_on_members_of_angle(angle):
     """Runs in every worker: the process ends when it gets the member that starts there."""
-    compute = _members.compute
+    compute = _members.MembersJob.__call__
 
-    def deadly(spec, *rest):
-        if np.any(np.abs(spec.start.packed[:, 0] - np.sin(angle)) < 1e-12):
+    def deadly(job, starts):
+        if np.any(np.abs(starts.packed[:, 0] - np.sin(angle)) < 1e-12):
             os._exit(9)
-        return compute(spec, *rest)
+        return compute(job, starts)
 
-    _members.compute = deadly
+    _members.MembersJob.__call__ = deadly
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -290,10 +292,8 @@ def test_a_resumed_sweep_gives_each_worker_of_an_executor_one_thread(tmp_path, m
             da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD, workers=workers)
     with pytest.raises(da.InputError, match="the method of the run"):
         da.resume(tmp_path / "sweep.zarr", PENDULUM, "LobattoIIIAB(stages=3)")
-    seen, compute = set(), _members.compute
-    monkeypatch.setattr(
-        _members, "compute", lambda spec, policy, *rest: seen.add(policy.workers) or compute(spec, policy, *rest)
-    )
+    seen, compute = set(), _members.MembersJob.__call__
+    monkeypatch.setattr(_members.MembersJob, "__call__", lambda job, *rest: seen.add(job.policy.workers) or compute(job, *rest))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD, executor=pool)
     assert seen == {1}
