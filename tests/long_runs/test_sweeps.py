@@ -238,8 +238,9 @@ def die_on_members_of_angle(angle):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_part_that_kills_its_workers_costs_no_other_part(workers, tmp_path, here):
-    """Member 50 is in part 6: it is tried again after all the others, until the pool was lost too often."""
+def test_a_part_that_kills_its_workers_does_not_cost_what_was_computed(workers, tmp_path, monkeypatch, here):
+    """Member 50 is in part 6, which is tried again after the parts that were not under way when the first pool was lost."""
+    monkeypatch.setattr(_executors, "MOST_LOSSES", 1)
     context = multiprocessing.get_context("spawn")
     setup = {"initializer": die_on_members_of_angle, "initargs": (ANGLES[50],)}
     with (
@@ -248,7 +249,8 @@ def test_a_part_that_kills_its_workers_costs_no_other_part(workers, tmp_path, he
     ):
         da.simulate_many(PENDULUM, METHOD, executor=pool, save_to=tmp_path / "sweep.zarr", **SWEEP)
     status = da.load(tmp_path / "sweep.zarr").status
-    assert {k // 8 for k, text in enumerate(status) if text != "done"} == {6}
+    missing = {k // 8 for k, text in enumerate(status) if text != "done"}
+    assert 6 in missing and len(missing) <= workers + 1
     assert_same(da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD), here)
 
 
