@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
 from dalembert.engine._spec import RunSpec
-from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import run_ensemble
-from dalembert.systems import System
 from dalembert.systems._states import States
 
 MOST_ITERATIONS = 200
@@ -51,28 +49,27 @@ class Surface:
 
 
 class Search:
-    """A secant iteration for the length tau inside of the bracket [0, h], for the steps from all states `before` at once.
+    """A secant iteration for the length tau inside of the bracket [0, h], for the steps from all states before a crossing.
 
-    `values` are those of the section function at the ends of the steps. The search ends where they do not become smaller any
-    more. Where a secant does not help, as at the kinks of steps with impacts, bisections leave the trouble behind. Afterwards
-    `tau` is nan where there is no crossing, and `why` says so unless the section function jumped across zero.
+    `step` is a run of one step from each of them, `values` are those of the section function at the ends of these steps. The
+    search ends where they do not become smaller any more. Where a secant does not help, as at the kinks of steps with impacts,
+    bisections leave the trouble behind. Afterwards `tau` is nan where there is no crossing, and `why` says so unless the
+    section function jumped across zero.
     """
 
-    def __init__(
-        self, system: System, method: OneStepMethod, before: States, h: float, surface: Surface, workers: int | None
-    ) -> None:
-        self.system, self.method, self.before, self.h, self.surface, self.workers = system, method, before, h, surface, workers
-        self.ends = before.packed.copy()
-        self.tau = np.full(len(before), np.nan)
-        self.why = np.full(len(before), "", dtype=object)
+    def __init__(self, step: RunSpec, surface: Surface, workers: int | None) -> None:
+        assert isinstance(step.start, States)
+        self.step, self.before, self.h, self.surface, self.workers = step, step.start, step.h, surface, workers
+        self.ends = self.before.packed.copy()
+        self.tau = np.full(len(self.before), np.nan)
+        self.why = np.full(len(self.before), "", dtype=object)
 
     def _steps(self, which: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps of lengths tau: their ends, and the section function there with its round-off; nan where a step failed."""
-        here = self.before.take(which)
-        spec = RunSpec(self.system, self.method, here, self.h, 1, stage_multipliers=not self.system.linear_in_multipliers)
-        run = run_ensemble(spec, sizes=tau, workers=self.workers)
-        ends = run.last[:, : self.system.n_state]
-        value, blur = self.surface.at(here.t + tau, ends, here.theta, self.system.state_blocks[0][1])
+        before, system = self.before.take(which), self.step.system
+        run = run_ensemble(replace(self.step, start=before), sizes=tau, workers=self.workers)
+        ends = run.last[:, : system.n_state]
+        value, blur = self.surface.at(before.t + tau, ends, before.theta, system.state_blocks[0][1])
         self.why[which[~np.isfinite(value)]] = "the section function is not a finite number within it"
         for k in np.flatnonzero(run.steps_done < 1):
             self.why[which[k]] = f"a shorter step failed: {run.failures.get(int(k), 'the search was interrupted')}"

@@ -17,7 +17,6 @@ from dalembert.runs._members import Starts
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._variables import Variables
 from dalembert.storage._member_table import COUNTS, Layout, MemberTable
-from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import State, System
 from dalembert.systems._model import Parameters
 from dalembert.systems._states import States
@@ -94,8 +93,8 @@ class Ensemble(Variables):
     stage_multipliers: np.ndarray | None = field(repr=False)
     """(lam, psi) next to the end of each stored step, (member, time, m), if they were asked for."""
     _counts: dict[str, np.ndarray] = field(repr=False)
-    _events: Callable[[str], Any] | None = field(default=None, repr=False)
-    """Gives the events of all members, "impact" or "contact", if they are kept."""
+    _events: Callable[[str], Any] = field(repr=False)
+    """Gives the events of all members, "impact" or "contact"; None if they are not stored."""
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
 
@@ -156,12 +155,12 @@ class Ensemble(Variables):
     @functools.cached_property
     def impacts(self) -> MemberImpacts | None:
         """Impacts of all members on unilateral constraints, for runs by a collision integrator that were not reduced."""
-        return None if self._events is None else self._events("impact")
+        return self._events("impact")
 
     @functools.cached_property
     def contacts(self) -> MemberContacts | None:
         """Sustained contacts of all members."""
-        return None if self._events is None else self._events("contact")
+        return self._events("contact")
 
     def _observe(self, name: str) -> np.ndarray:
         return self._padded([run._observe(name) for run in self._each()])
@@ -183,39 +182,38 @@ class Ensemble(Variables):
 def ensemble_of(
     layout: Layout,
     starts: Starts,
-    table: MemberTable | SweepStore,
+    table: MemberTable,
     system: System | None = None,
     solver: OneStepMethod | None = None,
     drawing: Drawing | None = None,
 ) -> Ensemble:
     """An ensemble whose members left a table; large columns stay where they are."""
-    steps_done = table.column("steps_done")
-    status, message = outcomes(layout, starts.t, steps_done, table.failures)
-    steps_done = np.maximum(steps_done, 0)
-    counts = {name: np.maximum(table.column(name), 0) for name in (*COUNTS, *layout.impact_counts)}
-    counts = {"steps": steps_done, **counts}
+    columns = table.columns
+    status, message = outcomes(layout, starts.t, columns["steps_done"], table.failures)
+    counts = {name: np.maximum(columns[name], 0) for name in ("steps_done", *COUNTS, *layout.impact_counts)}
+    counts = {"steps": counts.pop("steps_done"), **counts}
     parameters = Parameters(layout.defaults)
     each = [parameters.unflatten(theta) for theta in starts.theta]
-    prepared = table.column("prepared")
+    prepared = columns["prepared"]
     starts = starts._replace(packed=np.where(np.isnan(prepared), starts.packed, prepared))
     reduced: dict[str, Reduction | ImpactReduction] = {
-        name: Reduction(*table.column(f"reduced_{name}").T) for name in layout.quantities
+        name: Reduction(*columns[f"reduced_{name}"].T) for name in layout.quantities
     }
-    reduced |= {name: ImpactReduction.of(table.column(f"counted_{name}")) for name in layout.counted}
+    reduced |= {name: ImpactReduction.of(columns[f"counted_{name}"]) for name in layout.counted}
     t, stage = layout.times(starts.t[0]), None
     if layout.stage_multipliers:
-        stage = table.lazy_column("stage") if layout.stage else np.zeros((layout.members, len(t), 0))
+        stage = columns["stage"] if layout.stage else np.zeros((layout.members, len(t), 0))
     return Ensemble(
         t=t,
-        states=table.lazy_column("states"),
+        states=columns["states"],
         blocks=layout.blocks,
         h=layout.h,
         method=layout.method,
         parameters={name: np.array([values[name] for values in each]) for name in layout.defaults},
         status=status,
         message=message,
-        steps_done=steps_done,
-        last=table.column("last"),
+        steps_done=counts["steps"],
+        last=columns["last"],
         reduced=reduced,
         stats={**{name: int(values.sum()) for name, values in counts.items()}, **table.stats},
         system=system,
@@ -224,7 +222,7 @@ def ensemble_of(
         save_every=layout.save_every,
         stage_multipliers=stage,
         _counts=counts,
-        _events=table.event_records if table.has_events else None,
+        _events=table.event_records,
         drawing=drawing,
     )
 

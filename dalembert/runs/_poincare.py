@@ -144,7 +144,7 @@ def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: in
     layout = layout_of(spec, replace(policy, quantities={"section": function}))
     table = table_of(run, layout)
     status, message = outcomes(layout, states.t, run.steps_done, table.failures)
-    blurred = ~np.isfinite(Reduction(*table.column("reduced_section").T).mean)
+    blurred = ~np.isfinite(Reduction(*table.columns["reduced_section"].T).mean)
     real = np.isfinite(tau)
     return PoincareSection(
         t=(t + tau)[real],
@@ -196,7 +196,9 @@ def _located(
         kinks, smooth = _meets_walls(run, member, before.t), replace(before, system=model)
     for rows, stepper, states in ((~kinks, chosen, smooth), (kinks, method, before)):
         if np.any(rows):
-            search = Search(states.system, stepper, states.take(np.flatnonzero(rows)), spec.h, surface, workers)
+            start = states.take(np.flatnonzero(rows))
+            step = replace(spec, system=states.system, method=stepper, start=start, steps=1, save_every=1)
+            search = Search(step, surface, workers)
             search.run(values[rows], kinks=stepper is not chosen)
             tau[rows], ends[rows], why[rows] = search.tau, search.ends, search.why
     return tau, ends, why

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from dalembert._progress import ProgressLine
 from dalembert.engine._spec import RunSpec
@@ -36,7 +35,7 @@ def run_members(spec: RunSpec, policy: Policy) -> Ensemble:
     if policy.save_to is None:
         check_memory(layout.members * (spec.steps // spec.save_every + 1) * 8 * layout.n_state)
         if policy.executor is not None:
-            return _filled(MemberTable.empty(layout), spec, policy, layout)
+            return _computed(spec, policy, layout, None)
         table = MembersJob.of(spec, policy)(starts, policy.progress)
         return ensemble_of(layout, starts, table, spec.system, spec.method, policy.drawing)
     zarr_module()
@@ -45,7 +44,7 @@ def run_members(spec: RunSpec, policy: Policy) -> Ensemble:
     check_target(target, layout.members * layout.bytes_per_member)
     given = dict(zip(STORED_STARTS, starts, strict=True))
     store = SweepStore.create(target, _header(spec, policy, layout), {"t": layout.times(starts.t[0]), **given})
-    return _filled(store, spec, policy, layout)
+    return _computed(spec, policy, layout, store)
 
 
 def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Policy) -> Ensemble:
@@ -59,13 +58,13 @@ def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Polic
     quantities = {name: ca.Function.deserialize(text) for name, text in header["quantities"].items()}
     policy = replace(policy, quantities=quantities, counted=layout.counted, simd=header["simd"])
     _check_memory(layout, policy)
-    return _filled(store, spec, policy, layout)
+    return _computed(spec, policy, layout, store)
 
 
 def load_sweep(path: Any) -> Ensemble:
     """A sweep on disk without its model."""
     store = SweepStore.open(path)
-    return ensemble_of(store.layout, _stored_starts(store), store)
+    return ensemble_of(store.layout, _stored_starts(store), store.table())
 
 
 def _stored_starts(store: SweepStore) -> Starts:
@@ -91,10 +90,11 @@ def _check_memory(layout: Layout, policy: Policy) -> None:
     check_memory(members * layout.bytes_per_member, what, advice + "member on its own with da.simulate(..., save_to=...)")
 
 
-def _filled(table: MemberTable | SweepStore, spec: RunSpec, policy: Policy, layout: Layout) -> Ensemble:
-    """Compute the parts that a table does not have; Ctrl-C keeps those that it has."""
+def _computed(spec: RunSpec, policy: Policy, layout: Layout, store: SweepStore | None) -> Ensemble:
+    """Compute parts into memory, or those that a store does not have; Ctrl-C keeps what is there."""
     starts, size, done = Starts.of(spec), layout.part, 0
-    missing = np.flatnonzero(table.column("steps_done")[::size] < 0).tolist()
+    table: MemberTable | SweepStore = MemberTable.empty(layout) if store is None else store
+    missing = [part for part in range(-(-layout.members // size)) if store is None or part not in store.parts]
     parts = {part: starts.rows(slice(part * size, (part + 1) * size)) for part in missing}
     job = MembersJob.of(spec, policy)
     results = _on_threads(job, parts, size) if policy.executor is None else on_executor(policy.executor, job, parts)
@@ -109,7 +109,8 @@ def _filled(table: MemberTable | SweepStore, spec: RunSpec, policy: Policy, layo
             table.write(part * size, found)
             done += len(found)
             line.update(done)
-    return ensemble_of(layout, starts, table, spec.system, spec.method, policy.drawing)
+    gathered = table if isinstance(table, MemberTable) else table.table()
+    return ensemble_of(layout, starts, gathered, spec.system, spec.method, policy.drawing)
 
 
 def _threads(policy: Policy) -> int:

@@ -16,6 +16,7 @@ from dalembert.compiler import observer
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.errors import DalembertError, InputError
 from dalembert.methods import OneStepMethod
+from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
 from dalembert.runs._variables import Variables
 from dalembert.storage._groups import StoredArray
@@ -34,32 +35,6 @@ FORMAT = 2
 KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
-
-
-@dataclass(frozen=True, eq=False)
-class Inside:
-    """What `run.at(t)` returns: a method's polynomials at times t; one row a time, or vectors for a single time.
-
-    `y` is Y and `z` is Z~, which run continuously from stored state to stored state. `Z` is the polynomial on which the stages
-    lie: it jumps at the ends of a step. `lam` and `psi` interpolate the stages' multipliers and jump too.
-    """
-
-    t: np.ndarray
-    y: np.ndarray
-    z: np.ndarray
-    Z: np.ndarray
-    lam: np.ndarray
-    psi: np.ndarray
-
-    @property
-    def q(self) -> np.ndarray:
-        """The configuration of a mechanical system, which is y."""
-        return self.y
-
-    @property
-    def p(self) -> np.ndarray:
-        """The momentum of a mechanical system, which is z."""
-        return self.z
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +142,6 @@ class Trajectory(Variables):
             guesses[0] = self.start.multipliers
         return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
 
-    def _guess(self, row: int) -> np.ndarray:
-        """Multipliers near those of a stored state: the method's own where they were kept, else those of the start."""
-        assert self.start is not None
-        if row == 0 or self.stage_lam is None or self.stage_psi is None:
-            return self.start.multipliers
-        return np.concatenate([self.stage_lam[row], self.stage_psi[row]])
-
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
         """The same model at other times and states."""
         return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
@@ -194,36 +162,7 @@ class Trajectory(Variables):
             ((50, 2), True)
 
         """
-        from dalembert.engine._dense_output import DenseOutput
-
-        if self.system is None or self.solver is None or self.start is None:
-            raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
-        if self.solver.serves_unilateral:
-            raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        steps = len(self.t) - 1
-        if steps < 1 or abs(self.t[-1] - self.t[0] - steps * self.h) > 1e-9 * abs(steps * self.h):
-            raise InputError("dense output needs every step: run with save_every=1")
-        if side not in ("left", "right"):
-            raise InputError(f'side is "left" or "right"; got {side!r}')
-        outside = ~((times >= self.t[0]) & (times <= self.t[-1]))
-        if np.any(outside):
-            raise InputError(
-                f"t = {times[outside][0]:g} is outside of the run, which goes from {self.t[0]:g} to {self.t[-1]:g}"
-            )
-        step = np.clip(np.searchsorted(self.t, times, side=side) - 1, 0, steps - 1)
-        dense = DenseOutput(self.system, self.solver, self.start, self.h)
-        sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
-        sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
-        found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
-        for k in np.unique(step):
-            rows = step == k
-            guess = self._guess(k)
-            values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
-            for name, value in values.items():
-                found[name][rows] = value
-        shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
-        return Inside(times if np.ndim(t) else times[0], *shaped)
+        return interpolated(self, t, side)
 
     # -- keeping ---------------------------------------------------------------------------------------------------
 
@@ -394,22 +333,6 @@ class StoredTrajectory(Trajectory):
         last = self.store.progress.events.get(kind, 0) if last is None else last
         return from_columns(KINDS[kind], kind, lambda name: np.asarray(self.store.array(name)[first:last]))
 
-    def _events_in_chunks(self) -> Iterator[dict[str, Any]]:
-        """For each chunk the impacts until the next one begins, and the contacts that begin before that."""
-        header, rows = self.store.header, range(0, len(self), self.store.header.chunk)
-        if not header.walls:
-            yield from ({} for _ in rows)
-            return
-        when = {kind: self.store.array(f"{kind}_{name}")[...] for kind, name in (("impact", "t"), ("contact", "begin"))}
-        when = {kind: times[: self.store.progress.events.get(kind, 0)] for kind, times in when.items()}
-        first = dict.fromkeys(when, 0)
-        for row in rows:
-            whole = row + header.chunk >= len(self)
-            end = np.inf if whole else self._times(row + header.chunk, row + header.chunk + 1)[0]
-            last = {kind: int(np.searchsorted(times, end, side="right")) for kind, times in when.items()}
-            yield {f"{kind}s": self._events(kind, first[kind], last[kind]) for kind in when}
-            first = last
-
     def __len__(self) -> int:
         return self.store.progress.rows
 
@@ -423,9 +346,18 @@ class StoredTrajectory(Trajectory):
         )
 
     def chunks(self) -> Iterator[Trajectory]:
-        """The run in parts that fit into memory, one after the other, each a `Trajectory`."""
-        for first, events in zip(range(0, len(self), self.store.header.chunk), self._events_in_chunks(), strict=True):
-            rows = slice(first, min(len(self), first + self.store.header.chunk))
+        """The run in parts that fit into memory, one after the other, each a `Trajectory`.
+
+        A part has the impacts until the next one begins, and the contacts that begin before that.
+        """
+        chunk, when = self.store.header.chunk, {}
+        if self.store.header.walls:
+            when = {"impact": self._events("impact").t, "contact": self._events("contact").begin}
+        for first in range(0, len(self), chunk):
+            rows = slice(first, min(len(self), first + chunk))
+            begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]
+            ends = (begin if first else -np.inf, end if rows.stop < len(self) else np.inf)
+            events = {f"{kind}s": self._events(kind, *np.searchsorted(t, ends, side="right")) for kind, t in when.items()}
             yield Trajectory(
                 t=self._times(rows.start, rows.stop),
                 states=self.states[rows],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -82,8 +82,9 @@ class Layout:
 class MemberTable:
     """What members of an ensemble left behind; those that were not computed have -1 in the column `steps_done`."""
 
-    columns: dict[str, np.ndarray]
-    events: list[dict[str, np.ndarray]] = field(default_factory=list)
+    columns: dict[str, Any]
+    """Arrays, or in a store what reads them."""
+    events: list[dict[str, Any]] = field(default_factory=list)
     """For each part the columns of its impacts and contacts, which have the numbers of their members; none if not stored."""
     failures: dict[int, str] = field(default_factory=dict)
     """Why members failed."""
@@ -122,27 +123,12 @@ class MemberTable:
         self.failures |= part.failures
         self.stats = added(self.stats, part.stats)
 
-    def column(self, name: str) -> np.ndarray:
-        """One of the columns."""
-        return self.columns[name]
-
-    def lazy_column(self, name: str) -> Any:
-        """A large column, which a store would read row by row."""
-        return self.columns[name]
-
-    @property
-    def has_events(self) -> bool:
-        """Whether impacts and contacts are there, be they none."""
-        return bool(self.events)
-
     def event_records(self, kind: str) -> Any:
-        """The impacts or the contacts of all members, in the order of members."""
-        return member_records(kind, lambda name: np.concatenate([part[name] for part in self.events]))
-
-
-def member_records(kind: str, column: Callable[[str], np.ndarray]) -> Any:
-    """Impacts or contacts from their columns, which have them in any order, in the order of members."""
-    return in_order_of_members(from_columns(OF_MEMBERS[kind], kind, column))
+        """The impacts or the contacts of all members, in the order of members; None if they are not stored."""
+        if not self.events:
+            return None
+        found = from_columns(OF_MEMBERS[kind], kind, lambda name: np.concatenate([part[name] for part in self.events]))
+        return in_order_of_members(found)
 
 
 def added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:

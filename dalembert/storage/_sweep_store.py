@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.errors import InputError
 from dalembert.storage._groups import (
     CHUNK_NUMBERS,
+    EVENT_CHUNK,
     Store,
     StoredArray,
     event_arrays,
@@ -21,7 +22,7 @@ from dalembert.storage._groups import (
     sync,
     writing,
 )
-from dalembert.storage._member_table import Layout, MemberTable, added, member_records
+from dalembert.storage._member_table import Layout, MemberTable, added
 
 
 @dataclass
@@ -91,25 +92,22 @@ class SweepStore(Store):
         self.stats = added(self.stats, part.stats)
         self._write_attributes()
 
-    def column(self, name: str) -> np.ndarray:
-        """A column, without what a process that was killed had written of a part."""
+    def table(self) -> MemberTable:
+        """What is there, of which large columns and events are read when they are asked for."""
+        columns = {name: self._column(name, len(shape)) for name, (shape, _) in self.layout.columns.items()}
+        events = {
+            name: StoredArray(self.array(name), self.events.get(name.partition("_")[0], 0), EVENT_CHUNK)
+            for name in self.layout.event_columns
+        }
+        return MemberTable(columns, [events] if events and self.parts else [], self.failures, self.stats)
+
+    def _column(self, name: str, axes: int) -> Any:
+        if axes == 2:  # (time, n) of every member
+            return StoredArray(self.array(name), self.layout.members, self.layout.part)
         values = self.array(name)[...]
         there = np.isin(np.arange(len(values)) // self.layout.part, self.parts)
-        values[~there] = fill_value(str(values.dtype))
+        values[~there] = fill_value(str(values.dtype))  # what a process that was killed had written of a part does not count
         return values
-
-    def lazy_column(self, name: str) -> Any:
-        """A column whose rows are read when they are asked for."""
-        return StoredArray(self.array(name), self.layout.members, self.layout.part)
-
-    @property
-    def has_events(self) -> bool:
-        """Whether impacts and contacts of some part are there, be they none."""
-        return self.layout.keeps_impacts and bool(self.parts)
-
-    def event_records(self, kind: str) -> Any:
-        """The impacts or the contacts of all members, in the order of members."""
-        return member_records(kind, lambda name: np.asarray(self.array(name)[: self.events.get(kind, 0)]))
 
 
 def is_sweep(path: str | os.PathLike[str]) -> bool:
