@@ -24,7 +24,7 @@ from dalembert.systems._states import States, states_at
 
 @dataclass(frozen=True)
 class Policy:
-    """How a run is executed, what is followed along it and where its results go; its numbers do not depend on it."""
+    """How a run is executed, what is followed along it and where results go; it changes numbers by round-off at most."""
 
     progress: bool | None = None
     on_failure: str = "raise"
@@ -218,10 +218,10 @@ def number_of_steps(steps: int | None, t1: float | None, t0: float, h: float) ->
     length = (finite_number("t1", t1) - t0) / h
     if not np.isfinite(length) or length < 0:
         raise InputError(f"t1 must be a finite time after t0 = {t0:g}; got {t1!r}")
-    whole = round(length)
-    if abs(length - whole) > 1e-9 * max(1.0, length):
+    nearest = round(length)
+    if abs(length - nearest) > 1e-9 * max(1.0, length):
         raise InputError(
             f"t1 - t0 = {float(t1) - t0:g} is not a whole number of steps h = {h:g}: "
-            f"use h = {(float(t1) - t0) / max(1, whole):.17g}"
+            f"use h = {(float(t1) - t0) / max(1, nearest):.17g}"
         )
-    return whole
+    return nearest

@@ -96,8 +96,8 @@ class MembersJob:
     @staticmethod
     def of(spec: RunSpec, policy: Policy) -> MembersJob:
         """The job for an ensemble."""
-        nobody = Starts.of(spec).rows(slice(0)).states(spec.system)
-        return MembersJob(replace(spec, start=nobody), replace(policy, executor=None, save_to=None, drawing=None))
+        no_members = Starts.of(spec).rows(slice(0)).states(spec.system)
+        return MembersJob(replace(spec, start=no_members), replace(policy, executor=None, save_to=None, drawing=None))
 
     def __str__(self) -> str:
         return str(self.spec.method)

@@ -144,7 +144,7 @@ def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: in
     layout = layout_of(spec, replace(policy, quantities={"section": function}))
     table = table_of(run, layout)
     status, message = outcomes(layout, states.t, run.steps_done, table.failures)
-    blurred = ~np.isfinite(Reduction(*table.columns["reduced_section"].T).mean)
+    undefined = ~np.isfinite(Reduction(*table.columns["reduced_section"].T).mean)
     real = np.isfinite(tau)
     return PoincareSection(
         t=(t + tau)[real],
@@ -152,15 +152,15 @@ def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: in
         member=member[real],
         blocks=model.state_blocks,
         status=status,
-        message=_with_troubles(message, member, t, why, blurred),
+        message=_with_missing(message, member, t, why, undefined),
         system=model,
         _theta=before.theta[real],
         _guesses=before.multipliers[real],
     )
 
 
-def _with_troubles(
-    message: tuple[str, ...], member: np.ndarray, t: np.ndarray, why: np.ndarray, blurred: np.ndarray
+def _with_missing(
+    message: tuple[str, ...], member: np.ndarray, t: np.ndarray, why: np.ndarray, undefined: np.ndarray
 ) -> tuple[str, ...]:
     """The messages, with a sentence about crossings of each trajectory that are not there."""
     sentences = [[text] if text else [] for text in message]
@@ -170,7 +170,7 @@ def _with_troubles(
             first = missing[0]
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             mine.append(f"no crossing was found in the step from t = {t[first]:.6g}{more}, because {why[first]}")
-        if blurred[k]:
+        if undefined[k]:
             mine.append("the section function was not a finite number at some states, next to which crossings are not seen")
     return tuple("; ".join(mine) for mine in sentences)
 

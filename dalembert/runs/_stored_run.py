@@ -143,8 +143,8 @@ def _tail(store: RunStore, run: Run) -> np.ndarray:
     since = run.steps_done - store.checkpoint.step
     if since <= 0:  # nothing was computed
         return store.checkpoint.row[None]
-    whole, rest = divmod(since, run.save_every)
-    return np.vstack([run.rows[: whole + 1], *([run.row] if rest else [])])
+    saved, rest = divmod(since, run.save_every)
+    return np.vstack([run.rows[: saved + 1], *([run.row] if rest else [])])
 
 
 def _stats(run: Run, before: Checkpoint) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.contact._records import OF_MEMBERS, TALLIED, from_columns, in_order_of_members, layout
+from dalembert.contact._records import OF_MEMBERS, TALLIED, from_columns, in_order_of_members, layout_of_members
 from dalembert.storage._groups import fill_value
 
 COUNTS = ("newton_iterations", "factorizations", "rescued_steps")
@@ -65,8 +65,7 @@ class Layout:
     @property
     def event_columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """The columns of impacts and contacts, if they are stored."""
-        kinds, dim = OF_MEMBERS if self.keeps_impacts else {}, self.blocks[0][1]
-        return {name: shape for prefix, kind in kinds.items() for name, shape in layout(kind, prefix, dim).items()}
+        return layout_of_members(self.blocks[0][1]) if self.keeps_impacts else {}
 
     @property
     def bytes_per_member(self) -> int:
