@@ -50,7 +50,7 @@ from dalembert.methods import (
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.runs._simulate import simulate
-from dalembert.runs._trajectory import Contacts, Impacts, Trajectory
+from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent, forces
 from dalembert.tableaux import Tableau
 
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from dalembert import draw, experiments, plot, verify
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
+    from dalembert.runs._reopen import load, resume
     from dalembert.runs._simulate_many import Ensemble, simulate_many
-    from dalembert.runs._stored import StoredTrajectory, load, resume
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 from dalembert._version import __version__ as __version__
@@ -74,9 +74,8 @@ _LATER = {
     "Ensemble": "runs._simulate_many",
     "simulate_many": "runs._simulate_many",
     "reduce_index": "runs._index_reduction",
-    "StoredTrajectory": "runs._stored",
-    "load": "runs._stored",
-    "resume": "runs._stored",
+    "load": "runs._reopen",
+    "resume": "runs._reopen",
 }
 
 

@@ -30,6 +30,12 @@ class ProgressLine:
         )
         sys.stderr.flush()
 
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the line, if one was drawn."""
         if self.visible:

@@ -1,7 +1,8 @@
-"""What tests of several folders share: a browser, for the pages that the library and its documentation write."""
+"""What tests of several folders share: Ctrl-C, and a browser for the pages that the library and its documentation write."""
 
 import importlib.util
 import shutil
+import signal
 
 import pytest
 
@@ -9,6 +10,12 @@ collect_ignore_glob = ["conftest.py", "*/conftest.py"]  # two modules of one nam
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
+
+
+def pytest_configure():
+    """Ctrl-C reaches the processes that tests start, also where this one is a background job, in which it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -25,8 +25,8 @@ from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
 from dalembert.cli._report import add_output, conclude, prepare
 from dalembert.cli._user_code import UsageError
-from dalembert.runs._stored import is_sweep
 from dalembert.storage._run_store import RunStore
+from dalembert.storage._sweep_store import is_sweep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

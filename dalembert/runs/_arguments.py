@@ -1,20 +1,115 @@
-"""What all ways to run a simulation ask of their arguments, and say where it is not met."""
+"""From what a user gave to a `RunSpec` and a `Policy`: the checks that all ways to run a simulation share."""
 
 from __future__ import annotations
 
 import operator
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
+from dalembert.draw import Drawing
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem
-from dalembert.systems import System
-from dalembert.systems._consistent import finite_number
+from dalembert.systems import State, System, state_at
+from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._states import States, states_at
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a run is executed, what is followed along it and where results go; it changes numbers by round-off at most."""
+
+    progress: bool | None = None
+    on_failure: str = "raise"
+    save_to: Any = None
+    executor: Any = None
+    workers: int | None = None
+    """How many threads compute: None for all cores, but one in each worker of an executor unless more are asked for."""
+    simd: bool | None = None
+    """Whether members are computed in vectors; None where that is faster."""
+    quantities: dict[str, ca.Function] = field(default_factory=dict)
+    """What is followed along the runs of an ensemble without being stored, as functions (t, y, z, theta)."""
+    counted: tuple[str, ...] = ()
+    """The names under which impacts are counted instead of stored."""
+    drawing: Drawing | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_failure not in ("raise", "return"):
+            raise InputError(f'on_failure is "raise" or "return"; got {self.on_failure!r}')
+        if self.simd is not None and not isinstance(self.simd, (bool, np.bool_)):
+            raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
+        workers = 1 if self.workers is None and self.executor is not None else self.workers
+        checked = {
+            "simd": None if self.simd is None else bool(self.simd),
+            "workers": None if workers is None else count("workers", workers, least=1),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What `simulate`, `simulate_many` and `poincare` are given; a problem brings what is missing."""
+
+    caller: str
+    system: Any
+    method: Any
+    initial: Mapping[str, Any]
+    """Initial values and guesses of multipliers by their names, q0 and so on; None where they were not given."""
+    start: Any
+    params: Mapping[str, Any] | None
+    t0: Any
+    t1: Any
+    h: Any
+    steps: Any
+    save_every: Any = 1
+    newton_tolerance: Any = None
+    stage_multipliers: bool = False
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """How a problem is drawn."""
+        return self.system.drawing if isinstance(self.system, Problem) else None
+
+    def single(self) -> RunSpec:
+        """One run."""
+        system, start = initial_state(self.system, start=self.start, t0=self.t0, params=self.params, **self.initial)
+        spec = self._spec(system, start)
+        spec.method.check_start(system, start, spec.h)
+        return spec
+
+    def many(self) -> RunSpec:
+        """A run for every row of initial values and parameters."""
+        system, t0, given = given_values(self.system, self.start is not None, self.t0, self.initial)
+        states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
+        spec = self._spec(system, states)
+        if type(spec.method).check_start is not OneStepMethod.check_start:
+            for member in range(len(states)):
+                spec.method.check_start(system, states[member], spec.h)
+        return spec
+
+    def _spec(self, system: System, start: State | States) -> RunSpec:
+        check_method(self.method, system, self.caller)
+        h, steps, t0 = self.h, self.steps, start.t if isinstance(start, State) else float(start.t[0])
+        if isinstance(self.system, Problem):
+            h = self.system.h if h is None else h
+            steps = self.system.steps if steps is None and self.t1 is None else steps
+        h = positive("h", h)
+        steps = number_of_steps(steps, self.t1, t0, h)
+        save_every = count("save_every", self.save_every, least=1)
+        tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
+        if self.stage_multipliers and driver_of(self.method).has_impacts:
+            raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
+        # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
+        stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
+        return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers)
 
 
 def check_method(method: Any, system: System, caller: str) -> None:
@@ -25,12 +120,6 @@ def check_method(method: Any, system: System, caller: str) -> None:
             f"the second argument of {caller} is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
         )
     method.check(system)
-
-
-def check_stage_multipliers(method: OneStepMethod, wanted: bool) -> None:
-    """Refuse to store what steps with impacts do not have."""
-    if wanted and driver_of(method).has_impacts:
-        raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
 
 
 def given_values(
@@ -55,14 +144,55 @@ def given_values(
     return system, t0, given
 
 
+def initial_state(
+    system: System | Problem,
+    *,
+    start: State | None = None,
+    t0: float | None = None,
+    params: Mapping[str, Any] | None = None,
+    check: bool = True,
+    **initial: Any,
+) -> tuple[System, State]:
+    """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
+    system, t0, given = given_values(system, start is not None, t0, initial)
+    if start is None:
+        return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
+    if not isinstance(start, State):
+        raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
+    if t0 is not None and t0 != start.t:
+        raise InputError(
+            f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
+        )
+    if start.fingerprint != system.fingerprint:
+        raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
+    theta = system.parameters.vector(params, base=start.theta)
+    if check:
+        check_start(system, start.t, start.first, start.second, theta)
+    state = unpack(system, start.t, start.packed, theta, start.multipliers)
+    if check:
+        check_domain(system, state)
+    return system, state
+
+
 def positive(name: str, value: Any) -> float:
     """A number > 0."""
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a positive number; got {value!r}") from None
+        number = np.nan
     if not (np.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a positive number; got {value!r}")
+    return number
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """An integer that is not too small."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InputError(f"{name} must be an integer >= {least}; got {value!r}")
     return number
 
 
@@ -78,24 +208,6 @@ def check_memory(needed: int, what: str = "all these states", advice: str = "sto
         )
 
 
-def count(name: str, value: Any, least: int) -> int:
-    """An integer that is not too small."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be an integer >= {least}; got {value!r}") from None
-    if number < least:
-        raise InputError(f"{name} must be an integer >= {least}; got {value!r}")
-    return number
-
-
-def problem_length(system: Any, h: Any, steps: Any, t1: Any) -> tuple[Any, Any]:
-    """The step size and the number of steps that were given, or that a problem brings."""
-    if not isinstance(system, Problem):
-        return h, steps
-    return system.h if h is None else h, system.steps if steps is None and t1 is None else steps
-
-
 def number_of_steps(steps: int | None, t1: float | None, t0: float, h: float) -> int:
     """How many steps there are, by their number or by the final time."""
     if (steps is None) == (t1 is None):
@@ -106,24 +218,10 @@ def number_of_steps(steps: int | None, t1: float | None, t0: float, h: float) ->
     length = (finite_number("t1", t1) - t0) / h
     if not np.isfinite(length) or length < 0:
         raise InputError(f"t1 must be a finite time after t0 = {t0:g}; got {t1!r}")
-    whole = round(length)
-    if abs(length - whole) > 1e-9 * max(1.0, length):
+    nearest = round(length)
+    if abs(length - nearest) > 1e-9 * max(1.0, length):
         raise InputError(
             f"t1 - t0 = {float(t1) - t0:g} is not a whole number of steps h = {h:g}: "
-            f"use h = {(float(t1) - t0) / max(1, whole):.17g}"
+            f"use h = {(float(t1) - t0) / max(1, nearest):.17g}"
         )
-    return whole
-
-
-def thread_count(workers: Any, executor: Any = None) -> int | None:
-    """How many threads compute: all cores if nothing is said, but one in each worker of an executor."""
-    if workers is not None:
-        return count("workers", workers, least=1)
-    return None if executor is None else 1
-
-
-def check_simd(simd: Any) -> bool | None:
-    """Yes, no, or None: where it is faster."""
-    if simd is None or isinstance(simd, (bool, np.bool_)):
-        return None if simd is None else bool(simd)
-    raise InputError(f"simd is True, False, or None (vectors where they are faster); got {simd!r}")
+    return nearest

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
 from dalembert.engine._spec import RunSpec
-from dalembert.methods import OneStepMethod
-from dalembert.runs._ensemble_execution import run_ensemble
-from dalembert.systems import System
+from dalembert.runs._drivers import run_ensemble
 from dalembert.systems._states import States
 
 MOST_ITERATIONS = 200
-MOST_TROUBLES = 12
+MOST_FAILURES = 12
 """How many lengths are tried for which a step fails, or the section function is not a number."""
 
 SAME = 1e-6
@@ -51,28 +49,27 @@ class Surface:
 
 
 class Search:
-    """A secant iteration for the length tau inside of the bracket [0, h], for the steps from all states `before` at once.
+    """A secant iteration for the length tau inside of the bracket [0, h], for the steps from all states before a crossing.
 
-    `values` are those of the section function at the ends of the steps. The search ends where they do not become smaller any
-    more. Where a secant does not help, as at the kinks of steps with impacts, bisections leave the trouble behind. Afterwards
-    `tau` is nan where there is no crossing, and `why` says so unless the section function jumped across zero.
+    `step` is a run of one step from each of them, `values` are those of the section function at the ends of these steps. The
+    search ends where they do not become smaller any more. Where a secant does not help, as at the kinks of steps with impacts,
+    bisections do. Afterwards `tau` is nan where there is no crossing, and `why` says so unless the section function jumped
+    across zero.
     """
 
-    def __init__(
-        self, system: System, method: OneStepMethod, before: States, h: float, surface: Surface, workers: int | None
-    ) -> None:
-        self.system, self.method, self.before, self.h, self.surface, self.workers = system, method, before, h, surface, workers
-        self.ends = before.packed.copy()
-        self.tau = np.full(len(before), np.nan)
-        self.why = np.full(len(before), "", dtype=object)
+    def __init__(self, step: RunSpec, surface: Surface, workers: int | None) -> None:
+        assert isinstance(step.start, States)
+        self.step, self.before, self.h, self.surface, self.workers = step, step.start, step.h, surface, workers
+        self.ends = self.before.packed.copy()
+        self.tau = np.full(len(self.before), np.nan)
+        self.why = np.full(len(self.before), "", dtype=object)
 
     def _steps(self, which: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps of lengths tau: their ends, and the section function there with its round-off; nan where a step failed."""
-        here = self.before.take(which)
-        spec = RunSpec(self.system, self.method, here, self.h, 1, stage_multipliers=not self.system.linear_in_multipliers)
-        run = run_ensemble(spec, sizes=tau, workers=self.workers, progress=False)
-        ends = run.last[:, : self.system.n_state]
-        value, blur = self.surface.at(here.t + tau, ends, here.theta, self.system.state_blocks[0][1])
+        before, system = self.before.take(which), self.step.system
+        run = run_ensemble(replace(self.step, start=before), sizes=tau, workers=self.workers)
+        ends = run.last[:, : system.n_state]
+        value, blur = self.surface.at(before.t + tau, ends, before.theta, system.state_blocks[0][1])
         self.why[which[~np.isfinite(value)]] = "the section function is not a finite number within it"
         for k in np.flatnonzero(run.steps_done < 1):
             self.why[which[k]] = f"a shorter step failed: {run.failures.get(int(k), 'the search was interrupted')}"
@@ -97,38 +94,38 @@ class Search:
         with np.errstate(all="ignore"):
             guess = high - at_high * (high - low) / (at_high - at_low)
         guess = np.where((guess > low) & (guess < high), guess, h / 2)
-        stalled, troubles = np.zeros((2, count), dtype=int)
-        open_ = self.reproduced(values)
+        stalled, failures = np.zeros((2, count), dtype=int)
+        unfinished = self.reproduced(values)
         for iteration in range(MOST_ITERATIONS):
-            if not len(open_):
+            if not len(unfinished):
                 break
-            here, tau = open_, guess[open_]
-            ends, value, blur = self._steps(here, tau)
+            active, tau = unfinished, guess[unfinished]
+            ends, value, blur = self._steps(active, tau)
             known = np.isfinite(value)
-            better = known & (np.abs(value) < least[here])
-            stalled[here] = np.where(better, 0, stalled[here] + 1)
-            troubles[here] += ~known
-            chosen = here[better]
+            better = known & (np.abs(value) < least[active])
+            stalled[active] = np.where(better, 0, stalled[active] + 1)
+            failures[active] += ~known
+            chosen = active[better]
             best[chosen], least[chosen], self.ends[chosen] = tau[better], np.abs(value[better]), ends[better]
             bound[chosen] = ARRIVED * change[chosen] + blur[better]
-            before = known & (np.sign(value) == np.sign(at_low[here]))
-            low[here[before]], at_low[here[before]] = tau[before], value[before]
+            before = known & (np.sign(value) == np.sign(at_low[active]))
+            low[active[before]], at_low[active[before]] = tau[before], value[before]
             after = known & ~before
-            high[here[after]], at_high[here[after]] = tau[after], value[after]
+            high[active[after]], at_high[active[after]] = tau[after], value[after]
             with np.errstate(all="ignore"):
-                secant = tau - value * (tau - last[here]) / (value - at_last[here])
-            last[here[known]], at_last[here[known]] = tau[known], value[known]
+                secant = tau - value * (tau - last[active]) / (value - at_last[active])
+            last[active[known]], at_last[active[known]] = tau[known], value[known]
             bisect = iteration % 3 == 2 and (kinks or iteration > 10)
-            inside = (secant > low[here]) & (secant < high[here]) & (not bisect)
-            fraction = (0.5 + troubles[here] * (np.sqrt(5) - 1) / 2) % 1  # not again where it was not a number
-            guess[here] = np.where(inside, secant, low[here] + fraction * (high[here] - low[here]))
-            arrived = least[here] <= bound[here]
+            inside = (secant > low[active]) & (secant < high[active]) & (not bisect)
+            fraction = (0.5 + failures[active] * (np.sqrt(5) - 1) / 2) % 1  # not again where it was not a number
+            guess[active] = np.where(inside, secant, low[active] + fraction * (high[active] - low[active]))
+            arrived = least[active] <= bound[active]
             patience = 2 if iteration < 10 else 6  # bisections do not help everywhere
-            done = (least[here] == 0) | (stalled[here] >= patience) & arrived | (troubles[here] >= MOST_TROUBLES)
-            done |= high[here] - low[here] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h
-            open_ = here[~done]
+            done = (least[active] == 0) | (stalled[active] >= patience) & arrived | (failures[active] >= MOST_FAILURES)
+            done |= high[active] - low[active] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h
+            unfinished = active[~done]
         found = least <= bound
         self.tau[found] = best[found]
         jumped = (high - low <= WIDTH * np.finfo(float).eps * h) & (np.abs(at_high - at_low) > SAME * change)
         self.why[found | jumped | np.isfinite(self.tau)] = ""
-        self.why[open_[~found[open_]]] = "no length of it was found that ends on the section"
+        self.why[unfinished[~found[unfinished]]] = "no length of it was found that ends on the section"

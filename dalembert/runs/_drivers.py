@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert._progress import ProgressLine
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
-from dalembert.contact._event_program import event_program
+from dalembert.contact._event_program import EventProgram, event_program
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import ModelError, StepFailed
 from dalembert.methods import OneStepMethod
@@ -45,15 +46,10 @@ class SmoothDriver:
         """The system and the method of steps that meet no wall."""
         return system, method
 
-    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
-        """What `run.stats` counts besides steps and iterations."""
+    def event_program(self, system: System, method: OneStepMethod) -> EventProgram | None:
+        """The equations of impacts, if there may be any."""
         del system, method
-        return ()
-
-    def event_equations(self, system: System, method: OneStepMethod) -> str:
-        """A hash of the equations of events."""
-        del system, method
-        return ""
+        return None
 
 
 class ImpactDriver(SmoothDriver):
@@ -75,13 +71,9 @@ class ImpactDriver(SmoothDriver):
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
         return system.smooth, method.full
 
-    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+    def event_program(self, system: System, method: OneStepMethod) -> EventProgram | None:
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
-        return event_program(system, method).counted
-
-    def event_equations(self, system: System, method: OneStepMethod) -> str:
-        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
-        return event_program(system, method).equations
+        return event_program(system, method)
 
 
 DRIVERS: dict[str, SmoothDriver] = {"smooth": SmoothDriver(), "impacts": ImpactDriver()}
@@ -98,10 +90,29 @@ def make_run(spec: RunSpec, room: int | None = None) -> Run:
         return driver_of(spec.method).run_class()(spec, room=room)
 
 
-def make_ensemble_run(spec: RunSpec, **options: Any) -> EnsembleRun:
-    """A run of many members."""
+def run_ensemble(
+    spec: RunSpec,
+    *,
+    progress: bool | None = False,
+    count_impacts: bool = False,
+    began: Callable[[EnsembleRun], None] | None = None,
+    **options: Any,
+) -> EnsembleRun:
+    """A run of many members from starts that are `prepared`, after it has ended or was interrupted.
+
+    `count_impacts` counts impacts instead of storing them; `options` are those of `EnsembleRun`. `began` is shown the run
+    before it advances, so that others can stop it.
+    """
+    driver = driver_of(spec.method)
+    if driver.has_impacts:
+        options["tally_impacts"] = count_impacts
     with _regular_start(spec.method):
-        return driver_of(spec.method).ensemble_class()(spec, **options)
+        run = driver.ensemble_class()(spec, **options)
+    if began is not None:
+        began(run)
+    with ProgressLine(spec.steps * len(run.states), progress) as line:
+        run.advance(line.update)
+    return run
 
 
 @contextlib.contextmanager

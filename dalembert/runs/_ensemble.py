@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
 
-from dalembert.compiler._watch import REDUCED
-from dalembert.contact._records import ImpactReduction, MemberContacts, MemberImpacts, of_members
+from dalembert.contact._records import ImpactReduction, MemberContacts, MemberImpacts
 from dalembert.draw import Drawing
 from dalembert.methods import OneStepMethod
+from dalembert.runs._members import Starts
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._variables import Variables
+from dalembert.storage._member_table import COUNTS, Layout, MemberTable
 from dalembert.systems import State, System
+from dalembert.systems._model import Parameters
 from dalembert.systems._states import States
 
 
@@ -91,8 +93,8 @@ class Ensemble(Variables):
     stage_multipliers: np.ndarray | None = field(repr=False)
     """(lam, psi) next to the end of each stored step, (member, time, m), if they were asked for."""
     _counts: dict[str, np.ndarray] = field(repr=False)
-    _events: Callable[[str], Any] | None = field(default=None, repr=False)
-    """Gives the events of all members, "impact" or "contact", if they are kept."""
+    _events: Callable[[str], Any] = field(repr=False)
+    """Gives the events of all members, "impact" or "contact"; None if they are not stored."""
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
 
@@ -153,12 +155,12 @@ class Ensemble(Variables):
     @functools.cached_property
     def impacts(self) -> MemberImpacts | None:
         """Impacts of all members on unilateral constraints, for runs by a collision integrator that were not reduced."""
-        return None if self._events is None else self._events("impact")
+        return self._events("impact")
 
     @functools.cached_property
     def contacts(self) -> MemberContacts | None:
         """Sustained contacts of all members."""
-        return None if self._events is None else self._events("contact")
+        return self._events("contact")
 
     def _observe(self, name: str) -> np.ndarray:
         return self._padded([run._observe(name) for run in self._each()])
@@ -177,80 +179,62 @@ class Ensemble(Variables):
         return result
 
 
-def outcomes(run: Any, h: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How each member ended, and why."""
-    status, message = [], []
-    for member, done in enumerate(run.steps_done.tolist()):
-        now = run.states.t[member] + done * h
-        if member in run.failures:
-            status.append("failed")
-            message.append(f"step {done + 1} from t = {now:.6g} failed: {run.failures[member]}")
-        elif done < run.steps:
-            status.append("interrupted")
-            message.append(f"interrupted after {done} of {run.steps} steps, at t = {now:.6g}")
-        else:
-            status.append("done")
-            message.append("")
-    return tuple(status), tuple(message)
-
-
-def ensemble_of(run: Any, counted: Sequence[str] = ()) -> Ensemble:
-    """What the engine's run left behind."""
-    n, h = run.system.n_state, run.spec.h
-    status, message = outcomes(run, h)
-    for member, done in enumerate(run.steps_done.tolist()):
-        run.rows[member, done // run.save_every + 1 :] = np.nan
-    names = list(run.system.parameters.values)
-    each = [run.system.parameters.unflatten(theta) for theta in run.states.theta]
-    counts = {
-        "steps": run.steps_done,
-        "newton_iterations": run.iterations,
-        "factorizations": run.factorizations,
-        "rescued_steps": run.rescued,
-        **run.impact_counts,
+def ensemble_of(
+    layout: Layout,
+    starts: Starts,
+    table: MemberTable,
+    system: System | None = None,
+    solver: OneStepMethod | None = None,
+    drawing: Drawing | None = None,
+) -> Ensemble:
+    """An ensemble whose members left a table; large columns stay where they are."""
+    columns = table.columns
+    status, message = outcomes(layout, starts.t, columns["steps_done"], table.failures)
+    counts = {name: np.maximum(columns[name], 0) for name in ("steps_done", *COUNTS, *layout.impact_counts)}
+    counts = {"steps": counts.pop("steps_done"), **counts}
+    parameters = Parameters(layout.defaults)
+    each = [parameters.unflatten(theta) for theta in starts.theta]
+    prepared = columns["prepared"]
+    starts = starts._replace(packed=np.where(np.isnan(prepared), starts.packed, prepared))
+    reduced: dict[str, Reduction | ImpactReduction] = {
+        name: Reduction(*columns[f"reduced_{name}"].T) for name in layout.quantities
     }
-    stats: dict[str, float] = {name: int(values.sum()) for name, values in counts.items()}
-    stats |= {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
-    stats |= {"wall_seconds": run.wall_time, "cpu_seconds": run.cpu_time}
+    reduced |= {name: ImpactReduction.of(columns[f"counted_{name}"]) for name in layout.counted}
+    t, stage = layout.times(starts.t[0]), None
+    if layout.stage_multipliers:
+        stage = columns["stage"] if layout.stage else np.zeros((layout.members, len(t), 0))
     return Ensemble(
-        t=run.states.t[0] + np.arange(run.rows.shape[1]) * run.save_every * h,
-        states=run.rows[:, :, :n],
-        blocks=run.system.state_blocks,
-        h=h,
-        method=str(run.method),
-        parameters={name: np.array([values[name] for values in each]) for name in names},
+        t=t,
+        states=columns["states"],
+        blocks=layout.blocks,
+        h=layout.h,
+        method=layout.method,
+        parameters={name: np.array([values[name] for values in each]) for name in layout.defaults},
         status=status,
         message=message,
-        steps_done=run.steps_done,
-        last=run.last,
-        reduced=({} if run.watch is None else reduced_of(run, h)) | {name: ImpactReduction.of(run.tallies) for name in counted},
-        stats=stats,
-        system=run.system,
-        solver=run.method,
-        starts=run.states,
-        save_every=run.save_every,
-        stage_multipliers=run.rows[:, :, n:] if run.stage_multipliers else None,
+        steps_done=counts["steps"],
+        last=columns["last"],
+        reduced=reduced,
+        stats={**{name: int(values.sum()) for name, values in counts.items()}, **table.stats},
+        system=system,
+        solver=solver,
+        starts=None if system is None else starts.states(system),
+        save_every=layout.save_every,
+        stage_multipliers=stage,
         _counts=counts,
-        _events=functools.partial(_events, run.system.dim, run.impacts, run.contacts) if run.keeps_impacts else None,
+        _events=table.event_records,
+        drawing=drawing,
     )
 
 
-def _events(dim: int, impacts: Sequence[Any], contacts: Sequence[Any], kind: str) -> Any:
-    return of_members(kind, dim, impacts if kind == "impact" else contacts)
-
-
-def reduced_of(run: Any, h: float) -> dict[str, Reduction | ImpactReduction]:
-    """The accumulators of the watch as numbers, nan for members that never began.
-
-    The slope is comoment / (h sum (k - mean of k)^2).
-    """
-    count, began = run.steps_done + 1.0, run.watched[:, run.watch.count] > 0
-    spread = count * (count**2 - 1) / 12
-    result: dict[str, Reduction | ImpactReduction] = {}
-    for k, name in enumerate(run.watch.quantities):
-        slot = run.watch.reduced + k * len(REDUCED)
-        kept = np.where(began[:, None], run.watched[:, slot : slot + len(REDUCED)], np.nan)
-        first, last, least, most, mean, comoment = kept.T
-        with np.errstate(invalid="ignore"):
-            result[name] = Reduction(first, last, least, most, mean, comoment / (h * spread))
-    return result
+def outcomes(
+    layout: Layout, t0: np.ndarray, steps_done: np.ndarray, failures: Mapping[int, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How each member ended, and why."""
+    status, message = [], []
+    for member, done in enumerate(steps_done.tolist()):
+        status.append("failed" if member in failures else "done" if done == layout.steps else "interrupted")
+        interrupted = f"interrupted after {done} of {layout.steps} steps, at t = {t0[member] + done * layout.h:.6g}"
+        unfinished = interrupted if done >= 0 else "not computed yet"
+        message.append(failures.get(member, "" if done == layout.steps else unfinished))
+    return tuple(status), tuple(message)

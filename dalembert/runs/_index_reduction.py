@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem
+from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
-from dalembert.runs._simulate import initial_state
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import ODAE, Lagrangian, State, System
 from dalembert.systems._consistent import finite_number

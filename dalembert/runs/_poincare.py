@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+import casadi as ca
 import numpy as np
 
 from dalembert.compiler import build_watch, state_function
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import (
-    check_memory,
-    check_method,
-    check_simd,
-    number_of_steps,
-    positive,
-    problem_length,
-    thread_count,
-)
+from dalembert.runs._arguments import Arguments, Policy, check_memory
 from dalembert.runs._crossings import Search, Surface
-from dalembert.runs._drivers import driver_of
-from dalembert.runs._ensemble import Reduction, member_number, outcomes, reduced_of
-from dalembert.runs._ensemble_execution import run_ensemble
+from dalembert.runs._drivers import driver_of, run_ensemble
+from dalembert.runs._ensemble import Reduction, member_number, outcomes
+from dalembert.runs._members import layout_of, table_of
 from dalembert.runs._problem import Problem
-from dalembert.runs._simulate_many import initial_states
 from dalembert.runs._variables import Variables
 from dalembert.systems import State, System
 from dalembert.systems._states import States, with_multipliers
@@ -116,39 +108,43 @@ def poincare(
         True
 
     """
-    h, steps = problem_length(system, h, steps, t1)
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    model, states = initial_states(system, start=start, t0=t0, params=params, **initial)
-    check_method(method, model, "poincare")
+    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
+    spec = Arguments("poincare", system, method, initial, **given).many()
     if method.starting is not None:
         raise UnsupportedSystem(f"a state of {method} belongs to its step size, so that no shorter step can end on the section")
     if direction not in (1, -1):
         raise InputError(f"direction is +1 (upwards) or -1 (downwards); got {direction!r}")
-    h = positive("h", h)
-    steps = number_of_steps(steps, t1, float(states.t[0]), h)
-    workers, simd = thread_count(workers), check_simd(simd)
-    function = state_function("section", section, model)
-    watch = build_watch(model, {"section": function}, function, int(direction))
+    policy = Policy(progress=progress, workers=workers, simd=simd)
+    return _section(spec, policy, state_function("section", section, spec.system), int(direction))
+
+
+def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: int) -> PoincareSection:
+    """The crossings of the runs that a spec describes."""
+    model, states, workers = spec.system, spec.start, policy.workers
+    assert isinstance(states, States)
     # Where multipliers enter nonlinearly, those of the stages tell on which branch the state before a crossing is.
-    save_every = max(steps, 1) if model.linear_in_multipliers else 1
-    if save_every == 1:
+    if model.linear_in_multipliers:
+        spec = replace(spec, save_every=max(spec.steps, 1))
+    else:
         advice = "look for the crossings of fewer trajectories at a time, or in shorter runs"
-        numbers = len(states) * (steps + 1) * (model.n_state + model.n_multipliers)
+        numbers = len(states) * (spec.steps + 1) * (model.n_state + model.n_multipliers)
         check_memory(8 * numbers, "all multipliers, which tell the branch,", advice)
-    spec = RunSpec(model, method, states, h, steps, save_every, stage_multipliers=not model.linear_in_multipliers)
-    run = run_ensemble(spec, watch=watch, workers=workers, simd=simd, progress=progress)
+    watch = build_watch(model, {"section": function}, function, direction)
+    run = run_ensemble(spec, progress=policy.progress, watch=watch, workers=workers, simd=policy.simd)
     member = np.repeat(np.arange(len(states)), [len(events) for events in run.events])
     events = np.array([row for rows in run.events for row in rows]).reshape(len(member), model.n_state + 3)
     t, guesses = events[:, 0], states.multipliers[member]
     if not model.linear_in_multipliers:
-        number = np.rint((t - states.t[member]) / h).astype(int)
+        number = np.rint((t - states.t[member]) / spec.h).astype(int)
         stages = run.rows[member, number, model.n_state :]
         guesses = np.where(number[:, None] > 0, stages, guesses)
     before = with_multipliers(States(model, t, events[:, 1:-2], states.theta[member], guesses))
-    tau, ends, why = _located(model, method, before, h, Surface.of(function), events[:, -2:], workers, run, member)
-    status, message = outcomes(run, h)
-    blurred = ~np.isfinite(cast(Reduction, reduced_of(run, h)["section"]).mean)
-    message = _with_troubles(message, member, t, why, blurred)
+    tau, ends, why = _located(spec, before, Surface.of(function), events[:, -2:], workers, run, member)
+    layout = layout_of(spec, replace(policy, quantities={"section": function}))
+    table = table_of(run, layout)
+    status, message = outcomes(layout, states.t, run.steps_done, table.failures)
+    undefined = ~np.isfinite(Reduction(*table.columns["reduced_section"].T).mean)
     real = np.isfinite(tau)
     return PoincareSection(
         t=(t + tau)[real],
@@ -156,15 +152,15 @@ def poincare(
         member=member[real],
         blocks=model.state_blocks,
         status=status,
-        message=message,
+        message=_with_missing(message, member, t, why, undefined),
         system=model,
         _theta=before.theta[real],
         _guesses=before.multipliers[real],
     )
 
 
-def _with_troubles(
-    message: tuple[str, ...], member: np.ndarray, t: np.ndarray, why: np.ndarray, blurred: np.ndarray
+def _with_missing(
+    message: tuple[str, ...], member: np.ndarray, t: np.ndarray, why: np.ndarray, undefined: np.ndarray
 ) -> tuple[str, ...]:
     """The messages, with a sentence about crossings of each trajectory that are not there."""
     sentences = [[text] if text else [] for text in message]
@@ -174,16 +170,14 @@ def _with_troubles(
             first = missing[0]
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             mine.append(f"no crossing was found in the step from t = {t[first]:.6g}{more}, because {why[first]}")
-        if blurred[k]:
+        if undefined[k]:
             mine.append("the section function was not a finite number at some states, next to which crossings are not seen")
     return tuple("; ".join(mine) for mine in sentences)
 
 
 def _located(
-    system: System,
-    method: OneStepMethod,
+    spec: RunSpec,
     before: States,
-    h: float,
     surface: Surface,
     values: np.ndarray,
     workers: int | None,
@@ -195,14 +189,16 @@ def _located(
     Of a collision integrator, steps without impacts are those of the base method.
     """
     tau, ends, why = np.full(len(before), np.nan), before.packed.copy(), np.full(len(before), "", dtype=object)
-    kinks, chosen, smooth = np.zeros(len(before), dtype=bool), method, before
+    kinks, method, chosen, smooth = np.zeros(len(before), dtype=bool), spec.method, spec.method, before
     driver = driver_of(method)
     if driver.has_impacts:
-        model, chosen = driver.between_impacts(system, method)
+        model, chosen = driver.between_impacts(spec.system, method)
         kinks, smooth = _meets_walls(run, member, before.t), replace(before, system=model)
     for rows, stepper, states in ((~kinks, chosen, smooth), (kinks, method, before)):
         if np.any(rows):
-            search = Search(states.system, stepper, states.take(np.flatnonzero(rows)), h, surface, workers)
+            start = states.take(np.flatnonzero(rows))
+            step = replace(spec, system=states.system, method=stepper, start=start, steps=1, save_every=1)
+            search = Search(step, surface, workers)
             search.run(values[rows], kinks=stepper is not chosen)
             tau[rows], ends[rows], why[rows] = search.tau, search.ends, search.why
     return tau, ends, why

@@ -11,24 +11,14 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InputError, StepFailed
+from dalembert.errors import StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import (
-    check_memory,
-    check_method,
-    check_stage_multipliers,
-    count,
-    given_values,
-    number_of_steps,
-    positive,
-    problem_length,
-)
+from dalembert.runs._arguments import Arguments, Policy, check_memory
 from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._problem import Problem
-from dalembert.runs._stored import stream
+from dalembert.runs._stored_run import stream
 from dalembert.runs._trajectory import Trajectory
-from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import check_domain, check_start, unpack
+from dalembert.systems import State, System
 
 if TYPE_CHECKING:
     from dalembert.engine._run import Run
@@ -80,43 +70,31 @@ def simulate(
         True
 
     """
-    h, steps = problem_length(system, h, steps, t1)
-    drawing = system.drawing if isinstance(system, Problem) else None
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    system, start = initial_state(system, start=start, t0=t0, params=params, **initial)
-    check_method(method, system, "simulate")
-    if on_failure not in ("raise", "return"):
-        raise InputError(f'on_failure is "raise" or "return"; got {on_failure!r}')
-    h = positive("h", h)
-    steps = number_of_steps(steps, t1, start.t, h)
-    method.check_start(system, start, h)
-    save_every = count("save_every", save_every, least=1)
-    if newton_tolerance is not None:
-        newton_tolerance = positive("newton_tolerance", newton_tolerance)
-    check_stage_multipliers(method, stage_multipliers)
-    # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
-    stage_multipliers = bool(stage_multipliers) or not system.linear_in_multipliers
-    spec = RunSpec(system, method, start, h, steps, save_every, newton_tolerance, stage_multipliers)
+    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
+    given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    arguments = Arguments("simulate", system, method, initial, **given)
+    spec = arguments.single()
+    policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
     if save_to is not None:
-        return stream(save_to, spec, progress, on_failure, drawing)
-    check_memory(steps // save_every * 8 * system.n_state)
-    return _run(spec, progress, on_failure, drawing)
+        return stream(spec, policy)
+    check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
+    return _run(spec, policy)
 
 
-def _run(spec: RunSpec, progress: bool | None, on_failure: str, drawing: Drawing | None) -> Trajectory:
+def _run(spec: RunSpec, policy: Policy) -> Trajectory:
     run = make_run(prepared(spec))
-    line = ProgressLine(spec.steps, progress)
     status, message = "done", ""
-    try:
-        reason = run.advance(line.update)
-        if reason is not None:
-            status, message = "failed", f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}"
-    except KeyboardInterrupt:
-        status, message = "interrupted", f"interrupted after {run.steps_done} of {spec.steps} steps, at t = {run.time:.6g}"
-    finally:
-        line.close()
-    trajectory = _trajectory(spec, run, status, message, drawing)
-    if status == "failed" and on_failure == "raise":
+    with ProgressLine(spec.steps, policy.progress) as line:
+        try:
+            reason = run.advance(line.update)
+            if reason is not None:
+                status, message = "failed", f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            message = f"interrupted after {run.steps_done} of {spec.steps} steps, at t = {run.time:.6g}"
+    trajectory = _trajectory(spec, run, status, message, policy.drawing)
+    if status == "failed" and policy.on_failure == "raise":
         raise StepFailed(message + " (what was computed before it is in the exception's .run)", trajectory)
     return trajectory
 
@@ -151,33 +129,3 @@ def _trajectory(spec: RunSpec, run: Run, status: str, message: str, drawing: Dra
         contacts=getattr(run, "contacts", None),
         drawing=drawing,
     )
-
-
-def initial_state(
-    system: System | Problem,
-    *,
-    start: State | None = None,
-    t0: float | None = None,
-    params: Mapping[str, Any] | None = None,
-    check: bool = True,
-    **initial: Any,
-) -> tuple[System, State]:
-    """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
-    system, t0, given = given_values(system, start is not None, t0, initial)
-    if start is None:
-        return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
-    if not isinstance(start, State):
-        raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
-    if t0 is not None and t0 != start.t:
-        raise InputError(
-            f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
-        )
-    if start.fingerprint != system.fingerprint:
-        raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
-    theta = system.parameters.vector(params, base=start.theta)
-    if check:
-        check_start(system, start.t, start.first, start.second, theta)
-    state = unpack(system, start.t, start.packed, theta, start.multipliers)
-    if check:
-        check_domain(system, state)
-    return system, state

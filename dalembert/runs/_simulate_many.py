@@ -7,28 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalembert.compiler import build_watch, reductions
-from dalembert.engine._spec import RunSpec
+from dalembert.compiler import reductions
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import (
-    check_memory,
-    check_method,
-    check_simd,
-    check_stage_multipliers,
-    count,
-    given_values,
-    number_of_steps,
-    positive,
-    problem_length,
-    thread_count,
-)
-from dalembert.runs._ensemble import Ensemble, Reduction, ensemble_of
-from dalembert.runs._ensemble_execution import run_ensemble
+from dalembert.runs._arguments import Arguments, Policy
+from dalembert.runs._ensemble import Ensemble, Reduction
 from dalembert.runs._problem import Problem
-from dalembert.runs._sweep import Sweep
-from dalembert.runs._sweeps import run_sweep
+from dalembert.runs._sweep import run_members
 from dalembert.systems import State, System
-from dalembert.systems._states import States, states_at
 
 __all__ = ["Ensemble", "Reduction", "simulate_many"]
 
@@ -92,36 +77,13 @@ def simulate_many(
         ((100, 2, 2), True)
 
     """
-    h, steps = problem_length(system, h, steps, t1)
-    drawing = system.drawing if isinstance(system, Problem) else None
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    model, states = initial_states(system, start=start, t0=t0, params=params, **initial)
-    check_method(method, model, "simulate_many")
-    h = positive("h", h)
-    steps = number_of_steps(steps, t1, float(states.t[0]), h)
-    quantities, counted = reductions(reduce, model)
-    if save_every is None:
-        save_every = max(steps, 1) if quantities or counted else 1
-    save_every = count("save_every", save_every, least=1)
-    workers, simd = thread_count(workers, executor), check_simd(simd)
-    if save_to is None:
-        check_memory(len(states) * (steps // save_every + 1) * 8 * model.n_state)
-    if newton_tolerance is not None:
-        newton_tolerance = positive("newton_tolerance", newton_tolerance)
-    check_stage_multipliers(method, stage_multipliers)
-    stage_multipliers = bool(stage_multipliers) or not model.linear_in_multipliers
-    spec = RunSpec(model, method, states, h, steps, save_every, newton_tolerance, stage_multipliers)
-    if executor is not None or save_to is not None:
-        sweep = Sweep(spec, quantities, simd, workers, counted)
-        return replace(run_sweep(sweep, executor, save_to, progress), drawing=drawing)
-    watch = build_watch(model, quantities) if quantities else None
-    run = run_ensemble(spec, watch=watch, workers=workers, simd=simd, progress=progress, tally_impacts=bool(counted))
-    return replace(ensemble_of(run, counted), drawing=drawing)
-
-
-def initial_states(
-    system: System | Problem, *, start: State | Sequence[State] | None, t0: float | None, params: Any, **initial: Any
-) -> tuple[System, States]:
-    """The system and the members' initial states; a problem brings what is not given."""
-    model, t0, given = given_values(system, start is not None, t0, initial)
-    return model, states_at(model, t0=0.0 if t0 is None else t0, params=params, start=start, **given)
+    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
+    given |= {"save_every": 1 if save_every is None else save_every, "newton_tolerance": newton_tolerance}
+    arguments = Arguments("simulate_many", system, method, initial, **given, stage_multipliers=stage_multipliers)
+    spec = arguments.many()
+    quantities, counted = reductions(reduce, spec.system)
+    if save_every is None and (quantities or counted):
+        spec = replace(spec, save_every=max(spec.steps, 1))
+    policy: dict[str, Any] = {"progress": progress, "save_to": save_to, "executor": executor, "workers": workers, "simd": simd}
+    return run_members(spec, Policy(**policy, quantities=quantities, counted=counted, drawing=arguments.drawing))

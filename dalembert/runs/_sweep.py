@@ -1,108 +1,142 @@
-"""A sweep: what the members of an ensemble have in common, how many make a part, and how a part is computed."""
+"""Sweeps: the members of an ensemble in parts, computed here or by an executor, gathered in memory or in a Zarr store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+import contextlib
+import functools
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
-from dalembert.compiler import Watch, build_watch
-from dalembert.contact._records import TALLIED, columns_of
+from dalembert._progress import ProgressLine
 from dalembert.engine._spec import RunSpec
-from dalembert.runs._drivers import driver_of
-from dalembert.runs._ensemble import Reduction, ensemble_of
-from dalembert.runs._ensemble_execution import run_ensemble
-from dalembert.systems._states import States
+from dalembert.methods import OneStepMethod
+from dalembert.parallel._executors import Results, on_executor, on_threads
+from dalembert.runs._arguments import Policy, check_memory
+from dalembert.runs._ensemble import Ensemble, ensemble_of
+from dalembert.runs._members import MembersJob, Starts, layout_of
+from dalembert.runs._model_identity import check_model, check_same_method, identity
+from dalembert.storage._groups import check_target, zarr_module
+from dalembert.storage._member_table import Layout, MemberTable
+from dalembert.storage._sweep_store import SweepStore
+from dalembert.systems import System
 
-GROUP = 8
-"""Parts of many members have a multiple of this many, so that they fill the machine's vectors."""
-
-FEW_PARTS, MOST_PARTS = 16, 256
-COUNTS = ("newton_iterations", "factorizations", "rescued_steps")
-REDUCTION = ("first", "last", "min", "max", "mean", "slope")
-Members = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Times, states, parameters and multipliers, one row a member."""
-
-
-def part_size(members: int) -> int:
-    """How many members make a part: whoever computes them, and however many do, the numbers are the same.
-
-    A few members, which may be long, are spread over FEW_PARTS; many fill vectors, in at most MOST_PARTS.
-    """
-    for size in (1, 2, 4):
-        if members <= size * FEW_PARTS:
-            return size
-    return -(-members // (MOST_PARTS * GROUP)) * GROUP
+STORED_STARTS = ("t0", "start", "theta", "multipliers")
+"""The names that `Starts` have in a store."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """What all members of an ensemble have in common; it travels to the workers."""
-
-    spec: RunSpec
-    quantities: dict[str, ca.Function] = field(default_factory=dict)
-    simd: bool | None = None
-    workers: int | None = None
-    counted: tuple[str, ...] = ()
-    """The names under which impacts are counted instead of stored."""
-
-    @property
-    def keeps_impacts(self) -> bool:
-        """Whether there may be impacts, and they are stored."""
-        return driver_of(self.spec.method).has_impacts and not self.counted
-
-    @property
-    def impact_counts(self) -> tuple[str, ...]:
-        """What is counted of every member's impacts."""
-        return driver_of(self.spec.method).counted(self.spec.system, self.spec.method)
-
-    @property
-    def columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """What a part consists of: the shape of a member's row, and the type of its numbers."""
-        spec = self.spec
-        rows, n = spec.steps // spec.save_every + 1, spec.system.n_state
-        m = spec.system.n_multipliers if spec.stage_multipliers else 0
-        found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + m,), "float64")}
-        found |= {"prepared": ((n,), "float64"), **({"stage": ((rows, m), "float64")} if m else {})}
-        found |= {name: ((), "int64") for name in ("steps_done", *COUNTS, *self.impact_counts)}
-        found |= {f"counted_{name}": ((len(TALLIED),), "float64") for name in self.counted}
-        return found | {f"reduced_{name}": ((len(REDUCTION),), "float64") for name in self.quantities}
-
-    def watch(self) -> Watch | None:
-        """The kernel that follows the quantities."""
-        return build_watch(self.spec.system, self.quantities) if self.quantities else None
+def run_members(spec: RunSpec, policy: Policy) -> Ensemble:
+    """Compute all members: at once, or in parts for an executor or for a store."""
+    layout, starts = layout_of(spec, policy), Starts.of(spec)
+    if policy.save_to is None:
+        check_memory(layout.members * (spec.steps // spec.save_every + 1) * 8 * layout.n_state)
+        if policy.executor is not None:
+            return _computed(spec, policy, layout, None)
+        table = MembersJob.of(spec, policy)(starts, policy.progress)
+        return ensemble_of(layout, starts, table, spec.system, spec.method, policy.drawing)
+    zarr_module()
+    _check_memory(layout, policy)
+    target = Path(policy.save_to)
+    check_target(target, layout.members * layout.bytes_per_member)
+    given = dict(zip(STORED_STARTS, starts, strict=True))
+    store = SweepStore.create(target, _header(spec, policy, layout), {"t": layout.times(starts.t[0]), **given})
+    return _computed(spec, policy, layout, store)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What became of some members: columns, events, and messages of those that failed."""
+def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Policy) -> Ensemble:
+    """Compute the parts of a sweep that its store does not have."""
+    store = SweepStore.open(path)
+    header, layout = store.header, store.layout
+    check_model(store.path, header, system)
+    check_same_method(store.path, header, system, method)
+    numbers = [header[name] for name in ("h", "steps", "save_every", "newton_tolerance", "stage_multipliers")]
+    spec = RunSpec(system, method, _stored_starts(store).states(system), *numbers)
+    quantities = {name: ca.Function.deserialize(text) for name, text in header["quantities"].items()}
+    policy = replace(policy, quantities=quantities, counted=layout.counted, simd=header["simd"])
+    _check_memory(layout, policy)
+    return _computed(spec, policy, layout, store)
 
-    columns: dict[str, np.ndarray]
-    events: dict[str, dict[str, np.ndarray]]
-    """The columns of impacts and of contacts."""
-    messages: dict[int, str]
-    stats: dict[str, float]
-    complete: bool
+
+def load_sweep(path: Any) -> Ensemble:
+    """A sweep on disk without its model."""
+    store = SweepStore.open(path)
+    return ensemble_of(store.layout, _stored_starts(store), store.table())
 
 
-def compute(sweep: Sweep, watch: Watch | None, members: Members, began: Callable[[Any], None] | None = None) -> Part:
-    """Run some members to their end; `began` is shown their run before it advances."""
-    spec = replace(sweep.spec, start=States(sweep.spec.system, *members))
-    options: dict[str, Any] = {"workers": sweep.workers, "simd": sweep.simd, "tally_impacts": bool(sweep.counted)}
-    run = run_ensemble(spec, watch=watch, progress=False, began=began, **options)
-    runs = ensemble_of(run)
-    columns = {"states": runs.states, "last": runs.last, "prepared": run.states.packed, "steps_done": runs.steps_done}
-    columns |= {name: runs._counts[name] for name in (*COUNTS, *sweep.impact_counts)}
-    columns |= {f"counted_{name}": run.tallies for name in sweep.counted}
-    columns |= {} if runs.stage_multipliers is None or "stage" not in sweep.columns else {"stage": runs.stage_multipliers}
-    for name, reduction in runs.reduced.items():
-        assert isinstance(reduction, Reduction)
-        columns[f"reduced_{name}"] = np.stack([getattr(reduction, kind) for kind in REDUCTION], axis=1)
-    failed = {k: text for k, (status, text) in enumerate(zip(runs.status, runs.message, strict=True)) if status == "failed"}
-    stats = {name: runs.stats[name] for name in ("build_seconds", "wall_seconds")}
-    kept = {"impact": runs.impacts, "contact": runs.contacts} if sweep.keeps_impacts else {}
-    events = {kind: columns_of(found, kind) for kind, found in kept.items()}
-    return Part(columns, events, failed, stats, "interrupted" not in runs.status)
+def _stored_starts(store: SweepStore) -> Starts:
+    return Starts(*(store.array(name)[...] for name in STORED_STARTS))
+
+
+def _header(spec: RunSpec, policy: Policy, layout: Layout) -> dict[str, Any]:
+    return {
+        **vars(layout),
+        **identity(spec.system, spec.method),
+        "quantities": {name: function.serialize() for name, function in policy.quantities.items()},
+        "newton_tolerance": spec.newton_tolerance,
+        "simd": policy.simd,
+    }
+
+
+def _check_memory(layout: Layout, policy: Policy) -> None:
+    """Refuse a sweep of which the parts that are computed at the same time do not fit into memory."""
+    at_once = _parts_at_once(policy, layout.part) if policy.executor is None else 1
+    members = min(layout.members, layout.part * at_once)
+    what = f"the {members} members of a sweep that are computed at once"
+    advice = "store fewer states with save_every=, make a sweep of fewer members, whose parts are smaller, or write every "
+    check_memory(members * layout.bytes_per_member, what, advice + "member on its own with da.simulate(..., save_to=...)")
+
+
+def _computed(spec: RunSpec, policy: Policy, layout: Layout, store: SweepStore | None) -> Ensemble:
+    """Compute parts into memory, or those that a store does not have; Ctrl-C keeps what is there."""
+    starts, size, done = Starts.of(spec), layout.part, 0
+    table: MemberTable | SweepStore = MemberTable.empty(layout) if store is None else store
+    missing = [part for part in range(-(-layout.members // size)) if store is None or part not in store.parts]
+    parts = {part: starts.rows(slice(part * size, (part + 1) * size)) for part in missing}
+    job = MembersJob.of(spec, policy)
+    results = _on_threads(job, parts, size) if policy.executor is None else on_executor(policy.executor, job, parts)
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        ProgressLine(layout.members, policy.progress, "members") as line,
+        contextlib.closing(results),
+    ):
+        for part, found in results:
+            if not found.complete(layout.steps):
+                break
+            table.write(part * size, found)
+            done += len(found)
+            line.update(done)
+    gathered = table if isinstance(table, MemberTable) else table.table()
+    return ensemble_of(layout, starts, gathered, spec.system, spec.method, policy.drawing)
+
+
+def _threads(policy: Policy) -> int:
+    return policy.workers or os.cpu_count() or 1
+
+
+def _parts_at_once(policy: Policy, size: int) -> int:
+    """How many parts of so many members this process computes at a time: several where they have fewer members than threads."""
+    return max(1, _threads(policy) // size)
+
+
+def _on_threads(job: MembersJob, parts: dict[int, Starts], size: int) -> Results:
+    """The parts in this process, which are stopped when no more of them are wanted."""
+    at_once = min(_parts_at_once(job.policy, size), max(1, len(parts)))
+    job = replace(job, policy=replace(job.policy, workers=max(1, _threads(job.policy) // at_once)))
+    running: dict[int, Any] = {}
+    over = threading.Event()
+
+    def began(run: Any) -> None:
+        running[threading.get_ident()] = run
+        if over.is_set():
+            run.stop.set()
+
+    def stop() -> None:
+        over.set()
+        for run in list(running.values()):
+            run.stop.set()
+
+    return on_threads(functools.partial(job, began=began), parts, at_once, stop)

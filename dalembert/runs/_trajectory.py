@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import json
 import os
-import zipfile
-import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,8 +16,14 @@ from dalembert.compiler import observer
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.errors import DalembertError, InputError
 from dalembert.methods import OneStepMethod
+from dalembert.runs._inside import Inside, interpolated
+from dalembert.runs._model_identity import check_model
 from dalembert.runs._variables import Variables
+from dalembert.storage._groups import StoredArray
+from dalembert.storage._npz import reading_npz, write_npz
+from dalembert.storage._run_store import Header, RunStore
 from dalembert.systems import State, System
+from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import solve_rows
 
 if TYPE_CHECKING:
@@ -27,34 +32,9 @@ if TYPE_CHECKING:
     from dalembert.draw import Animation, Drawing
 
 FORMAT = 2
+KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
-
-
-@dataclass(frozen=True, eq=False)
-class Inside:
-    """What `run.at(t)` returns: a method's polynomials at times t; one row a time, or vectors for a single time.
-
-    `y` is Y and `z` is Z~, which run continuously from stored state to stored state. `Z` is the polynomial on which the stages
-    lie: it jumps at the ends of a step. `lam` and `psi` interpolate the stages' multipliers and jump too.
-    """
-
-    t: np.ndarray
-    y: np.ndarray
-    z: np.ndarray
-    Z: np.ndarray
-    lam: np.ndarray
-    psi: np.ndarray
-
-    @property
-    def q(self) -> np.ndarray:
-        """The configuration of a mechanical system, which is y."""
-        return self.y
-
-    @property
-    def p(self) -> np.ndarray:
-        """The momentum of a mechanical system, which is z."""
-        return self.z
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +142,6 @@ class Trajectory(Variables):
             guesses[0] = self.start.multipliers
         return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
 
-    def _guess(self, row: int) -> np.ndarray:
-        """Multipliers near those of a stored state: the method's own where they were kept, else those of the start."""
-        assert self.start is not None
-        if row == 0 or self.stage_lam is None or self.stage_psi is None:
-            return self.start.multipliers
-        return np.concatenate([self.stage_lam[row], self.stage_psi[row]])
-
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
         """The same model at other times and states."""
         return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
@@ -189,36 +162,7 @@ class Trajectory(Variables):
             ((50, 2), True)
 
         """
-        from dalembert.engine._dense_output import DenseOutput
-
-        if self.system is None or self.solver is None or self.start is None:
-            raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
-        if self.solver.serves_unilateral:
-            raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        steps = len(self.t) - 1
-        if steps < 1 or abs(self.t[-1] - self.t[0] - steps * self.h) > 1e-9 * abs(steps * self.h):
-            raise InputError("dense output needs every step: run with save_every=1")
-        if side not in ("left", "right"):
-            raise InputError(f'side is "left" or "right"; got {side!r}')
-        outside = ~((times >= self.t[0]) & (times <= self.t[-1]))
-        if np.any(outside):
-            raise InputError(
-                f"t = {times[outside][0]:g} is outside of the run, which goes from {self.t[0]:g} to {self.t[-1]:g}"
-            )
-        step = np.clip(np.searchsorted(self.t, times, side=side) - 1, 0, steps - 1)
-        dense = DenseOutput(self.system, self.solver, self.start, self.h)
-        sizes = {"Y": self.blocks[0][1], "Z~": self.blocks[1][1], "Z": self.blocks[1][1]}
-        sizes |= {"lam": self.system.n_holonomic, "psi": self.system.n_nonholonomic}
-        found = {name: np.full((len(times), size), np.nan) for name, size in sizes.items()}
-        for k in np.unique(step):
-            rows = step == k
-            guess = self._guess(k)
-            values = dense.evaluate(self.t[k], self.states[k], (times[rows] - self.t[k]) / self.h, guess)
-            for name, value in values.items():
-                found[name][rows] = value
-        shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
-        return Inside(times if np.ndim(t) else times[0], *shaped)
+        return interpolated(self, t, side)
 
     # -- keeping ---------------------------------------------------------------------------------------------------
 
@@ -230,17 +174,8 @@ class Trajectory(Variables):
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
-        header = {
-            "format": FORMAT,
-            "h": self.h,
-            "method": self.method,
-            "status": self.status,
-            "message": self.message,
-            "stats": self.stats,
-            "fingerprint": self.fingerprint,
-            "parameters": list(self.parameters),
-            "blocks": self.blocks,
-        }
+        header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks}
+        header |= {name: getattr(self, name) for name in KEPT}
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
@@ -248,63 +183,35 @@ class Trajectory(Variables):
         for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
             if events is not None:
                 arrays |= columns_of(events, kind)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, **arrays)
-            os.replace(temporary, target)
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            if not isinstance(error, OSError):
-                raise
-            raise DalembertError(
-                f"the run could not be written to {target} ({error.strerror}): choose another path; the run itself is intact"
-            ) from error
+        write_npz(target, arrays)
         return target
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trajectory:
         """Read a run that `run.save` or `simulate(..., save_to=)` wrote. Nothing in it is executed; the model is not in it."""
         if os.path.isdir(path):
-            from dalembert.runs._stored import StoredTrajectory
-
             return StoredTrajectory.open(path)
-        try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                if header["format"] < FORMAT:
-                    raise InputError(f"{path} was written by an older dalembert (format {header['format']}): run it again")
-                if header["format"] > FORMAT:
-                    raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
-                parameters = {name: file[f"parameter_{name}"] for name in header["parameters"]}
-                return Trajectory(
-                    t=file["t"],
-                    states=file["states"],
-                    blocks=tuple((str(name), int(size)) for name, size in header["blocks"]),
-                    h=header["h"],
-                    method=header["method"],
-                    parameters=parameters,
-                    status=header["status"],
-                    message=header["message"],
-                    stats=header["stats"],
-                    fingerprint=header["fingerprint"],
-                    **{name: file.get(name) for name in STAGE},
-                    **{
-                        f"{name}s": from_columns(kind, name, file.__getitem__)
-                        for name, kind in KINDS.items()
-                        if f"{name}_which" in file
-                    },
-                    _observed={name: file[name] for name in OBSERVED if name in file},
-                )
-        except OSError as error:
-            raise InputError(
-                f"{path} cannot be read ({error.strerror or error}): give the path of a file written by run.save"
-            ) from None
-        except InputError:
-            raise
-        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
-            raise InputError(f"{path} is not a run saved by dalembert") from None
+        with reading_npz(path) as file:
+            header = json.loads(str(file["header"]))
+            if header["format"] < FORMAT:
+                raise InputError(f"{path} was written by an older dalembert (format {header['format']}): run it again")
+            if header["format"] > FORMAT:
+                raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
+            events = {
+                f"{name}s": from_columns(kind, name, file.__getitem__)
+                for name, kind in KINDS.items()
+                if f"{name}_which" in file
+            }
+            return Trajectory(
+                t=file["t"],
+                states=file["states"],
+                blocks=tuple((str(name), int(size)) for name, size in header["blocks"]),
+                parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
+                **{name: header[name] for name in KEPT},
+                **{name: file.get(name) for name in STAGE},
+                **events,
+                _observed={name: file[name] for name in OBSERVED if name in file},
+            )
 
     def to_xarray(self) -> Any:
         """The run as an xarray.Dataset with named dimensions (needs the package xarray)."""
@@ -337,3 +244,141 @@ class Trajectory(Variables):
         from dalembert.draw import animate
 
         return animate(self, path, **options)
+
+
+def start_of(header: Header, system: System) -> State:
+    """The state in which a run on disk began."""
+    arrays = (np.array(values, dtype=float) for values in (header.start, header.theta, header.multipliers))
+    packed, theta, multipliers = arrays
+    return unpack(system, header.t0, packed, theta, multipliers)
+
+
+class StoredTrajectory(Trajectory):
+    """A trajectory whose states stay on disk.
+
+    It has all that a `Trajectory` has. `states` is read in the parts that are asked for, `q`, `p`, `v`, `lam`, `energy` and
+    `residuals` chunk by chunk; each is as long as the run once it is there, so for a run that is too long for that go through
+    `chunks()`.
+
+    Example:
+        >>> import os, tempfile, dalembert as da
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.zarr")
+        >>> run = da.simulate(da.problems.pendulum(), da.Rattle(), h=0.01, steps=10_000, save_every=10, save_to=path)
+        >>> run.states[500:600].shape, bool(max(abs(part.residuals["g"]).max() for part in run.chunks()) < 1e-14)
+        ((100, 4), True)
+
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        system: System | None = None,
+        start: State | None = None,
+        solver: OneStepMethod | None = None,
+        drawing: Drawing | None = None,
+    ) -> None:
+        header, progress = store.header, store.progress
+        status, message = progress.status, progress.message
+        if status == "running":
+            status = "interrupted"
+            message = f"{progress.steps} of {header.steps} steps are stored; da.resume goes on from there"
+        stage: dict[str, Any] = dict.fromkeys(STAGE)
+        for name, size in header.stage:
+            stage[name] = self._stored(store, name) if size else np.zeros((progress.rows, 0))
+        parameters = {name: np.array(value, dtype=float) for name, value in header.parameters.items()}
+        vars(self).update(  # a frozen dataclass, of which `t`, `impacts` and `contacts` are read when they are asked for
+            {name: getattr(header, name) for name in ("blocks", "h", "method", "fingerprint")},
+            store=store,
+            states=self._stored(store, "states"),
+            parameters=parameters,
+            status=status,
+            message=message,
+            stats={"steps": progress.steps, **progress.stats},
+            system=system,
+            start=start,
+            solver=solver,
+            drawing=drawing,
+            _observed={},
+            **stage,
+        )
+
+    store: RunStore
+
+    @staticmethod
+    def _stored(store: RunStore, name: str) -> StoredArray:
+        return StoredArray(store.array(name), store.progress.rows, store.header.chunk)
+
+    @functools.cached_property
+    def t(self) -> np.ndarray:  # type: ignore[override]
+        """The times, (time,)."""
+        return self._times(0, len(self))
+
+    def _times(self, first: int, last: int) -> np.ndarray:
+        header = self.store.header
+        return header.t0 + header.step_of(np.arange(first, last), self.store.progress.steps) * header.h
+
+    @functools.cached_property
+    def impacts(self) -> Impacts | None:  # type: ignore[override]
+        """The impacts of a run by a collision integrator."""
+        return self._events("impact")
+
+    @functools.cached_property
+    def contacts(self) -> Contacts | None:  # type: ignore[override]
+        """Where impacts accumulated and a wall was touched for a while."""
+        return self._events("contact")
+
+    def _events(self, kind: str, first: int = 0, last: int | None = None) -> Any:
+        if not self.store.header.walls:
+            return None
+        last = self.store.progress.events.get(kind, 0) if last is None else last
+        return from_columns(KINDS[kind], kind, lambda name: np.asarray(self.store.array(name)[first:last]))
+
+    def __len__(self) -> int:
+        return self.store.progress.rows
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"<StoredTrajectory of 0 states in {self.store.path}, {self.method}, {self.status}>"
+        first, last = self._times(0, 1)[0], self._times(len(self) - 1, len(self))[0]
+        return (
+            f"<StoredTrajectory of {len(self)} states in {self.store.path}, t = {first:g} to {last:g}, {self.method}, "
+            f"{self.status}>"
+        )
+
+    def chunks(self) -> Iterator[Trajectory]:
+        """The run in parts that fit into memory, one after the other, each a `Trajectory`.
+
+        A part has the impacts until the next one begins, and the contacts that begin before that.
+        """
+        chunk, when = self.store.header.chunk, {}
+        if self.store.header.walls:
+            when = {"impact": self._events("impact").t, "contact": self._events("contact").begin}
+        for first in range(0, len(self), chunk):
+            rows = slice(first, min(len(self), first + chunk))
+            begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]
+            ends = (begin if first else -np.inf, end if rows.stop < len(self) else np.inf)
+            events = {f"{kind}s": self._events(kind, *np.searchsorted(t, ends, side="right")) for kind, t in when.items()}
+            yield Trajectory(
+                t=self._times(rows.start, rows.stop),
+                states=self.states[rows],
+                stage_lam=None if self.stage_lam is None else self.stage_lam[rows],
+                stage_psi=None if self.stage_psi is None else self.stage_psi[rows],
+                **{name: getattr(self, name) for name in ("blocks", "h", "method", "parameters", "status", "message")},
+                **{name: getattr(self, name) for name in ("stats", "fingerprint", "system", "start", "solver", "drawing")},
+                **events,
+            )
+
+    def _map(self, name: str, rows: slice) -> np.ndarray:
+        first, last, _ = rows.indices(len(self))
+        chunk = self.store.header.chunk
+        parts = [super(StoredTrajectory, self)._map(name, slice(k, min(last, k + chunk))) for k in range(first, last, chunk)]
+        return np.concatenate(parts) if parts else super()._map(name, rows)
+
+    @staticmethod
+    def open(path: str | os.PathLike[str], system: System | None = None) -> StoredTrajectory:
+        """Read a run that `save_to=` wrote, finished or not; with its model, also what follows from the states."""
+        store = RunStore.open(path)
+        if system is None:
+            return StoredTrajectory(store)
+        check_model(store.path, vars(store.header), system)
+        return StoredTrajectory(store, system, start_of(store.header, system))

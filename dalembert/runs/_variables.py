@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from dalembert.errors import InputError
 from dalembert.systems import System
 
 
-class Variables:
+class Variables(ABC):
     """Arrays named as in the literature, cut out of `states`, whose last axis is the variables in the order of `blocks`.
 
     Those of a mechanical system are q and p, which are y and z for the methods; an ODAE has y and z, an index-2 DAE only y.
@@ -20,9 +21,9 @@ class Variables:
     blocks: tuple[tuple[str, int], ...]
     system: System | None
 
+    @abstractmethod
     def _observe(self, name: str) -> np.ndarray:
         """What follows from the states: "v", "energy", "lam", "psi", "g", "g_dot" or "k", with axes like `states`."""
-        raise NotImplementedError
 
     def _block(self, name: str) -> np.ndarray:
         first = 0

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +22,6 @@ from dalembert.errors import DalembertError, InputError
 FORMAT = 1
 CHUNK_NUMBERS = 2**21
 """How many numbers a run computes from one chunk to the next: a part of a second for small systems."""
-
 
 EVENT_CHUNK = 4096
 """Impacts, or contacts, in a chunk of their arrays."""
@@ -68,22 +68,8 @@ def check_target(path: Path, size: int) -> None:
         )
 
 
-def create_group(path: Path, arrays: dict[str, dict[str, Any]], attributes: dict[str, Any]) -> None:
-    """A new Zarr group with arrays that hold nothing yet; it appears whole or not at all."""
-    zarr = zarr_module()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with writing(path):
-            group = zarr.create_group(store=str(temporary), zarr_format=3, attributes=attributes)
-            for name, options in arrays.items():
-                group.create_array(name, **options)
-            os.rename(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
 def event_arrays(names: Mapping[str, tuple[tuple[int, ...], str]]) -> dict[str, dict[str, Any]]:
-    """What `create_group` needs for columns of events, none of which is there yet."""
+    """What Zarr needs to make columns of events, none of which is there yet."""
     return {
         name: {"shape": (0, *shape), "chunks": (EVENT_CHUNK, *shape), "dtype": dtype, "fill_value": fill_value(dtype)}
         for name, (shape, dtype) in names.items()
@@ -93,19 +79,6 @@ def event_arrays(names: Mapping[str, tuple[tuple[int, ...], str]]) -> dict[str, 
 def fill_value(dtype: str) -> float:
     """What stands for numbers that are not there yet."""
     return np.nan if dtype == "float64" else -1
-
-
-def append_events(path: Path, array: Any, name: str, first: int, values: np.ndarray) -> None:
-    """Write events from the row `first` on, behind all that count, and wait until the disk has them."""
-    if not len(values):
-        return
-    last = first + len(values)
-    if array.shape[0] < last:
-        array.resize((last, *array.shape[1:]))
-        sync(path / name / "zarr.json")
-    array[first:last] = values
-    for chunk in range(first // EVENT_CHUNK, (last - 1) // EVENT_CHUNK + 1):
-        sync(path / name / "c" / str(chunk))
 
 
 def sync(place: Path) -> None:
@@ -129,24 +102,32 @@ def read_attributes(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a run saved by dalembert") from None
 
 
-def write_attributes(path: Path, attributes: dict[str, Any]) -> None:
-    """Replace the attributes of a group in one atomic move."""
-    document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    temporary = path / "t" / ".attributes"  # what a killed process leaves in an array's folder does not disturb other readers
-    with writing(path):
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(document, allow_nan=False))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path / "zarr.json")
-
-
-class Store:
+class Store(ABC):
     """A Zarr group of some kind, whose arrays are opened when they are asked for."""
 
     KIND: ClassVar[str]
     path: Path
     _opened: dict[tuple[str, str], Any]
+
+    @abstractmethod
+    def _attributes(self) -> dict[str, Any]:
+        """What the group says of itself and of its arrays."""
+
+    @property
+    def _marked(self) -> dict[str, Any]:
+        return {"kind": self.KIND, "format": FORMAT, **self._attributes()}
+
+    def _create(self, arrays: Mapping[str, dict[str, Any]]) -> None:
+        """Make the group with arrays that hold nothing yet; it appears whole or not at all."""
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            with writing(self.path):
+                group = zarr_module().create_group(store=str(temporary), zarr_format=3, attributes=self._marked)
+                for name, options in arrays.items():
+                    group.create_array(name, **options)
+                os.rename(temporary, self.path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
     def array(self, name: str, mode: str = "r") -> Any:
         """One of the Zarr arrays."""
@@ -154,17 +135,35 @@ class Store:
             self._opened[name, mode] = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
         return self._opened[name, mode]
 
-    def _append_events(self, columns: Mapping[str, np.ndarray], first: int) -> None:
-        for name, values in columns.items():
-            append_events(self.path, self.array(name, "r+"), name, first, values)
+    def _append_events(self, events: Mapping[str, np.ndarray], stored: Mapping[str, int]) -> dict[str, int]:
+        """Write columns of events behind all that count, wait until the disk has them, and say how many there are then."""
+        total = dict(stored)
+        for name, values in events.items():
+            kind = name.partition("_")[0]
+            first = stored.get(kind, 0)
+            last = total[kind] = first + len(values)
+            if not len(values):
+                continue
+            array = self.array(name, "r+")
+            if array.shape[0] < last:
+                array.resize((last, *array.shape[1:]))
+                sync(self.path / name / "zarr.json")
+            array[first:last] = values
+            for chunk in range(first // EVENT_CHUNK, (last - 1) // EVENT_CHUNK + 1):
+                sync(self.path / name / "c" / str(chunk))
             self._opened.pop((name, "r"), None)  # it knows the old length
+        return total
 
-    def _write_attributes(self, parts: Mapping[str, Any]) -> None:
-        write_attributes(self.path, self._marked(parts))
-
-    @classmethod
-    def _marked(cls, parts: Mapping[str, Any]) -> dict[str, Any]:
-        return {"kind": cls.KIND, "format": FORMAT, **parts}
+    def _write_attributes(self) -> None:
+        """Replace the attributes of the group in one atomic move."""
+        document = {"zarr_format": 3, "node_type": "group", "attributes": self._marked}
+        temporary = self.path / "t" / ".attributes"  # in an array's folder, what a killed process leaves disturbs no reader
+        with writing(self.path):
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(json.dumps(document, allow_nan=False))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path / "zarr.json")
 
     @classmethod
     def _read(cls, path: Path) -> dict[str, Any]:
@@ -175,3 +174,34 @@ class Store:
         if attributes.get("format") != FORMAT:
             raise InputError(f"{path} has the format {attributes.get('format')} of another version of dalembert")
         return attributes
+
+
+class StoredArray:
+    """An array on disk whose rows are read when they are asked for, as NumPy arrays: `run.states[1000:2000]`."""
+
+    def __init__(self, array: Any, rows: int, chunk: int) -> None:
+        self._array, self._rows, self._chunk = array, rows, chunk
+        self.shape, self.dtype, self.ndim = (rows, *array.shape[1:]), array.dtype, array.ndim
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        rows, *columns = index if isinstance(index, tuple) else (index,)
+        if isinstance(rows, slice):
+            first, last, stride = rows.indices(self._rows)
+            if stride > 0:
+                return np.asarray(self._array[(slice(first, max(first, last), stride), *columns)])
+        elif isinstance(rows, (int, np.integer)):
+            if not -self._rows <= rows < self._rows:
+                raise IndexError(f"row {rows} of {self._rows}")
+            return np.asarray(self._array[(int(rows) % self._rows, *columns)])
+        return np.asarray(self)[index]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for first in range(0, self._rows, self._chunk):
+            yield from self[first : first + self._chunk]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        del copy  # what comes from the disk is always new
+        return np.asarray(self[:], dtype=dtype)

@@ -20,7 +20,7 @@ import numpy as np
 
 from dalembert.contact._records import KINDS, columns_of, layout
 from dalembert.errors import InputError
-from dalembert.storage._groups import Store, create_group, event_arrays, sync, writing
+from dalembert.storage._groups import Store, event_arrays, sync, writing
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class RunStore(Store):
             names = ("time", "variable" if name == "states" else "constraint_" + name.removeprefix("stage_"))
             arrays[name] = {"shape": (rows, size), "chunks": (header.chunk, size), "dimension_names": names, **common}
         store = cls(path, header, Progress(0, 0, "running", "", checkpoint.stats), checkpoint)
-        create_group(path, arrays | event_arrays(header.events), cls._marked(store._parts()))
+        store._create(arrays | event_arrays(header.events))
         return store
 
     @classmethod
@@ -183,7 +183,7 @@ class RunStore(Store):
         rows, point = self.checkpoint.step // self.header.save_every, self.checkpoint
         return Progress(rows, max(0, rows - 1) * self.header.save_every, "running", "", point.stats, dict(point.events))
 
-    def _parts(self) -> dict[str, Any]:
+    def _attributes(self) -> dict[str, Any]:
         point = vars(self.checkpoint) | {
             name: [x if np.isfinite(x) else None for x in getattr(self.checkpoint, name).tolist()]
             for name in ("row", "compensation")
@@ -195,7 +195,7 @@ class RunStore(Store):
         self.array(name, "r+")[first : first + len(values)] = values
         sync(self.path / name / "c" / str(first // self.header.chunk))
 
-    def going_on(self, steps: int) -> RunStore:
+    def resumed(self, steps: int) -> RunStore:
         """The same run under way again, with another number of steps or the same.
 
         What the attributes say is true at every moment: rows are cut off after they have said that these do not count, and
@@ -209,10 +209,10 @@ class RunStore(Store):
         running = replace(progress, status="running", message="")
         store = replace(self, header=replace(self.header, steps=steps), progress=running, _opened={})
         if steps < self.header.steps:
-            store._write_attributes(store._parts())
+            store._write_attributes()
         store._resize()
         if steps >= self.header.steps:
-            store._write_attributes(store._parts())
+            store._write_attributes()
         return store
 
     def _resize(self) -> None:
@@ -237,11 +237,9 @@ class RunStore(Store):
             for name, size in self.header.arrays:
                 self._write(name, first, rows[:, column : column + size])
                 column += size
-            stored = dict(self.checkpoint.events)
-            for kind, found in events.items():
-                self._append_events(columns_of(found, kind), stored.get(kind, 0))
-                stored[kind] = stored.get(kind, 0) + len(found)
+            columns = {name: values for kind, found in events.items() for name, values in columns_of(found, kind).items()}
+            stored = self._append_events(columns, self.checkpoint.events)
         point = self.checkpoint if checkpoint is None else replace(checkpoint, events=stored)
         store = replace(self, progress=replace(progress, rows=last, events=stored), checkpoint=point)
-        store._write_attributes(store._parts())
+        store._write_attributes()
         return store

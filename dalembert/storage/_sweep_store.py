@@ -10,14 +10,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.contact._records import layout_of_members
 from dalembert.errors import InputError
-from dalembert.storage._groups import CHUNK_NUMBERS, Store, create_group, event_arrays, fill_value, sync, writing
+from dalembert.storage._groups import (
+    CHUNK_NUMBERS,
+    EVENT_CHUNK,
+    Store,
+    StoredArray,
+    event_arrays,
+    fill_value,
+    read_attributes,
+    sync,
+    writing,
+)
+from dalembert.storage._member_table import Layout, MemberTable, added
 
 
 @dataclass
 class SweepStore(Store):
-    """The arrays of a sweep; a part counts once the group's attributes, replaced in one atomic move, name it.
+    """The table of a sweep; a part counts once the group's attributes, replaced in one atomic move, name it.
 
     Impacts and contacts, which are not as many for every member, are appended to growing arrays as the parts arrive.
     """
@@ -26,35 +36,29 @@ class SweepStore(Store):
 
     path: Path
     header: dict[str, Any]
+    layout: Layout
     parts: list[int] = field(default_factory=list)
-    messages: dict[int, str] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
     stats: dict[str, float] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
     """How many impacts and contacts the parts have."""
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def create(
-        cls,
-        path: Path,
-        header: dict[str, Any],
-        given: Mapping[str, np.ndarray],
-        columns: Mapping[str, tuple[tuple[int, ...], str]],
-    ) -> SweepStore:
-        """A store with what is `given`, and room for columns of these shapes and types, one row a member."""
-        part, arrays = header["part"], {}
+    def create(cls, path: Path, header: dict[str, Any], given: Mapping[str, np.ndarray]) -> SweepStore:
+        """A store with what is `given`, and room for the columns of a table."""
+        layout = Layout.of(header)
+        part, arrays = layout.part, {}
         for name, values in given.items():
             arrays[name] = {"data": values, "chunks": tuple(max(1, size) for size in values.shape)}
-        for name, (shape, dtype) in columns.items():
+        for name, (shape, dtype) in layout.columns.items():
             chunks = (part, *shape)
             if len(shape) == 2:  # (time, n): a whole part may be large
                 chunks = (part, max(1, min(shape[0], CHUNK_NUMBERS // (part * shape[1]))), shape[1])
             options = {"chunks": chunks, "dtype": dtype, "fill_value": fill_value(dtype)}
-            arrays[name] = {"shape": (header["members"], *shape), **options}
-        if header["keeps_impacts"]:
-            arrays |= event_arrays(layout_of_members(header["blocks"][0][1]))
-        store = cls(path, header)
-        create_group(path, arrays, cls._marked(store._parts()))
+            arrays[name] = {"shape": (layout.members, *shape), **options}
+        store = cls(path, header, layout)
+        store._create(arrays | event_arrays(layout.event_columns))
         return store
 
     @classmethod
@@ -63,40 +67,49 @@ class SweepStore(Store):
         place = Path(path)
         attributes = {"events": {}, **cls._read(place)}  # an older store has none
         try:
-            messages = {int(member): text for member, text in attributes["messages"].items()}
+            failures = {int(member): text for member, text in attributes["messages"].items()}
             header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
-            return cls(place, header, attributes["parts"], messages, attributes["stats"], attributes["events"])
+            progress = (attributes["parts"], failures, attributes["stats"], attributes["events"])
+            return cls(place, header, Layout.of(header), *progress)
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a sweep saved by dalembert") from None
 
-    def _parts(self) -> dict[str, Any]:
-        messages = {str(member): text for member, text in self.messages.items()}
+    def _attributes(self) -> dict[str, Any]:
+        messages = {str(member): text for member, text in self.failures.items()}
         progress = {"parts": self.parts, "messages": messages, "stats": self.stats, "events": self.events}
         return {"header": self.header, **progress}
 
-    def event_column(self, kind: str, name: str) -> np.ndarray:
-        """A column of the impacts or contacts of all parts, as they arrived."""
-        return np.asarray(self.array(name)[: self.events.get(kind, 0)])
-
-    def write(
-        self,
-        part: int,
-        columns: Mapping[str, np.ndarray],
-        events: Mapping[str, Mapping[str, np.ndarray]],
-        messages: Mapping[int, str],
-        stats: dict[str, float],
-    ) -> None:
-        """Write one part, then say that it is there."""
-        first = part * self.header["part"]
+    def write(self, first: int, part: MemberTable) -> None:
+        """Write a part, whose first member has the number `first`, then say that it is there."""
+        part, number = part.numbered_from(first), first // self.layout.part
         with writing(self.path):
-            for name, values in columns.items():
+            for name, values in part.columns.items():
                 self.array(name, "r+")[first : first + len(values)] = values
-                sync(self.path / name / "c" / str(part))
-            count = dict(self.events)
-            for kind, found in events.items():
-                self._append_events(found, self.events.get(kind, 0))
-                count[kind] = self.events.get(kind, 0) + len(found[f"{kind}_member"])
-        self.events, self.parts = count, [*self.parts, part]
-        self.messages = self.messages | dict(messages)
-        self.stats = {name: self.stats.get(name, 0) + value for name, value in stats.items()}
-        self._write_attributes(self._parts())
+                sync(self.path / name / "c" / str(number))
+            events = self._append_events(part.events[0], self.events) if part.events else self.events
+        self.events, self.parts = events, [*self.parts, number]
+        self.failures = self.failures | part.failures
+        self.stats = added(self.stats, part.stats)
+        self._write_attributes()
+
+    def table(self) -> MemberTable:
+        """What is there, of which large columns and events are read when they are asked for."""
+        columns = {name: self._column(name, len(shape)) for name, (shape, _) in self.layout.columns.items()}
+        events = {
+            name: StoredArray(self.array(name), self.events.get(name.partition("_")[0], 0), EVENT_CHUNK)
+            for name in self.layout.event_columns
+        }
+        return MemberTable(columns, [events] if events and self.parts else [], self.failures, self.stats)
+
+    def _column(self, name: str, axes: int) -> Any:
+        if axes == 2:  # (time, n) of every member
+            return StoredArray(self.array(name), self.layout.members, self.layout.part)
+        values = self.array(name)[...]
+        there = np.isin(np.arange(len(values)) // self.layout.part, self.parts)
+        values[~there] = fill_value(str(values.dtype))  # what a process that was killed had written of a part does not count
+        return values
+
+
+def is_sweep(path: str | os.PathLike[str]) -> bool:
+    """Whether a store holds many runs."""
+    return read_attributes(Path(path)).get("kind") == SweepStore.KIND

@@ -11,8 +11,9 @@ import numpy as np
 from dalembert._fits import OrderStudy, slope
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
-from dalembert.runs._simulate import initial_state, simulate
+from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import System
 

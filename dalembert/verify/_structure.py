@@ -9,8 +9,8 @@ import numpy as np
 from dalembert.contact import CollisionIntegrator
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
-from dalembert.runs._simulate import initial_state
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.verify._collisions import collision_tangent
 from dalembert.verify._tangent import checked_step, smooth_tangent

@@ -19,7 +19,7 @@ PRELUDE = """
 import os, signal, sys, threading, time
 import dalembert as da
 from dalembert.storage import _run_store
-from dalembert.runs import _stored as stored
+from dalembert.runs import _stored_run as stored
 pendulum, method = da.problems.pendulum(), da.Rattle()
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -98,8 +98,7 @@ def test_a_killed_run_is_readable_and_resumes_to_the_same_file(moment, tmp_path,
     rows = 301 if moment == "extending" else whole.store.header.chunk
     assert left.status == "interrupted" and len(left) == rows < len(whole) / 1.5
     assert np.array_equal(left.q, whole.q[: len(left)]) and "of 1000000 steps are stored" in left.message
-    resumed = python('print(da.resume("run.zarr", pendulum, method).status)', tmp_path)
-    assert resumed.stdout.strip() == "done", resumed.stderr
+    assert da.resume(path, da.problems.pendulum(), da.Rattle()).status == "done"
     assert contents(path) == contents(uninterrupted)
 
 
@@ -159,13 +158,32 @@ def test_a_hundred_million_steps_killed_half_way_and_again_are_the_uninterrupted
     assert contents(tmp_path / "run.zarr") == contents(tmp_path / "whole.zarr")
 
 
-def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
+def on_a_disk_of(size, code, folder):
+    """The lines that a process prints in a directory that has so much room."""
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare")
-    (tmp_path / "disk").mkdir()
-    mount = "mount -t tmpfs -o size=400k none disk && cd disk && "
-    if subprocess.run(["unshare", "-rm", "sh", "-c", mount + "true"], cwd=tmp_path, capture_output=True).returncode:
+    (folder / "disk").mkdir()
+    mount = f"mount -t tmpfs -o size={size} none disk && cd disk && "
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount + "true"], cwd=folder, capture_output=True).returncode:
         pytest.skip("may not mount a file system here")
+    (folder / "code.py").write_text(PRELUDE + FILL + code)
+    command = mount + f"PYTHONPATH={ROOT} {sys.executable} ../code.py"
+    process = subprocess.run(["unshare", "-rm", "sh", "-c", command], cwd=folder, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()
+
+
+FILL = """
+def fill_the_disk():
+    with open("filler", "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(512)): pass
+        except OSError:
+            pass
+"""
+
+
+def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
     code = textwrap.dedent("""
     try:
         da.simulate(pendulum, method, h=0.01, steps=10**7, save_to="large.zarr")
@@ -175,11 +193,7 @@ def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
     def fill(self, *arguments):
         if filled == []:
             filled.append(commit(self, *arguments))
-            with open("filler", "wb", buffering=0) as file:
-                try:
-                    while file.write(bytes(512)): pass
-                except OSError:
-                    pass
+            fill_the_disk()
             return filled[0]
         return commit(self, *arguments)
     _run_store.RunStore.commit = fill
@@ -194,11 +208,7 @@ def test_a_small_disk_that_fills_up(tmp_path, uninterrupted):
     import shutil
     shutil.copytree("run.zarr", "../copy.zarr")
     """)
-    (tmp_path / "code.py").write_text(PRELUDE + code)
-    command = mount + f"PYTHONPATH={ROOT} {sys.executable} ../code.py"
-    process = subprocess.run(["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
-    assert process.returncode == 0, process.stderr
-    refused, failed, rows = process.stdout.splitlines()
+    refused, failed, rows = on_a_disk_of("400k", code, tmp_path)
     assert "the disk has" in refused and "save_every=" in refused
     assert "No space left on device" in failed and "da.resume" in failed
     assert rows.split()[0] == rows.split()[1]
@@ -222,22 +232,22 @@ SWEEP_MOMENTS = {
         _sweep_store.sync = dying
         """,
     "before the part counts": """
-        write, calls = _store.write_attributes, []
+        write, calls = _store.Store._write_attributes, []
         def dying(*arguments):
             calls.append(1)
             if len(calls) == 4: die()
             write(*arguments)
-        _store.write_attributes = dying
+        _store.Store._write_attributes = dying
         """,
 }
 
 
 @pytest.fixture(scope="module")
 def whole_sweep(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sweep")
-    process = python(SWEEP + 'da.simulate_many(pendulum, method, save_to="sweep.zarr", **sweep)', folder)
-    assert process.returncode == 0, process.stderr
-    return folder / "sweep.zarr"
+    path, names = tmp_path_factory.mktemp("sweep") / "sweep.zarr", {}
+    exec(SWEEP, names)  # what the processes that are killed compute
+    da.simulate_many(da.problems.pendulum(), da.Rattle(), save_to=path, **names["sweep"])
+    return path
 
 
 @pytest.mark.parametrize("moment", SWEEP_MOMENTS)
@@ -249,28 +259,16 @@ def test_a_sweep_killed_while_its_store_is_written_keeps_its_parts(moment, tmp_p
     assert left.status.count("done") == 12, "three parts of four members"
     for member in np.flatnonzero(np.array(left.status) == "done"):
         assert np.array_equal(left[member].states, whole[member].states)
-    resumed = python(SWEEP + 'print(set(da.resume("sweep.zarr", pendulum, method).status))', tmp_path)
-    assert resumed.stdout.strip() == "{'done'}", resumed.stderr
+    assert set(da.resume(tmp_path / "sweep.zarr", da.problems.pendulum(), da.Rattle()).status) == {"done"}
     assert contents(tmp_path / "sweep.zarr") == contents(whole_sweep)
 
 
 def test_a_sweep_on_a_disk_that_fills_up(tmp_path, whole_sweep):
-    if shutil.which("unshare") is None:
-        pytest.skip("needs unshare")
-    (tmp_path / "disk").mkdir()
-    mount = "mount -t tmpfs -o size=2m none disk && cd disk && "
-    if subprocess.run(["unshare", "-rm", "sh", "-c", mount + "true"], cwd=tmp_path, capture_output=True).returncode:
-        pytest.skip("may not mount a file system here")
     code = SWEEP + textwrap.dedent("""
     write, calls = _sweep_store.SweepStore.write, []
     def fill(self, *arguments):
         calls.append(1)
-        if len(calls) == 4:
-            with open("filler", "wb", buffering=0) as file:
-                try:
-                    while file.write(bytes(512)): pass
-                except OSError:
-                    pass
+        if len(calls) == 4: fill_the_disk()
         return write(self, *arguments)
     _sweep_store.SweepStore.write = fill
     try:
@@ -283,10 +281,6 @@ def test_a_sweep_on_a_disk_that_fills_up(tmp_path, whole_sweep):
     import shutil
     shutil.copytree("sweep.zarr", "../copy.zarr")
     """)
-    (tmp_path / "code.py").write_text(PRELUDE + code)
-    command = mount + f"PYTHONPATH={ROOT} {sys.executable} ../code.py"
-    process = subprocess.run(["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
-    assert process.returncode == 0, process.stderr
-    failed, done = process.stdout.splitlines()
+    failed, done = on_a_disk_of("2m", code, tmp_path)
     assert "No space left on device" in failed and "da.resume" in failed and done == "12"
     assert contents(tmp_path / "copy.zarr") == contents(whole_sweep)

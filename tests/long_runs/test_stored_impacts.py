@@ -13,7 +13,8 @@ import pytest
 
 import dalembert as da
 from dalembert.contact._records import rows_of
-from dalembert.runs import _stored as stored
+from dalembert.runs import _members
+from dalembert.runs import _stored_run as stored
 from dalembert.storage import _groups as _store
 
 zarr = pytest.importorskip("zarr")
@@ -22,7 +23,7 @@ ROOT = str(Path(da.__file__).parents[1])
 MODELS = """
 import numpy as np
 import dalembert as da
-from dalembert.runs import _stored as stored
+from dalembert.runs import _stored_run as stored
 stored.CHUNK_NUMBERS = 100
 
 def ball_on_a_table():
@@ -90,7 +91,7 @@ def test_a_resumed_run_with_impacts_is_bit_for_bit_the_uninterrupted_one(method,
 @pytest.mark.parametrize("call", [3, 4, 5])
 def test_ctrl_c_while_a_chunk_is_written_loses_no_impact(call, tmp_path, monkeypatch):
     da.simulate(table, da.CVA(), **case, save_to=tmp_path / "whole.zarr")
-    write, calls = _store.write_attributes, []
+    write, calls = _store.Store._write_attributes, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -98,7 +99,7 @@ def test_ctrl_c_while_a_chunk_is_written_loses_no_impact(call, tmp_path, monkeyp
             raise KeyboardInterrupt
         write(*arguments)
 
-    monkeypatch.setattr(_store, "write_attributes", interrupted)
+    monkeypatch.setattr(_store.Store, "_write_attributes", interrupted)
     run = da.simulate(table, da.CVA(), **case, save_to=tmp_path / "run.zarr")
     assert run.status == "interrupted"
     da.resume(tmp_path / "run.zarr", table, da.CVA())
@@ -107,20 +108,20 @@ def test_ctrl_c_while_a_chunk_is_written_loses_no_impact(call, tmp_path, monkeyp
 
 KILLS = {
     "before impacts are written": """
-        append, calls = _store.append_events, []
-        def dying(path, array, name, first, values):
-            calls.append(name)
-            if calls.count("impact_q") == 3: die()
-            append(path, array, name, first, values)
-        _store.append_events = dying
+        sync, calls = _store.sync, []
+        def dying(place):
+            calls.append(place.parts[-2:])
+            if calls.count(("impact_q", "zarr.json")) == 3: die()
+            sync(place)
+        _store.sync = dying
         """,
     "between impacts and the attributes that announce them": """
-        write, calls = _store.write_attributes, []
+        write, calls = _store.Store._write_attributes, []
         def dying(*arguments):
             calls.append(1)
             if len(calls) == 3: die()
             write(*arguments)
-        _store.write_attributes = dying
+        _store.Store._write_attributes = dying
         """,
 }
 
@@ -128,7 +129,8 @@ KILLS = {
 @pytest.mark.parametrize("moment", KILLS)
 def test_a_killed_run_with_impacts_resumes_to_the_same_file(moment, tmp_path):
     da.simulate(table, da.CVA(), **case, save_to=tmp_path / "whole.zarr")
-    code = MODELS + "import os, signal\nfrom dalembert import _store\ndef die(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    code = MODELS + "import os, signal\nfrom dalembert.storage import _groups as _store\n"
+    code += "def die(): os.kill(os.getpid(), signal.SIGKILL)\n"
     code += textwrap.dedent(KILLS[moment]) + 'da.simulate(table, da.CVA(), **case, save_to="run.zarr")'
     environment = {**os.environ, "PYTHONPATH": ROOT}
     killed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, timeout=300)
@@ -165,20 +167,18 @@ def test_a_sweep_keeps_the_impacts_of_its_members(tmp_path):
 
 
 def test_a_sweep_that_stopped_gets_the_impacts_of_its_missing_parts(tmp_path, monkeypatch):
-    from dalembert.parallel import _executors
-
     heights, path = np.linspace(0.1, 1.0, 20)[:, None], tmp_path / "sweep.zarr"
     sweep = {"v0": [0.0], "h": 0.01, "steps": 150}
     here = da.simulate_many(table, da.CVA(), q0=heights, **sweep)
-    compute, parts = _executors.compute, []
+    compute, parts = _members.MembersJob.__call__, []
 
-    def stopping(*arguments):
+    def stopping(*given, **options):
         parts.append(1)
         if len(parts) == 3:
             raise KeyboardInterrupt
-        return compute(*arguments)
+        return compute(*given, **options)
 
-    monkeypatch.setattr(_executors, "compute", stopping)
+    monkeypatch.setattr(_members.MembersJob, "__call__", stopping)
     part = da.simulate_many(table, da.CVA(), q0=heights, **sweep, workers=1, save_to=path)
     assert set(part.impacts.member) == set(range(4)) and np.array_equal(part[3].impacts.t, here[3].impacts.t)
     whole = da.resume(path, table, da.CVA())

@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.engine._run import Run
-from dalembert.runs import _stored as stored
+from dalembert.runs import _stored_run as stored
 from dalembert.storage import _groups as _store
 from dalembert.storage import _run_store
 
@@ -229,7 +229,7 @@ def test_a_change_of_length_that_is_cut_off_leaves_a_run_that_goes_on(first, the
     """The process ends when the attributes, or the second of the arrays, are about to change."""
     path, options = tmp_path / "run.zarr", {"h": 0.05, "save_every": 3}
     da.simulate(PENDULUM, da.Rattle(), save_to=path, steps=first, **options)
-    target, name, count = (_store, "write_attributes", 1) if moment == "attributes" else (zarr.Array, "resize", 2)
+    target, name, count = (_store.Store, "_write_attributes", 1) if moment == "attributes" else (zarr.Array, "resize", 2)
     original, calls = getattr(target, name), []
 
     def crashing(*arguments, **named):

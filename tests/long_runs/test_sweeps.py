@@ -11,9 +11,8 @@ import pytest
 import dalembert as da
 from dalembert.compiler import _program
 from dalembert.parallel import _executors
-from dalembert.runs import _sweep
-from dalembert.runs import _sweeps as cluster
-from dalembert.storage import _sweep_store
+from dalembert.runs import _members
+from dalembert.storage import _member_table, _sweep_store
 
 zarr = pytest.importorskip("zarr")
 
@@ -34,7 +33,7 @@ def assert_same(runs, others):
     assert np.array_equal(runs.last, others.last, equal_nan=True) and np.array_equal(runs.steps_done, others.steps_done)
     assert runs.reduced.keys() == others.reduced.keys()
     for name in runs.reduced:
-        for kind in _sweep.REDUCTION:
+        for kind in _member_table.REDUCTION:
             assert np.array_equal(getattr(runs.reduced[name], kind), getattr(others.reduced[name], kind), equal_nan=True)
 
 
@@ -101,12 +100,8 @@ def test_a_worker_compiles_a_model_once(monkeypatch):
     compiled, compile_program = [], _program._compile
     monkeypatch.setattr(_program, "_compile", lambda *arguments: compiled.append(1) or compile_program(*arguments))
     monkeypatch.setattr(_program, "_programs", {})
-    sweep = _sweep.Sweep(PENDULUM.system, METHOD, 0.1, 10, 1)
-    packed = _executors.packed(sweep)
-    states = da.ensemble.initial_states(PENDULUM, start=None, t0=None, params=None, **START)[1]
-    members = (states.t, states.packed, states.theta, states.multipliers)
-    for first in range(0, 100, 10):
-        _executors.compute_remotely(packed, tuple(part[first : first + 10] for part in members))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        da.simulate_many(PENDULUM, METHOD, executor=pool, **START, h=0.1, steps=10)
     assert len(compiled) == 1
 
 
@@ -127,8 +122,10 @@ def test_a_sweep_that_stopped_goes_on_with_the_missing_parts(tmp_path, monkeypat
     monkeypatch.setattr(_sweep_store.SweepStore, "write", write)
     assert stopped.status.count("done") == 24 and stopped.status.count("interrupted") == 76
     assert np.isnan(stopped.q[24:]).all() and not np.isnan(stopped.q[:24]).any()
-    computed, compute = [], _executors.compute
-    monkeypatch.setattr(_executors, "compute", lambda *arguments: computed.append(1) or compute(*arguments))
+    computed, compute = [], _members.MembersJob.__call__
+    monkeypatch.setattr(
+        _members.MembersJob, "__call__", lambda *given, **options: computed.append(1) or compute(*given, **options)
+    )
     resumed = da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD)
     assert len(computed) == 10, "thirteen parts of eight members, of which three were there"
     assert_same(resumed, here)
@@ -179,11 +176,12 @@ def long_sweep():
 
 def kill_after_two_parts(patch, store, victim):
     """Let a worker be lost in the middle of a sweep."""
-    write = store.write
+    write, written = store.write, []
 
     def killing(self, *arguments):
         write(self, *arguments)
-        if len(self.parts) == 2:
+        written.append(1)
+        if len(written) == 2:
             os.kill(victim, signal.SIGKILL)
 
     patch.setattr(store, "write", killing)
@@ -191,22 +189,28 @@ def kill_after_two_parts(patch, store, victim):
 
 def test_a_process_pool_that_loses_a_process_is_renewed(monkeypatch, long_sweep):
     with spawned(1) as pool:
-        kill_after_two_parts(monkeypatch, cluster.InMemory, pool.submit(os.getpid).result())
+        kill_after_two_parts(monkeypatch, _member_table.MemberTable, pool.submit(os.getpid).result())
         runs = da.simulate_many(PENDULUM, METHOD, executor=pool, **LONG)
         assert pool._broken
     assert_same(runs, long_sweep)
 
 
-def test_a_part_that_always_fails_is_given_up_with_a_sentence(monkeypatch):
-    def failing(*_):
-        raise MemoryError("too large")
+def test_what_goes_wrong_on_a_worker_is_said_in_one_sentence_and_what_was_computed_is_kept(tmp_path, monkeypatch, here):
+    compute, parts = _members.MembersJob.__call__, []
 
-    monkeypatch.setattr(_executors, "compute", failing)
-    with (
-        concurrent.futures.ThreadPoolExecutor(1) as pool,
-        pytest.raises(da.DalembertError, match=r"failed 6 times on its workers \(MemoryError: too large\)"),
-    ):
-        da.simulate_many(PENDULUM, METHOD, executor=pool, **SWEEP)
+    def failing(*arguments):
+        parts.append(1)
+        if len(parts) == 4:
+            raise MemoryError("too large")
+        return compute(*arguments)
+
+    with monkeypatch.context() as patch, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        patch.setattr(_members.MembersJob, "__call__", failing)
+        sentence = r"a part failed on its worker \(MemoryError: too large\).*da.resume goes on with what save_to= has"
+        with pytest.raises(da.DalembertError, match=sentence):
+            da.simulate_many(PENDULUM, METHOD, executor=pool, save_to=tmp_path / "sweep.zarr", **SWEEP)
+    assert da.load(tmp_path / "sweep.zarr").status.count("done") == 24
+    assert_same(da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD), here)
 
 
 def test_a_sweep_on_dask_survives_the_loss_of_a_worker(tmp_path, monkeypatch, long_sweep):
@@ -223,45 +227,47 @@ def test_a_sweep_on_dask_survives_the_loss_of_a_worker(tmp_path, monkeypatch, lo
 
 def die_on_members_of_angle(angle):
     """Runs in every worker: the process ends when it gets the member that starts there."""
-    compute = _executors.compute
+    compute = _members.MembersJob.__call__
 
-    def deadly(sweep, watch, members):
-        if np.any(np.abs(members[1][:, 0] - np.sin(angle)) < 1e-12):
+    def deadly(job, starts):
+        if np.any(np.abs(starts.packed[:, 0] - np.sin(angle)) < 1e-12):
             os._exit(9)
-        return compute(sweep, watch, members)
+        return compute(job, starts)
 
-    _executors.compute = deadly
+    _members.MembersJob.__call__ = deadly
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_part_that_kills_its_workers_is_found_and_no_other_is_blamed(workers, monkeypatch):
-    """Member 50 is in part 6; two losses with others under way, then two on its own."""
-    renewed, pools = _executors._renewed, []
-    monkeypatch.setattr(_executors, "_renewed", lambda *arguments: pools.append(1) or renewed(*arguments))
+def test_a_part_that_kills_its_workers_does_not_cost_what_was_computed(workers, tmp_path, monkeypatch, here):
+    """Member 50 is in part 6, which is tried again after the parts that were not under way when the first pool was lost."""
+    monkeypatch.setattr(_executors, "MOST_LOSSES", 1)
     context = multiprocessing.get_context("spawn")
     setup = {"initializer": die_on_members_of_angle, "initargs": (ANGLES[50],)}
     with (
         concurrent.futures.ProcessPoolExecutor(workers, mp_context=context, **setup) as pool,
-        pytest.raises(da.DalembertError, match="part 6 of the sweep lost its worker 2 times while nothing else"),
+        pytest.raises(da.DalembertError, match=r"workers of the executor were lost.*da.resume goes on with what save_to= has"),
     ):
-        da.simulate_many(PENDULUM, METHOD, executor=pool, **SWEEP)
-    assert len(pools) <= 3
+        da.simulate_many(PENDULUM, METHOD, executor=pool, save_to=tmp_path / "sweep.zarr", **SWEEP)
+    status = da.load(tmp_path / "sweep.zarr").status
+    missing = {k // 8 for k, text in enumerate(status) if text != "done"}
+    assert 6 in missing and len(missing) <= workers + 1
+    assert_same(da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD), here)
 
 
 # -- how members are spread ---------------------------------------------------------------------------------------------------
 
 
 def test_few_members_are_spread_and_many_fill_vectors():
-    assert [_sweep.part_size(n) for n in (1, 2, 16, 17, 40, 64, 65, 100, 2048, 2049)] == [1, 1, 1, 2, 4, 4, 8, 8, 8, 16]
+    assert [_members.part_size(n) for n in (1, 2, 16, 17, 40, 64, 65, 100, 2048, 2049)] == [1, 1, 1, 2, 4, 4, 8, 8, 8, 16]
     for n in range(1, 5000):
-        assert -(-n // _sweep.part_size(n)) <= _sweep.MOST_PARTS
+        assert -(-n // _members.part_size(n)) <= _members.MOST_PARTS
 
 
 def test_the_numbers_of_few_members_do_not_depend_on_who_computes_them(tmp_path):
     few = {"q0": START["q0"][:5], "p0": [0.0, 0.0], "h": 0.1, "steps": 6000, "save_every": 100}
     single = da.simulate_many(PENDULUM, METHOD, workers=1, save_to=tmp_path / "one.zarr", **few)
-    abreast = da.simulate_many(PENDULUM, METHOD, workers=3, save_to=tmp_path / "three.zarr", **few)
-    assert_same(single, abreast)
+    three = da.simulate_many(PENDULUM, METHOD, workers=3, save_to=tmp_path / "three.zarr", **few)
+    assert_same(single, three)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert_same(single, da.simulate_many(PENDULUM, METHOD, executor=pool, **few))
 
@@ -288,8 +294,8 @@ def test_a_resumed_sweep_gives_each_worker_of_an_executor_one_thread(tmp_path, m
             da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD, workers=workers)
     with pytest.raises(da.InputError, match="the method of the run"):
         da.resume(tmp_path / "sweep.zarr", PENDULUM, "LobattoIIIAB(stages=3)")
-    seen, compute = set(), _executors.compute
-    monkeypatch.setattr(_executors, "compute", lambda sweep, *rest: seen.add(sweep.workers) or compute(sweep, *rest))
+    seen, compute = set(), _members.MembersJob.__call__
+    monkeypatch.setattr(_members.MembersJob, "__call__", lambda job, *rest: seen.add(job.policy.workers) or compute(job, *rest))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         da.resume(tmp_path / "sweep.zarr", PENDULUM, METHOD, executor=pool)
     assert seen == {1}

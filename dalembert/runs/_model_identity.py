@@ -1,4 +1,4 @@
-"""Whether a model and a method are those with which a run or a sweep on disk began."""
+"""What a run or a sweep on disk remembers of its model and its method, and whether others are the same."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._version import __version__
 from dalembert.compiler._program import reduced_step
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import driver_of
 from dalembert.systems import System
+
+
+def identity(system: System, method: OneStepMethod) -> dict[str, Any]:
+    """What a store remembers."""
+    return {
+        "method": str(method),
+        "equations": equations_hash(system, method),
+        "fingerprint": system.fingerprint,
+        "defaults": plain(system.params),
+        "dalembert": __version__,
+        "casadi": ca.CasadiMeta.version(),
+    }
 
 
 def check_model(path: Path, header: Mapping[str, Any], system: System) -> None:
@@ -55,7 +68,8 @@ def equations_hash(system: System, method: OneStepMethod) -> str:
     """A hash of the step equations: the same for equal coefficients and functions, whatever their names."""
     digest = hashlib.sha256()
     driver = driver_of(method)
-    digest.update(driver.event_equations(system, method).encode())
+    events = driver.event_program(system, method)
+    digest.update(b"" if events is None else events.equations.encode())
     system, method = driver.between_impacts(system, method)
     for substep, fraction in method.substeps:
         equations = reduced_step(system, substep).equations

@@ -1,0 +1,69 @@
+"""What is on disk, opened again: `load` reads a file, a run or a sweep, `resume` continues a run or a sweep."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from dalembert.errors import InputError
+from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import Policy
+from dalembert.runs._problem import Problem
+from dalembert.runs._stored_run import resume_run
+from dalembert.runs._sweep import load_sweep, resume_sweep
+from dalembert.runs._trajectory import Trajectory
+from dalembert.storage._sweep_store import is_sweep
+from dalembert.systems import System
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read what `run.save` or `save_to=` wrote: a `Trajectory`, or the `Ensemble` of a sweep.
+
+    Nothing in it is executed; the model is not in it. A store can be read while it is written: what is complete is there.
+    """
+    if os.path.isdir(path) and is_sweep(path):
+        return load_sweep(path)
+    return Trajectory.load(path)
+
+
+def resume(
+    path: str | os.PathLike[str],
+    system: System | Problem,
+    method: OneStepMethod,
+    *,
+    steps: int | None = None,
+    progress: bool | None = None,
+    on_failure: Literal["raise", "return"] = "raise",
+    executor: Any = None,
+    workers: int | None = None,
+) -> Any:
+    """Go on with a run that `simulate(..., save_to=path)` began, bit for bit as if it had never stopped.
+
+    The model and the method are not in the store: give those that the run was started with, which is checked. Initial values,
+    step size and parameters come from the store. The chunk that was under way when the run stopped is computed again. `steps`
+    replaces the total number of steps, so that a finished run can be made longer.
+
+    Of a sweep that `simulate_many(..., save_to=path)` began, the missing parts are computed, by `executor` or in `workers`
+    threads.
+
+    Example:
+        >>> import os, tempfile, numpy as np, dalembert as da
+        >>> folder, pendulum, method = tempfile.mkdtemp(), da.problems.pendulum(), da.Rattle()
+        >>> paths = [os.path.join(folder, name) for name in ("whole.zarr", "halves.zarr")]
+        >>> whole = da.simulate(pendulum, method, h=0.01, steps=2000, save_to=paths[0])
+        >>> half = da.simulate(pendulum, method, h=0.01, steps=1000, save_to=paths[1])
+        >>> halves = da.resume(paths[1], pendulum, method, steps=2000)
+        >>> np.array_equal(whole.q, halves.q)
+        True
+
+    """
+    drawing = system.drawing if isinstance(system, Problem) else None
+    system = system.system if isinstance(system, Problem) else system
+    policy = Policy(progress=progress, on_failure=on_failure, executor=executor, workers=workers, drawing=drawing)
+    if is_sweep(path):
+        if steps is not None:
+            raise InputError(f"the runs of the sweep {path} have the length that they began with: leave steps= out")
+        return resume_sweep(path, system, method, policy)
+    if executor is not None or workers is not None:
+        raise InputError(f"{path} is a single run, which one processor computes: leave executor= and workers= out")
+    return resume_run(path, system, method, steps, policy)
