@@ -5,11 +5,11 @@ your own. Runs of any length are thinned in a way that keeps their extremes. Mat
 """
 
 from dalembert.draw._style import save
+from dalembert.plot._against_time import energy_error, impacts, multipliers, residuals, solution
 from dalembert.plot._convergence import convergence, work_precision
 from dalembert.plot._mechanism import configurations, portrait
 from dalembert.plot._overview import overview
 from dalembert.plot._phase import phase_portrait, poincare
-from dalembert.plot._series import energy_error, impacts, multipliers, residuals, solution
 
 __all__ = [
     "configurations",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from dalembert.draw import Drawing
 from dalembert.draw._scene import sample
 from dalembert.draw._style import check_suffix, new_figure, save, styled
+from dalembert.plot._against_time import energy_error, multipliers, residuals, solution
 from dalembert.plot._mechanism import configurations
 from dalembert.plot._panels import coordinate_index, history, of_index_two, position_name, scatter
 from dalembert.plot._phase import phase_portrait
-from dalembert.plot._series import energy_error, multipliers, residuals, solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
