@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
+from dalembert.compiler._jit import has_long_vectors
 from dalembert.engine import _layout as at
 from dalembert.engine._batch import Batch
 from dalembert.engine._member import MemberRun
@@ -37,7 +37,7 @@ MOST_UNITS = 64
 
 def lanes_for(operations: int) -> int:
     """How many trajectories to compute side by side; where vectors are shorter than that, latencies still overlap."""
-    return 8 if operations <= WIDE_OPERATIONS and llvm.get_host_cpu_features().get("avx512f") else 4
+    return 8 if operations <= WIDE_OPERATIONS and has_long_vectors() else 4
 
 
 @dataclass(eq=False)

@@ -210,7 +210,10 @@ def test_lanes_learn_the_rate_of_convergence_as_the_driver_does(monkeypatch, met
 
 
 def test_a_lane_that_starts_from_rest_does_not_hold_up_the_others(monkeypatch):
-    """Its increments need other weights, theirs do not: the number of iterations is that of the slowest lane alone."""
+    """Its increments need other weights, theirs do not: the number of iterations is that of the slowest lane alone.
+
+    The last iteration finds increments at round-off, so that rounding errors, which lanes have others of, may ask for one more.
+    """
     monkeypatch.setattr(_ensemble, "lanes_for", lambda operations: 8)
     case = double_pendulums(8, da.LobattoIIIAB(3))
     moving = da.simulate_many(case.system, case.method, **case.all, h=case.h, steps=10, simd=False).last
@@ -220,7 +223,7 @@ def test_a_lane_that_starts_from_rest_does_not_hold_up_the_others(monkeypatch):
     together, alone = (da.simulate_many(case.system, case.method, q0=q0, p0=p0, **options, simd=simd) for simd in (True, False))
     assert np.abs(together.states - alone.states).max() < 1e-14
     most = max(run.stats["newton_iterations"] for run in alone)
-    assert {run.stats["newton_iterations"] for run in together} == {most}
+    assert {abs(run.stats["newton_iterations"] - most) for run in together} <= {0, 1}
     assert {run.stats["factorizations"] for run in together} == {max(run.stats["factorizations"] for run in alone)}
 
 
