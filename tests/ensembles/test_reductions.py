@@ -9,7 +9,7 @@ import pytest
 from ensemble_cases import double_pendulums, falling_into_a_hole, rolling_coins
 
 import dalembert as da
-from dalembert.engine import _batch as _lot
+from dalembert.engine import _batch
 
 
 @pytest.mark.parametrize("simd", [False, True])
@@ -105,15 +105,15 @@ def test_a_quantity_that_was_not_a_number_once_has_no_bounds(simd):
 
 
 def test_members_that_never_began_have_no_reductions(monkeypatch):
-    """As after Ctrl-C: only the first lot is carried."""
-    advance, carried = _lot.Lot.advance, []
+    """As after Ctrl-C: only the first batch is run."""
+    advance, carried = _batch.Batch.advance, []
 
-    def first_only(lot):
-        if not carried or lot is carried[0]:
-            carried.append(lot)
-            advance(lot)
+    def first_only(batch):
+        if not carried or batch is carried[0]:
+            carried.append(batch)
+            advance(batch)
 
-    monkeypatch.setattr(_lot.Lot, "advance", first_only)
+    monkeypatch.setattr(_batch.Batch, "advance", first_only)
     oscillator = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=1)
     q0 = np.linspace(1, 2, 64)[:, None]
     runs = da.simulate_many(oscillator, da.Gauss(2), q0=q0, p0=[0.0], h=0.1, steps=50, reduce="energy", workers=1, simd=False)
