@@ -45,8 +45,23 @@ def _target() -> llvm.TargetRef:
 
 
 @functools.cache
-def _host() -> tuple[str, str]:
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+def code_target() -> tuple[str, str]:
+    """The processor that code is compiled for, and its features, as LLVM names them.
+
+    $DALEMBERT_TARGET chooses another one than this machine's: x86-64 (every processor with 64 bits), x86-64-v3 (with AVX2 and
+    FMA), x86-64-v4 (with AVX-512), or any name that LLVM knows.
+    """
+    chosen = os.environ.get("DALEMBERT_TARGET", "native")
+    if chosen == "native":
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return chosen, ""
+
+
+def has_long_vectors() -> bool:
+    """Whether the processor that code is compiled for computes with eight numbers at once."""
+    if os.environ.get("DALEMBERT_TARGET", "native") == "native":
+        return bool(llvm.get_host_cpu_features().get("avx512f"))
+    return code_target()[0] == "x86-64-v4"
 
 
 def cache_directory() -> Path | None:
@@ -66,7 +81,7 @@ _compiled: dict[str, Code] = {}
 @one_at_a_time
 def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     """Machine code of a module; equal assembly is compiled once."""
-    identity = "\n".join([assembly, *_host(), ".".join(map(str, llvm.llvm_version_info))])
+    identity = "\n".join([assembly, *code_target(), ".".join(map(str, llvm.llvm_version_info))])
     key = hashlib.sha256(identity.encode()).hexdigest()
     if key not in _compiled:
         directory = cache_directory()
@@ -76,7 +91,7 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
 
 def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code:
     target = _target()
-    cpu, features = _host()
+    cpu, features = code_target()
     speed = 2 if assembly.count("\n") < LONG else 1
     machine = target.create_target_machine(cpu=cpu, features=features, opt=speed, codemodel="jitdefault")
     module = llvm.parse_assembly(assembly)

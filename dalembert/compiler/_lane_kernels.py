@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import Layout
-from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
+from dalembert.compiler._stopping import FASTEST_GUESS, stopping_rule
 
 CONTROL = (
     "mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong",
@@ -36,10 +36,8 @@ class LaneCode:
     code: Code
     memory_size: int
 
-    @property
-    def addresses(self) -> np.ndarray:
-        """The kernels' addresses: those of a program, in its order, and one more."""
-        return np.array([self.code.addresses[name] for name in NAMES], dtype=np.int64)
+
+judge = stopping_rule(ca.logic_and, ca.logic_or, ca.if_else, ca.fmax)
 
 
 def compile_lanes(
@@ -101,18 +99,11 @@ def _weigh_again(weigh: Kernel, layout: Layout, asks: ca.SX, slot: dict[str, int
 
 
 def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -> dict[str, ca.SX]:
-    """What an increment of this size means for each lane: the rules of `solve` in engine/_driver.py."""
+    """What an increment of this size means for each lane; `age` is 0 in the first iteration."""
     mask, previous, age, both, either = lane["mask"], lane["previous"], lane["age"], ca.logic_and, ca.logic_or
-    ratio = size / previous
-    counted = both(both(mask, ratio > 0), either(age == 1, size > ca.fmax(SMALL, noise)))
-    rate = ca.if_else(counted, ca.fmax(ca.fmax(ratio, fastest), 1e-4 * lane["rate"]), lane["rate"])
-    stalled = both(ratio >= 0.25, either(size <= noise, both(both(size <= STAGNATION, rate <= FAST), age > 2)))
-    closed = either(stalled, either(size * rate <= ROUND_OFF, size <= lane["tolerance"]))
+    closed, rate, slow, diverges = judge(size, previous, lane["rate"], noise, lane["tolerance"], fastest, age + 1)
     open_ = both(mask, ca.logic_not(closed))
-    slow = both(age > 0, ratio > SLOW)  # renew the factors
     far = both(age == 0, size > 1.0)  # the guess was far too small to measure increments by, as in a start from rest
-    # not finite, or larger than the unknowns and than the increment before
-    diverges = either(ca.logic_not(size < np.inf), both(slow, both(size > previous, previous > 1.0)))
     return {
         "mask": open_,
         "previous": size,

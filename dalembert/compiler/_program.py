@@ -16,6 +16,7 @@ from dalembert.compiler._elimination import (
     substitute,
 )
 from dalembert.compiler._guess import predictor
+from dalembert.compiler._increments import weighted_size, weights_and_noise
 from dalembert.compiler._ir import Kernel, emit_module, operation_count
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
@@ -24,7 +25,6 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._stopping import fastest
 from dalembert.methods import OneStepMethod
-from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -33,12 +33,6 @@ STRAIGHT_LINE_LIMIT = 8_000
 
 OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
-
-LEAST_NOISE = 1e-12
-"""The relative size that rounding errors may give to increments of a block that vanishes."""
-
-GUARD = 1e7
-"""How much less, squared, linear impulses of holonomic constraints weigh than the rounding error of momenta."""
 
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
 
@@ -136,7 +130,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     weights, delta = ca.SX.sym("weight", len(measured)), ca.SX.sym("delta", state.shape[0])
     if straight_line:
         step = substitute(reciprocals, lower, upper, order, residual)
-        size = _weighted_size(reduced, measured, weights, step, explicit)
+        size = weighted_size(reduced, measured, weights, step, explicit)
         increment = (step, size)
         iterate = Kernel(
             "iterate",
@@ -146,12 +140,13 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     else:
         increment = None
         iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
+    measures = weights_and_noise(reduced, measured, delta)
     kernels = (
-        predictor(reduced, layout, delta, _weights(reduced, measured, delta), once, contiguous),
+        predictor(reduced, layout, delta, measures, once, contiguous),
         Kernel(
             "weigh",
             [*symbols, (delta, layout.delta)],
-            list(zip((*_weights(reduced, measured, delta), once), (layout.weights, layout.noise, layout.once), strict=True)),
+            list(zip((*measures, once), (layout.weights, layout.noise, layout.once), strict=True)),
         ),
         Kernel("factor", symbols, [(values, layout.factors)]),
         iterate,
@@ -207,70 +202,3 @@ def _name_factors(
     named = [name(value) for value in reciprocals]
     named_lower, named_upper = ([{j: name(value) for j, value in row.items()} for row in part] for part in (lower, upper))
     return named, named_lower, named_upper, stored
-
-
-def _slice(reduced: ReducedStep, column: ca.SX, wanted: object) -> ca.SX:
-    start = 0
-    for block in reduced.blocks:
-        if block is wanted:
-            return column[start : start + block.symbols.shape[0]]
-        start += block.symbols.shape[0]
-    raise AssertionError("a block that is not part of the step")
-
-
-def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """1 / |X|^2 for each measured block X, and the squared size that rounding errors of the state give to its increments.
-
-    To the first block belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has
-    a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10
-    times with 3 stages and 400 times with 11. Where the step constrains positions, momenta also carry those of the multipliers:
-    positions are known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
-    Impulses must converge too: a motion that does not feel them at all may still be constrained by them. Those of holonomic
-    constraints that enter linearly are usually as right as the increments, and weigh so little that their rounding errors,
-    which are larger, do not decide.
-    """
-    step = reduced.equations.step
-    h, states = step.h_symbol, step.state
-    weights, noise = [], ca.SX(0)
-    for block in measured:
-        impulse = block.kind == "impulse"
-        per, name = h * h if block.per_h else 1, list(states)[1] if impulse else block.of
-        rounding = 20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps
-        scale, size = ca.sumsqr(states[name]) / per, ca.sumsqr(block.symbols)
-        if block is measured[0]:
-            size += ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0
-            floor = 1e-16
-        else:
-            # A block that happens to vanish must not drown the others in its rounding errors.
-            floor = (rounding / LEAST_NOISE) ** 2
-            if step.constrains_positions:
-                momentum = ca.repmat(states[name], len(block.nodes), 1) + (0 if impulse else block.symbols)
-                mass = ca.sumsqr(momentum) / (ca.sumsqr(measured[0].symbols) + 1e-300)
-                scale += mass * ca.sumsqr(states[measured[0].of]) / (h * h)
-                floor = 16
-        if impulse:
-            scale /= _momentum_of_impulse(reduced, block)
-            floor = GUARD if block.of == "lam" and step.definition.linear_in_multipliers else floor
-        weights.append(1 / (size + floor * scale + 1e-300))
-        noise += rounding**2 * scale * weights[-1]
-    return ca.vertcat(ca.SX(0, 1), *weights), noise
-
-
-def _momentum_of_impulse(reduced: ReducedStep, block: UnknownBlock) -> ca.SX:
-    """The squared size of the momentum that a unit impulse gives: of the columns of `directions` at the first stage."""
-    step, system = reduced.equations.step, reduced.equations.step.definition
-    sizes = {"lam": system.n_holonomic, "psi": system.n_nonholonomic}
-    here = {name: ca.SX.zeros(size, 1) for name, size in sizes.items()}
-    here[block.of] = block.symbols[: block.size] / step.h_symbol
-    columns = system.function("directions")(step.time_symbol, *step.state.values(), *here.values(), step.theta)
-    own = columns[:, : sizes["lam"]] if block.of == "lam" else columns[:, sizes["lam"] :]
-    return ca.sumsqr(own) + 1e-300
-
-
-def _weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: ca.SX, explicit: ca.SX) -> ca.SX:
-    total = ca.SX(0)
-    for k, block in enumerate(measured):
-        total += weights[k] * ca.sumsqr(_slice(reduced, step, block))
-    if measured and explicit.shape[0]:
-        total += weights[0] * ca.sumsqr(ca.jtimes(explicit, reduced.x, step))
-    return total

@@ -1,7 +1,12 @@
-"""When Newton's iteration stops: constants that the driver shares with the kernels for several trajectories at once.
+"""When Newton's iteration stops: one rule, for numbers in the compiled drivers and for expressions in kernels of lanes.
 
-All are squared, like all sizes and rates of increments, which saves a square root in every iteration.
+All sizes and rates of increments are squared, which saves a square root in every iteration.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from dalembert.systems import System
 
@@ -10,6 +15,9 @@ STAGNATION = 1e-10**2
 SMALL = 1e-13**2  # below this size a ratio of increments says nothing about convergence
 SLOW, FAST = 0.3**2, 0.1**2
 FASTEST_GUESS = 1e-5**2  # a lucky cancellation must not pass for fast convergence
+
+MAX_ITERATIONS = 40
+MAX_REFRESHES = 8
 
 
 def fastest(system: System) -> float:
@@ -20,3 +28,29 @@ def fastest(system: System) -> float:
     """
     as_fast = system.linear_in_multipliers and not system.n_nonholonomic
     return 1e-8**2 if as_fast else 1e-2**2
+
+
+def stopping_rule(both: Callable, either: Callable, choose: Callable, larger: Callable) -> Callable:
+    """The rule, in terms of the operations of numbers or of symbolic expressions: and, or, if-else, maximum."""
+
+    def judge(size: Any, previous: Any, rate: Any, noise: Any, tolerance: Any, fastest: Any, iteration: Any) -> tuple:
+        """(converged, rate, slow, diverges) after an increment of this size; slow iterations need new factors.
+
+        `previous` is the increment before, infinite in the first iteration, for which the rate of the last step stands in;
+        `noise` is the size that rounding errors give to increments.
+        """
+        ratio = size / previous
+        telling = both(ratio > 0.0, either(iteration == 2, size > larger(SMALL, noise)))
+        rate = choose(telling, larger(larger(ratio, fastest), 1e-4 * rate), rate)  # one increment may be small by chance
+        # Increments stop shrinking at round-off; slow convergence also looks like that, so it must have been fast before.
+        # Early on, an increment that is small by chance makes the next one look like stagnation.
+        fast_before = both(both(size <= STAGNATION, rate <= FAST), iteration > 3)
+        stalled = both(ratio >= 0.25, either(size <= noise, fast_before))
+        converged = either(either(size * rate <= ROUND_OFF, size <= tolerance), stalled)
+        slow = ratio > SLOW
+        # Increments that are larger than the unknowns, and grow, lead anywhere, maybe to another solution.
+        grows = both(both(slow, size > previous), previous > 1.0)
+        diverges = either(grows, (size < float("inf")) == 0)
+        return converged, rate, slow, diverges
+
+    return judge

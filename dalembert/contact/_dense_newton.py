@@ -27,7 +27,12 @@ from dalembert.contact._plan import (
     X,
 )
 from dalembert.engine._compiled import compiled
+from dalembert.engine._driver import judge
 from dalembert.engine._kernel_call import call_kernel
+
+STALLED, TIGHT, CAREFUL = 1e-9**2, 4e-16**2, 1e-2**2
+"""What the stopping rule of all Newton iterations is told here: increments that no longer shrink are accepted up to this size,
+all are below this one, and no better rate of convergence is believed in."""
 
 
 def compiled_as(result: str, *arguments: str) -> Callable:
@@ -90,8 +95,8 @@ def newton(plan, memory, equations, dt):
 
     The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
     blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, to |p| and its change in
-    a step, or to 1. Round-off of positions, divided by dt, blurs the multipliers of holonomic constraints: increments below
-    1e-7 h/dt that no longer shrink are accepted as well.
+    a step, or to 1; the rule of `compiler._stopping` judges them. Round-off of positions, divided by dt, blurs the multipliers
+    of holonomic constraints: increments below 1e-7 h/dt that no longer shrink are accepted as well.
     """
     row, x, f = plan[equations], plan[X], plan[F]
     n = plan[row + SIZE]
@@ -103,8 +108,8 @@ def newton(plan, memory, equations, dt):
         kind = plan[row + FIRST_BLOCK + 2 * block + 1]
         memory[plan[SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
     blurred = min(0.1, 1e-7 * memory[H_SLOT] / dt)
-    previous, least, stalled, fresh = np.inf, np.inf, 0, True
-    for _ in range(60):
+    previous, least, rate, stalled, fresh = np.inf, np.inf, 1.0, 0, True
+    for iteration in range(1, 61):
         call_kernel(plan[row + RESIDUAL], memory)
         if fresh:
             call_kernel(plan[row + MATRIX], memory)
@@ -123,7 +128,8 @@ def newton(plan, memory, equations, dt):
         if not np.isfinite(size + largest_of(plan, memory, f, n)):
             return False
         stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
-        if size <= 4e-16 or (size <= 1e-9 and size >= previous / 4) or (size <= blurred and stalled == 3):
+        converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, iteration)
+        if converged or (size <= blurred and stalled == 3):
             return True
         least = min(least, size)
         fresh = size > 1e-6 or size > 1e-2 * previous

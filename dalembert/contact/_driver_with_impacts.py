@@ -24,8 +24,7 @@ from dalembert.contact._resolution import behind_a_wall, energy_of, resolve
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import AGE, DELTA, MODE, N_STATE, N_X, SAVED, STATE, STEPS_DONE
-from dalembert.engine._layout import X as FULL_X
+from dalembert.engine._layout import Substep
 
 STOPPED, LOG_FULL = 2, 3
 ROOM = 4096
@@ -33,24 +32,25 @@ ROOM = 4096
 
 
 @compiled()
-def advance_with_impacts(
-    kernels, layout, index, memory, counts, numbers, known, guess, work, store, last_step, save_every, t0, h, plan, contact,
-    log, grid,
-):  # fmt: skip
+def advance_with_impacts(steps, events, store, last_step, save_every, t0, h):
     """Run steps until `last_step`; Algorithm 1.
 
     UNSOLVED stops before a full step that could not be made, STOPPED before one whose impacts could not be resolved, LOG_FULL
-    before one whose impacts might not fit into the log. `plan` and its memory `contact` are those of events.
+    before one whose impacts might not fit into the log. Full steps have no substeps.
     """
-    n_state, state, delta = layout[N_STATE], layout[STATE], layout[DELTA]
-    until_saved = save_every - counts[STEPS_DONE] % save_every
-    while counts[STEPS_DONE] < last_step:
-        step = counts[STEPS_DONE]
+    kernels, layouts, index, memory, all_counts, numbers, known, guess, work, _, _ = steps
+    sub = Substep(kernels[0], layouts[0], index, memory, all_counts[0], numbers[0], known[0], guess, work)
+    plan, contact, log, grid = events
+    layout, counts = sub.layout, sub.counts
+    n_state, state, delta = layout.n_state, layout.state, layout.delta
+    until_saved = save_every - counts.steps_done % save_every
+    while counts.steps_done < last_step:
+        step = counts.steps_done
         if len(log) - plan[LOGGED] < ROOM:
             return LOG_FULL
         memory[0] = t0 + step * h
         end = t0 + (step + 1) * h
-        if not make_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+        if not make_step(sub):
             return UNSOLVED
         for k in range(n_state):
             contact[plan[HERE] + k] = memory[state + k]
@@ -78,14 +78,14 @@ def advance_with_impacts(
             call_kernel(plan[FULL_GUESS], contact)
             for k in range(n_state):
                 memory[state + k], memory[state + n_state + k] = contact[plan[HERE] + k], 0.0
-            for k in range(layout[N_X]):
-                memory[layout[FULL_X] + k] = contact[plan[X] + k]
-            counts[MODE], counts[AGE] = GUESS_READY, -1
-        counts[STEPS_DONE] = step + 1
+            for k in range(layout.n_x):
+                memory[layout.x + k] = contact[plan[X] + k]
+            counts.mode, counts.age = GUESS_READY, -1
+        counts.steps_done = step + 1
         until_saved -= 1
         if until_saved == 0:
             until_saved = save_every
             for k in range(n_state):
-                store[counts[SAVED], k] = memory[state + k]
-            counts[SAVED] += 1
+                store[counts.saved, k] = memory[state + k]
+            counts.saved += 1
     return DONE

@@ -31,7 +31,7 @@ class ImpactMember(MemberRun, ImpactRun):
         self.tally = dict.fromkeys(TALLIED, 0.0) | {"last_t": np.nan}
         super().__post_init__()
         if self.watch is not None:
-            self.watching.begin(np.full((1, 1), self.start.t), self.start.packed[None, None])
+            self.watching.begin(self.start.packed[None, None])
 
     def record(self, state: np.ndarray) -> None:
         """One more step, made in contact, which the watch sees as it sees the others."""
@@ -63,7 +63,7 @@ class ImpactMember(MemberRun, ImpactRun):
         tally["contact_time"] += sum(end - begin for _, begin, end in over)
 
     def tallied(self) -> np.ndarray:
-        """The tally of the whole run, in the order of TALLIED."""
+        """The tally of all impacts and contacts, in the order of TALLIED."""
         self._count(last=True)
         return np.array([self.tally[name] for name in TALLIED])
 
@@ -71,8 +71,8 @@ class ImpactMember(MemberRun, ImpactRun):
 class ImpactBatch:
     """Some members of an ensemble, one after the other."""
 
-    def __init__(self, whole: ImpactEnsembleRun, members: list[int]) -> None:
-        self.whole, self.members = whole, members
+    def __init__(self, ensemble: ImpactEnsembleRun, members: list[int]) -> None:
+        self.ensemble, self.members = ensemble, members
         self._finished, self._running = 0, None  # type: tuple[int, ImpactMember | None]
 
     @property
@@ -88,37 +88,37 @@ class ImpactBatch:
     def advance(self) -> None:
         """Carry all members to the end, or until the ensemble is told to stop."""
         for member in self.members:
-            if self.whole.stop.is_set():
+            if self.ensemble.stop.is_set():
                 return
             self._carry(member)
 
     def _carry(self, member: int) -> None:
-        whole, run, reason = self.whole, self._running, None
+        ensemble, run, reason = self.ensemble, self._running, None
         try:
             if run is None:
                 run = self._running = self._begun(member)
-            reason = run.go_on(whole.stop, unsolved=False)
+            reason = run.run_to_end(ensemble.stop, unsolved=False)
         except Exception as error:  # whatever goes wrong with one member must not stop the others
             reason = f"{type(error).__name__}: {error}"
         self._running = None
         if run is None:
-            whole.failures[member] = str(reason)
+            ensemble.failures[member] = str(reason)
             return
         self._finished += run.steps_done
         stats = run.stats()
-        for name, values in whole.impact_counts.items():
+        for name, values in ensemble.impact_counts.items():
             values[member] = stats[name]
-        whole.keep(member, run, reason)
+        ensemble.keep(member, run, reason)
         if run.tallies:
-            whole.tallies[member] = run.tallied()
+            ensemble.tallies[member] = run.tallied()
         else:
-            whole.impacts[member], whole.contacts[member] = run.impacts, run.contacts
+            ensemble.impacts[member], ensemble.contacts[member] = run.impacts, run.contacts
 
     def _begun(self, member: int) -> ImpactMember:
-        whole = self.whole
+        ensemble = self.ensemble
         with symbolic:
             return ImpactMember(
-                whole.of_member(member), watch=whole.watch, tallies=whole.tally_impacts, given=whole.given[member]
+                ensemble.of_member(member), watch=ensemble.watch, tallies=ensemble.tally_impacts, given=ensemble.given[member]
             )
 
 

@@ -18,7 +18,6 @@ from dalembert.contact._records import Contacts, Impacts
 from dalembert.contact._resolution import collide, energy_of
 from dalembert.contact._sustained import Contact
 from dalembert.engine import _driver as driver
-from dalembert.engine import _layout as layout
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
@@ -88,7 +87,7 @@ class ImpactRun(Run):
         with symbolic:
             self._program = event_program(self.walled, self.collision)
             tolerance = self.collision.collision_tolerance
-            self.grid = 0.0 if tolerance is None else 2.0 ** np.ceil(-np.log2(tolerance))
+            self.grid = 0.0 if tolerance is None else float(2.0 ** np.ceil(-np.log2(tolerance)))
             self.until = spec.steps
             self.h, self.start = spec.h, spec.start
             self._forget(spec.start.t, spec.start.packed)
@@ -143,11 +142,8 @@ class ImpactRun(Run):
         return super().advance(report, last_step)
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
-        return collisions.advance_with_impacts(
-            self.kernels[0], self.layouts[0], self.index, self.memory, self.counts[0], self.numbers[0], self.known[0],
-            self.guess, self.work, store, last_step, save_every, self.start.t, self.h, self.plan, self.contact, self.log,
-            self.grid,
-        )  # fmt: skip
+        events = at.Events(self.plan, self.contact, self.log, self.grid)
+        return collisions.advance_with_impacts(self.driven, events, store, last_step, save_every, self.start.t, self.h)
 
     @property
     def _marks(self) -> np.ndarray:
@@ -235,17 +231,17 @@ class ImpactRun(Run):
         self._look(state.t, here)
         self.touch(list(released))
         stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
-        self.counts[0, [layout.MODE, layout.AGE]] = driver.GUESS_READY, -1
+        self.counts[0]["mode"], self.counts[0]["age"] = driver.GUESS_READY, -1
 
     def record(self, state: np.ndarray) -> None:
         """One more step, which ended in this state."""
         stepper = self.steppers[0]
         stepper.memory[stepper.slots("state")] = state
         stepper.memory[stepper.slots("compensation")] = 0.0
-        self.counts[0, layout.STEPS_DONE] += 1
+        self.counts[0]["steps_done"] += 1
         if self.steps_done % self.save_every == 0:
-            self.rows[self.counts[0, layout.SAVED], : len(state)] = state
-            self.counts[0, layout.SAVED] += 1
+            self.rows[self.counts[0]["saved"], : len(state)] = state
+            self.counts[0]["saved"] += 1
 
     def hold(self, which: int, begin: float, end: float) -> None:
         """Note a sustained contact, which may go on from an earlier note."""

@@ -4,6 +4,22 @@ A plan is one array. Its first entries, named here, are addresses of kernels, pl
 where longer tables follow: the systems of equations, marks of constraints, pivots.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Events(NamedTuple):
+    """What the driver of impacts works on beside the full steps; a positive `grid` rounds collision times to its intervals."""
+
+    plan: np.ndarray
+    memory: np.ndarray
+    log: np.ndarray
+    grid: float
+
+
 # how many coordinates and unilateral constraints there are
 N, M = range(2)
 

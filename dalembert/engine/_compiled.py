@@ -8,14 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
+
+from dalembert.compiler._jit import code_target
 
 HERE = Path(__file__).parent
-ROOMS = [HERE, HERE.parent / "contact"]
-CONSTANTS = [HERE.parent / "compiler" / name for name in ("_lane_kernels.py", "_stopping.py")]
-FILES = sorted([*(path for room in ROOMS for path in room.glob("*.py")), *CONSTANTS])
-"""The rooms with compiled drivers, and files whose constants the drivers contain."""
+ELSEWHERE = ("contact/*.py", "compiler/_lane_kernels.py", "compiler/_stopping.py")
+"""Other files with compiled drivers, and files whose constants and rules the drivers contain."""
+FILES = sorted([*HERE.glob("*.py"), *(path for pattern in ELSEWHERE for path in HERE.parent.glob(pattern))])
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]
+
+# Drivers are compiled for the same processor as kernels; Numba keeps what it stores for each of them apart.
+config.CPU_NAME, config.CPU_FEATURES = code_target()
 
 
 def compiled(*signature: str, **options: Any) -> Callable:
@@ -34,7 +38,7 @@ def compiled(*signature: str, **options: Any) -> Callable:
     return compile_function
 
 
-for stored in (path for room in ROOMS for path in (room / "__pycache__").glob("*.nb[ic]")):
+for stored in (path for room in {path.parent for path in FILES} for path in (room / "__pycache__").glob("*.nb[ic]")):
     if SOURCES not in stored.name:
         with contextlib.suppress(OSError):
             stored.unlink()

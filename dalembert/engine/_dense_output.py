@@ -7,7 +7,6 @@ import numpy as np
 
 from dalembert.compiler import ReducedStep, first_guess, reduced_step
 from dalembert.engine import _driver as driver
-from dalembert.engine import _layout as at
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import StepFailed, UnsupportedSystem
@@ -62,7 +61,8 @@ class DenseOutput:
         stepper.memory[stepper.slots("state")] = here.packed
         stepper.memory[stepper.slots("compensation")] = 0.0
         stepper.memory[stepper.slots("x")] = first_guess(self.reduced, self.system, here, self.h)
-        run.counts[0, [at.STEPS_DONE, at.SAVED, at.MODE, at.AGE]] = 0, 1, driver.GUESS_READY, -1
+        for name, value in {"steps_done": 0, "saved": 1, "mode": driver.GUESS_READY, "age": -1}.items():
+            run.counts[0][name] = value
         run.start = here
         reason = run.advance()
         if reason is not None:

@@ -8,52 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
+from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, stopping_rule
 from dalembert.engine._compiled import compiled
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import (
-    AGE,
-    COLUMN,
-    COLUMNS,
-    COST_RATIO,
-    DELTA,
-    DIAGONAL,
-    FACTORIZATIONS,
-    FACTORS,
-    FASTEST,
-    FILLED,
-    ITERATIONS,
-    KNOWN_AGES,
-    MODE,
-    N_ENTRIES,
-    N_STAGE,
-    N_STATE,
-    N_X,
-    PERIOD_COST,
-    PERIODS,
-    POLISH,
-    RATE,
-    RESIDUAL,
-    ROW_START,
-    ROWS,
-    SAVED,
-    SCATTER,
-    SIGN,
-    STAGE_MULTIPLIERS,
-    STATE,
-    STEPS_DONE,
-    STRAIGHT_LINE,
-    SUBSTEP,
-    TOLERANCE,
-    WEIGHT_OF,
-    WEIGHTS,
-    X,
-)
+from dalembert.engine._layout import KNOWN_AGES, Substep
 
 DONE, UNSOLVED = 0, 1
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
-MAX_ITERATIONS = 40
-MAX_REFRESHES = 8
 NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT = 3, 4, 5
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
@@ -63,11 +24,11 @@ at = np.uintp  # an unsigned index spares Numba the test for negative ones, whic
 @compiled()
 def eliminate(memory, layout, index, work):
     """LU of the matrix entries in memory, in the fixed order, row by row; reciprocal pivots on the diagonal."""
-    size, entries, filled = layout[N_X], layout[FACTORS], layout[FILLED]
-    row_start, diagonal, column, scatter = layout[ROW_START], layout[DIAGONAL], layout[COLUMN], layout[SCATTER]
+    size, entries, filled = layout.n_x, layout.factors, layout.filled
+    row_start, diagonal, column, scatter = layout.row_start, layout.diagonal, layout.column, layout.scatter
     for k in range(index[row_start + size]):
         memory[at(filled + k)] = 0.0
-    for k in range(layout[N_ENTRIES]):
+    for k in range(layout.n_entries):
         memory[at(filled + index[at(scatter + k)])] = memory[at(entries + k)]
     for i in range(size):
         start, middle, end = index[row_start + i], index[diagonal + i], index[row_start + i + 1]
@@ -88,8 +49,8 @@ def eliminate(memory, layout, index, work):
 @compiled()
 def substitute(memory, layout, index, work):
     """Solve with the factors of `eliminate`; the result, in pivot order of the columns, is left in `work`."""
-    size, residual, filled = layout[N_X], layout[RESIDUAL], layout[FILLED]
-    row_start, diagonal, column, rows = layout[ROW_START], layout[DIAGONAL], layout[COLUMN], layout[ROWS]
+    size, residual, filled = layout.n_x, layout.residual, layout.filled
+    row_start, diagonal, column, rows = layout.row_start, layout.diagonal, layout.column, layout.rows
     for i in range(size):
         value = memory[residual + index[rows + i]]
         for k in range(index[row_start + i], index[diagonal + i]):
@@ -103,144 +64,164 @@ def substitute(memory, layout, index, work):
 
 
 @inlined
-def factorize(kernels, layout, index, memory, counts, work):
-    """Renew the factors at the current unknowns."""
-    call_kernel(kernels[2], memory)
-    if not layout[STRAIGHT_LINE]:
-        eliminate(memory, layout, index, work)
-    counts[FACTORIZATIONS] += 1
-    counts[AGE] = 0
+def both(a, b):
+    return a and b
 
 
 @inlined
-def newton_increment(kernels, layout, index, memory, work):
+def either(a, b):
+    return a or b
+
+
+@inlined
+def choose(condition, a, b):
+    return a if condition else b
+
+
+@inlined
+def larger(a, b):
+    return max(a, b)
+
+
+judge = inlined(stopping_rule(both, either, choose, larger))
+
+
+@inlined
+def factorize(sub):
+    """Renew the factors at the current unknowns."""
+    call_kernel(sub.kernels.factor, sub.memory)
+    if not sub.layout.straight_line:
+        eliminate(sub.memory, sub.layout, sub.index, sub.work)
+    sub.counts.factorizations += 1
+    sub.counts.age = 0
+
+
+@inlined
+def newton_increment(sub):
     """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
-    call_kernel(kernels[3], memory)
-    if layout[STRAIGHT_LINE]:
+    layout, index, memory, work = sub.layout, sub.index, sub.memory, sub.work
+    call_kernel(sub.kernels.iterate, memory)
+    if layout.straight_line:
         return memory[2]
     substitute(memory, layout, index, work)
     total = 0.0
-    for k in range(layout[N_X]):
-        unknown = index[layout[COLUMNS] + k]
-        memory[layout[X] + unknown] -= work[k]
-        weight = index[layout[WEIGHT_OF] + unknown]
+    for k in range(layout.n_x):
+        unknown = index[layout.columns + k]
+        memory[layout.x + unknown] -= work[k]
+        weight = index[layout.weight_of + unknown]
         if weight >= 0:
-            total += memory[layout[WEIGHTS] + weight] * work[k] * work[k]
+            total += memory[layout.weights + weight] * work[k] * work[k]
     return total
 
 
 @inlined
-def solve(kernels, layout, index, memory, counts, numbers, work):
-    """Iterate until the increments are lost in round-off; the number of iterations, or -1.
-
-    Sizes, ratios and rates are squared throughout, which saves a square root in every iteration.
-    """
-    previous, rate, refreshed, noise = np.inf, 1.0, 0, memory[NOISE_SLOT]
+def solve(sub):
+    """Iterate until the increments are lost in round-off; the number of iterations, or -1."""
+    counts, numbers, memory = sub.counts, sub.numbers, sub.memory
+    previous, refreshed, noise = np.inf, 0, memory[NOISE_SLOT]
+    rate = first_rate(numbers.rate)
     for iteration in range(1, MAX_ITERATIONS + 1):
-        size = newton_increment(kernels, layout, index, memory, work)
-        counts[ITERATIONS] += 1
-        if not np.isfinite(size):
-            return -1
-        ratio = size / previous
-        if iteration == 1:
-            rate = min(1.0, max(100.0 * numbers[RATE], FASTEST_GUESS))  # the last step's rate stands in, with a margin
-        elif ratio > 0.0 and (iteration == 2 or size > max(SMALL, noise)):
-            rate = max(ratio, numbers[FASTEST], 1e-4 * rate)  # one increment may be small by chance
-        # Increments stop shrinking at round-off; slow convergence also looks like that, so it must have been fast before.
-        # Early on, an increment that is small by chance makes the next one look like stagnation.
-        stalled = ratio >= 0.25 and (size <= noise or (size <= STAGNATION and rate <= FAST and iteration > 3))
-        if size * rate <= ROUND_OFF or stalled or size <= numbers[TOLERANCE]:
+        size = newton_increment(sub)
+        counts.iterations += 1
+        converged, rate, slow, diverges = judge(size, previous, rate, noise, numbers.tolerance, numbers.fastest, iteration)
+        if converged:
             if iteration > 1:
-                numbers[RATE] = rate
-            for _ in range(layout[POLISH]):
-                newton_increment(kernels, layout, index, memory, work)
+                numbers.rate = rate
+            for _ in range(sub.layout.polish):
+                newton_increment(sub)
             return iteration
-        if ratio > SLOW and iteration > 1:
-            # Increments that are larger than the unknowns, and grow, lead anywhere, maybe to another solution.
-            if refreshed == MAX_REFRESHES or size > previous > 1.0:
-                return -1
-            factorize(kernels, layout, index, memory, counts, work)
+        if diverges or (slow and refreshed == MAX_REFRESHES):
+            return -1
+        if slow:
+            factorize(sub)
             refreshed += 1
         previous = size
         if iteration == 1 and size > 1.0:  # the guess was far too small to measure increments by, as in a start from rest
-            call_kernel(kernels[1], memory)
+            call_kernel(sub.kernels.weigh, memory)
             previous, noise = np.inf, memory[NOISE_SLOT]
     return -1
+
+
+@inlined
+def first_rate(last_rate):
+    """The rate of the last step stands in for that of the first iteration, with a margin."""
+    return min(1.0, max(100.0 * last_rate, FASTEST_GUESS))
 
 
 @inlined
 def keep_factors(iterations, counts, numbers, known):
     """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
 
-    A period from one factorisation to the next costs COST_RATIO + sum of its iterations. Its average is smallest if it ends
+    A period from one factorisation to the next costs `cost_ratio` + sum of its iterations. Its average is smallest if it ends
     when the next step would cost more than the average; what a step of a given age costs is known from earlier periods.
     """
-    if counts[AGE] == 0:
-        numbers[PERIOD_COST] = numbers[COST_RATIO]
-    counts[AGE] += 1
-    numbers[PERIOD_COST] += iterations
-    age = min(counts[AGE], KNOWN_AGES - 1)
+    if counts.age == 0:
+        numbers.period_cost = numbers.cost_ratio
+    counts.age += 1
+    numbers.period_cost += iterations
+    age = min(counts.age, KNOWN_AGES - 1)
     known[age - 1] = iterations
-    expected = known[age] if known[age] > 0.0 and counts[PERIODS] % 512 != 511 else float(iterations)
-    if expected <= numbers[PERIOD_COST] / counts[AGE]:
+    expected = known[age] if known[age] > 0.0 and counts.periods % 512 != 511 else float(iterations)
+    if expected <= numbers.period_cost / counts.age:
         return True
-    counts[PERIODS] += 1
+    counts.periods += 1
     return False
 
 
 @inlined
-def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+def solve_step(sub):
     """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
-    x, size = layout[X], layout[N_X]
+    x, size, memory, guess = sub.layout.x, sub.layout.n_x, sub.memory, sub.guess
     for k in range(size):
         guess[k] = memory[at(x + k)]
-    reused = counts[AGE] >= 0
+    reused = sub.counts.age >= 0
     if not reused:
-        factorize(kernels, layout, index, memory, counts, work)
-    iterations = solve(kernels, layout, index, memory, counts, numbers, work)
+        factorize(sub)
+    iterations = solve(sub)
     if iterations < 0 and reused:
         for k in range(size):
             memory[at(x + k)] = guess[k]
-        factorize(kernels, layout, index, memory, counts, work)
-        iterations = solve(kernels, layout, index, memory, counts, numbers, work)
+        factorize(sub)
+        iterations = solve(sub)
     if iterations < 0:
         return False
-    if not keep_factors(iterations, counts, numbers, known):
-        counts[AGE] = -1
+    if not keep_factors(iterations, sub.counts, sub.numbers, sub.known):
+        sub.counts.age = -1
     return True
 
 
 @inlined
-def finish_step(kernels, layout, memory, counts, numbers):
+def finish_step(sub):
     """The increment of the state; False if it or H is not finite, or the step is not to be trusted (`ReducedStep.orientation`).
 
     With a tolerance the step may miss its constraints: that is what the tolerance is for.
     """
-    call_kernel(kernels[4], memory)
+    memory, layout = sub.memory, sub.layout
+    call_kernel(sub.kernels.finish, memory)
     total = memory[ENERGY_SLOT]
-    for k in range(layout[N_STATE]):
-        total += memory[at(layout[DELTA] + k)]
+    for k in range(layout.n_state):
+        total += memory[at(layout.delta + k)]
     orientation = memory[ORIENTATION_SLOT]
-    tolerated = numbers[TOLERANCE] > 0.0 and np.isnan(orientation)
-    return np.isfinite(total) and (orientation * counts[SIGN] > 0.0 or tolerated)
+    tolerated = sub.numbers.tolerance > 0.0 and np.isnan(orientation)
+    return np.isfinite(total) and (orientation * sub.counts.sign > 0.0 or tolerated)
 
 
 @inlined
-def make_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
+def make_step(sub):
     """One step from the state in memory to its increment in memory; False, its guess in memory, if it could not be made."""
-    x, n_x = layout[X], layout[N_X]
-    if counts[MODE] == SOLVED:  # by the rescue, which has looked at the result
-        call_kernel(kernels[1], memory)
-        call_kernel(kernels[4], memory)
+    kernels, memory, counts = sub.kernels, sub.memory, sub.counts
+    if counts.mode == SOLVED:  # by the rescue, which has looked at the result
+        call_kernel(kernels.weigh, memory)
+        call_kernel(kernels.finish, memory)
     else:
-        call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
-        solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
-        if not (solved and finish_step(kernels, layout, memory, counts, numbers)):
-            for k in range(n_x):
-                memory[at(x + k)] = guess[k]
-            counts[AGE] = -1
+        call_kernel(kernels.predict if counts.mode == PREDICT else kernels.weigh, memory)
+        solved = sub.layout.n_x == 0 or solve_step(sub)
+        if not (solved and finish_step(sub)):
+            for k in range(sub.layout.n_x):
+                memory[at(sub.layout.x + k)] = sub.guess[k]
+            counts.age = -1
             return False
-    counts[MODE] = PREDICT
+    counts.mode = PREDICT
     return True
 
 
@@ -257,52 +238,49 @@ def add_increment(memory, state, delta, target, n_state):
 
 
 @inlined
-def save(memory, layouts, counts, starts, store):
+def save(steps, store):
     """Store the state, which the first substep starts from next, and the stage multipliers of the last substep."""
+    memory, starts, layouts, counts = steps.memory, steps.starts, steps.layouts, steps.counts
     last = len(layouts) - 1
-    state, n_state = starts[0, 0] + layouts[0, STATE], layouts[0, N_STATE]
-    multipliers = starts[0, last] + layouts[last, STAGE_MULTIPLIERS] + layouts[last, N_STAGE]  # the accepted ones
+    state, n_state, row = starts[0, 0] + layouts[0].state, layouts[0].n_state, counts[0].saved
+    multipliers = starts[0, last] + layouts[last].stage_multipliers + layouts[last].n_stage  # the accepted ones
     for k in range(n_state):
-        store[counts[0, SAVED], k] = memory[state + k]
+        store[row, k] = memory[state + k]
     for k in range(store.shape[1] - n_state):
-        store[counts[0, SAVED], n_state + k] = memory[multipliers + k]
-    counts[0, SAVED] += 1
+        store[row, n_state + k] = memory[multipliers + k]
+    counts[0].saved += 1
 
 
 @compiled()
-def advance(
-    kernels, layouts, index, memory, counts, numbers, known, guess, work, starts, offsets, store, last_step, save_every, t0, h
-):
-    """Run steps until `last_step`; UNSOLVED stops before the (sub)step that could not be made, its guess in memory.
-
-    A step may be a composition: there is one row of kernels, layouts, counts, numbers and known for each substep, which has
-    memory and tables of its own, from starts[0], starts[1], starts[2] on in `memory`, `index` and in `guess` and `work`;
-    `offsets` says where in the step it begins. The first row of counts belongs to the whole run.
-    """
-    n_sub = len(offsets)
-    until_saved = save_every - counts[0, STEPS_DONE] % save_every
-    while counts[0, STEPS_DONE] < last_step:
-        step = counts[0, STEPS_DONE]
-        for k in range(counts[0, SUBSTEP], n_sub):
-            layout, part = layouts[k], memory[starts[0, k] : starts[0, k + 1]]
-            part[0] = t0 + (step + offsets[k]) * h
-            tables = index[starts[1, k] : starts[1, k + 1]]
-            own_guess, own_work = guess[starts[2, k] : starts[2, k + 1]], work[starts[2, k] : starts[2, k + 1]]
-            if not make_step(kernels[k], layout, tables, part, counts[k], numbers[k], known[k], own_guess, own_work):
-                counts[0, SUBSTEP] = k
+def advance(steps, store, last_step, save_every, t0, h):
+    """Run `Steps` until `last_step`; UNSOLVED stops before the (sub)step that could not be made, its guess in memory."""
+    kernels, layouts, index, memory, all_counts, numbers, known, guess, work, starts, offsets = steps
+    n_sub, counts = len(offsets), all_counts[0]
+    until_saved = save_every - counts.steps_done % save_every
+    while counts.steps_done < last_step:
+        step = counts.steps_done
+        for k in range(counts.substep, n_sub):
+            layout, first = layouts[k], starts[0, k]
+            sub = Substep(
+                kernels[k], layout, index[starts[1, k] : starts[1, k + 1]], memory[first : starts[0, k + 1]], all_counts[k],
+                numbers[k], known[k], guess[starts[2, k] : starts[2, k + 1]], work[starts[2, k] : starts[2, k + 1]],
+            )  # fmt: skip
+            sub.memory[0] = t0 + (step + offsets[k]) * h
+            if not make_step(sub):
+                counts.substep = k
                 return UNSOLVED
             following = (k + 1) % n_sub
-            first, target = starts[0, k], starts[0, following] + layouts[following, STATE]
-            add_increment(memory, first + layout[STATE], first + layout[DELTA], target, layout[N_STATE])
-            own, count = layout[STAGE_MULTIPLIERS], layout[N_STAGE]
+            target = starts[0, following] + layouts[following].state
+            add_increment(memory, first + layout.state, first + layout.delta, target, layout.n_state)
+            own, count = layout.stage_multipliers, layout.n_stage
             for i in range(count):  # a rejected step must not overwrite them
-                part[own + count + i] = part[own + i]
-        counts[0, SUBSTEP] = 0
-        counts[0, STEPS_DONE] = step + 1
+                sub.memory[own + count + i] = sub.memory[own + i]
+        counts.substep = 0
+        counts.steps_done = step + 1
         until_saved -= 1
         if until_saved == 0:
             until_saved = save_every
-            save(memory, layouts, counts, starts, store)
+            save(steps, store)
     return DONE
 
 

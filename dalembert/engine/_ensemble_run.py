@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
-from dalembert.engine import _layout as at
+from dalembert.compiler._jit import has_long_vectors
 from dalembert.engine._batch import Batch
 from dalembert.engine._member import MemberRun
 from dalembert.engine._run import CHUNK_SECONDS, _store
@@ -37,7 +36,7 @@ MOST_UNITS = 64
 
 def lanes_for(operations: int) -> int:
     """How many trajectories to compute side by side; where vectors are shorter than that, latencies still overlap."""
-    return 8 if operations <= WIDE_OPERATIONS and llvm.get_host_cpu_features().get("avx512f") else 4
+    return 8 if operations <= WIDE_OPERATIONS and has_long_vectors() else 4
 
 
 @dataclass(eq=False)
@@ -103,18 +102,19 @@ class EnsembleRun:
             for (part, fraction), guesses in zip(substeps, self.guesses, strict=True)
         ]
 
-    def keep(self, member: int, alone: MemberRun, reason: str | None) -> None:
-        """What is wanted of a member that went on alone to its end."""
-        saved = alone.counts[0, at.SAVED]
+    def keep(self, member: int, run: MemberRun, reason: str | None) -> None:
+        """Keep the results of a member's own run, and why it failed, if it did."""
+        saved = run.counts[0]["saved"]
         if reason is not None:
             self.failures[member] = reason
-        self.rows[member, :saved] = alone.rows[:saved]
-        self.last[member] = alone.row
-        self.steps_done[member] = alone.steps_done
-        self.iterations[member], self.factorizations[member] = alone.counts[:, [at.ITERATIONS, at.FACTORIZATIONS]].sum(axis=0)
-        self.rescued[member] = sum(stepper.rescued for stepper in alone.steppers)
-        self.watched[member] = alone.watching.of(0, 0)
-        self.events[member] += alone.events
+        self.rows[member, :saved] = run.rows[:saved]
+        self.last[member] = run.row
+        self.steps_done[member] = run.steps_done
+        self.iterations[member] = run.counts["iterations"].sum()
+        self.factorizations[member] = run.counts["factorizations"].sum()
+        self.rescued[member] = sum(stepper.rescued for stepper in run.steppers)
+        self.watched[member] = run.watching.of(0, 0)
+        self.events[member] += run.events
 
     def _batches(self, programs: list[list[Program]]) -> Sequence[Any]:
         """Members with the same programs, cut into batches, in the longest machine vectors."""

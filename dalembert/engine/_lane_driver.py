@@ -11,38 +11,21 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.compiler._lane_kernels import CONTROL, DIVERGES
-from dalembert.compiler._stopping import FASTEST_GUESS
+from dalembert.compiler._stopping import MAX_ITERATIONS, MAX_REFRESHES
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import (
     DONE,
     GUESS_READY,
-    MAX_ITERATIONS,
-    MAX_REFRESHES,
     PREDICT,
     UNSOLVED,
     add_increment,
     at,
+    first_rate,
     inlined,
     keep_factors,
 )
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import (
-    AGE,
-    DELTA,
-    FACTORIZATIONS,
-    ITERATIONS,
-    MODE,
-    N_STAGE,
-    N_STATE,
-    N_X,
-    POLISH,
-    SAVED,
-    STAGE_MULTIPLIERS,
-    STATE,
-    STEPS_DONE,
-    SUBSTEP,
-    X,
-)
+from dalembert.engine._layout import LaneSubstep, Units
 
 FULL, RUNNING = 2, 3
 MASK, ALIVE, PREVIOUS, RATE, LAST_RATE, AGE_IN_STEP, ATTENTION, REFRESHES, LOST, WRONG = (
@@ -71,18 +54,19 @@ def watch_rows(watch, plan, watched, rows, before, t0, h, events):
 
 
 @inlined
-def watch_lanes(watch, plan, watched, memory, state, t0, h, step, lanes, events, n_events, alive):
+def watch_lanes(steps, unit, state, step):
     """Show the states of all lanes to the watch; True if one of them has no more room for events."""
+    lanes, plan, watched, events, n_events = steps.lanes, steps.watch_plan, unit.watched, unit.events, unit.n_events
     for lane in range(lanes):
-        watched[at(lane)] = t0[at(lane)] + step * h[at(lane)]
+        watched[at(lane)] = unit.t0[at(lane)] + step * unit.h[at(lane)]
     first = plan[WATCH_STATE] * lanes
     for k in range(plan[WATCH_N_STATE] * lanes):
-        watched[at(first + k)] = memory[at(state + k)]
-    call_kernel(watch, watched)
+        watched[at(first + k)] = unit.memory[at(state + k)]
+    call_kernel(steps.watch, watched)
     full = False
     if plan[WATCH_EVENT_SIZE]:
         for lane in range(lanes):
-            if watched[at(plan[WATCH_FLAG] * lanes + lane)] != 0.0 and alive[at(lane)] != 0.0:
+            if watched[at(plan[WATCH_FLAG] * lanes + lane)] != 0.0 and unit.alive[at(lane)] != 0.0:
                 row = n_events[lane]
                 for k in range(plan[WATCH_EVENT_SIZE]):
                     events[lane, row, k] = watched[(plan[WATCH_EVENT] + k) * lanes + lane]
@@ -92,28 +76,29 @@ def watch_lanes(watch, plan, watched, memory, state, t0, h, step, lanes, events,
 
 
 @inlined
-def save_lanes(memory, layouts, counts, starts, store, targets, alive, lanes):
+def save_lanes(steps, unit, store):
     """Store the state of every lane, and the stage multipliers of the last substep."""
+    lanes, layouts, starts, memory = steps.lanes, steps.layouts, steps.starts, unit.memory
     last = len(layouts) - 1
-    state, n_state = starts[0, 0] + layouts[0, STATE] * lanes, layouts[0, N_STATE]
-    multipliers = starts[0, last] + (layouts[last, STAGE_MULTIPLIERS] + layouts[last, N_STAGE]) * lanes  # the accepted ones
-    row = counts[0, SAVED]
+    state, n_state = starts[0, 0] + layouts[0].state * lanes, layouts[0].n_state
+    multipliers = starts[0, last] + (layouts[last].stage_multipliers + layouts[last].n_stage) * lanes  # the accepted ones
+    row = unit.counts[0].saved
     for lane in range(lanes):
-        if alive[lane] != 0.0:
-            target = targets[lane]
+        if unit.alive[lane] != 0.0:
+            target = unit.targets[lane]
             for k in range(n_state):
                 store[target, row, k] = memory[at(state + k * lanes + lane)]
             for k in range(store.shape[2] - n_state):
                 store[target, row, n_state + k] = memory[at(multipliers + k * lanes + lane)]
-    counts[0, SAVED] = row + 1
+    unit.counts[0].saved = row + 1
 
 
 @inlined
-def factorize_lanes(kernels, memory, counts):
+def factorize_lanes(sub):
     """Renew the factors of all lanes."""
-    call_kernel(kernels[2], memory)
-    counts[FACTORIZATIONS] += 1
-    counts[AGE] = 0
+    call_kernel(sub.kernels.factor, sub.memory)
+    sub.counts.factorizations += 1
+    sub.counts.age = 0
 
 
 @inlined
@@ -140,19 +125,20 @@ def attend(memory, iteration, lanes, control):
 
 
 @inlined
-def solve_lanes(kernels, memory, bits, counts, lanes, control):
+def solve_lanes(sub):
     """`solve` of the driver, for all lanes in the mask: the number of iterations; lanes that fail are `lost`."""
+    memory, bits, lanes, control = sub.memory, sub.bits, sub.lanes, sub.control
     mask, attention = control + MASK * lanes, control + ATTENTION * lanes
     for iteration in range(1, MAX_ITERATIONS + 1):
-        call_kernel(kernels[3], memory)
-        counts[ITERATIONS] += 1
+        call_kernel(sub.kernels.iterate, memory)
+        sub.counts.iterations += 1
         if not any_lane(bits, mask, lanes):
             return iteration
         if any_lane(bits, attention, lanes) and attend(memory, iteration, lanes, control):
             if iteration == 1:
-                call_kernel(kernels[5], memory)
+                call_kernel(sub.kernels.weigh_again, memory)
             else:
-                factorize_lanes(kernels, memory, counts)
+                factorize_lanes(sub)
     for lane in range(lanes):
         memory[at(control + LOST * lanes + lane)] = max(memory[control + LOST * lanes + lane], memory[mask + lane])
     return MAX_ITERATIONS
@@ -169,114 +155,113 @@ def begin_again(memory, x, guess, lanes, control):
             for k in range(lane, len(guess), lanes):
                 memory[x + k] = guess[k]
             memory[here + PREVIOUS * lanes] = np.inf
-            memory[here + RATE * lanes] = min(1.0, max(100.0 * memory[here + LAST_RATE * lanes], FASTEST_GUESS))
+            memory[here + RATE * lanes] = first_rate(memory[here + LAST_RATE * lanes])
             memory[here + AGE_IN_STEP * lanes] = memory[here + REFRESHES * lanes] = memory[here + LOST * lanes] = 0.0
 
 
 @inlined
-def solve_step_lanes(kernels, memory, bits, counts, numbers, known, guess, x, polish, lanes, control):
+def solve_step_lanes(sub):
     """`solve_step` of the driver, for all lanes; False if one or more are `lost`."""
+    memory, bits, counts, lanes, control = sub.memory, sub.bits, sub.counts, sub.lanes, sub.control
     lost = control + LOST * lanes
-    reused = counts[AGE] >= 0
+    reused = counts.age >= 0
     if not reused:
-        factorize_lanes(kernels, memory, counts)
-    iterations = solve_lanes(kernels, memory, bits, counts, lanes, control)
+        factorize_lanes(sub)
+    iterations = solve_lanes(sub)
     if reused and any_lane(bits, lost, lanes):
-        begin_again(memory, x, guess, lanes, control)
-        factorize_lanes(kernels, memory, counts)
-        iterations = solve_lanes(kernels, memory, bits, counts, lanes, control)
+        begin_again(memory, sub.layout.x * lanes, sub.guess, lanes, control)
+        factorize_lanes(sub)
+        iterations = solve_lanes(sub)
     if any_lane(bits, lost, lanes):
         return False
-    for _ in range(polish):
+    for _ in range(sub.layout.polish):
         for lane in range(lanes):
             memory[at(control + MASK * lanes + lane)] = memory[at(control + ALIVE * lanes + lane)]
             memory[at(control + AGE_IN_STEP * lanes + lane)] = 0.0  # nothing is learnt from this about rates
-        call_kernel(kernels[3], memory)
-    if not keep_factors(iterations, counts, numbers, known):
-        counts[AGE] = -1
+        call_kernel(sub.kernels.iterate, memory)
+    if not keep_factors(iterations, counts, sub.numbers, sub.known):
+        counts.age = -1
     return True
 
 
 @inlined
-def make_step_lanes(kernels, layout, memory, bits, counts, numbers, known, guess, failed, lanes, control):
+def make_step_lanes(sub):
     """`make_step` of the driver, for all lanes; False if one failed: `failed` says which, and the guesses are in memory."""
-    x, n_x = layout[X] * lanes, layout[N_X] * lanes
-    call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
+    memory, counts, lanes, guess = sub.memory, sub.counts, sub.lanes, sub.guess
+    x, n_x = sub.layout.x * lanes, sub.layout.n_x * lanes
+    call_kernel(sub.kernels.predict if counts.mode == PREDICT else sub.kernels.weigh, memory)
     for k in range(n_x):
         guess[at(k)] = memory[at(x + k)]
-    verdict = control + LOST * lanes
-    if n_x == 0 or solve_step_lanes(kernels, memory, bits, counts, numbers, known, guess, x, layout[POLISH], lanes, control):
-        verdict = control + WRONG * lanes
-        call_kernel(kernels[4], memory)
-        if not any_lane(bits, verdict, lanes):
-            counts[MODE] = PREDICT
+    verdict = sub.control + LOST * lanes
+    if n_x == 0 or solve_step_lanes(sub):
+        verdict = sub.control + WRONG * lanes
+        call_kernel(sub.kernels.finish, memory)
+        if not any_lane(sub.bits, verdict, lanes):
+            counts.mode = PREDICT
             return True
     for lane in range(lanes):
-        failed[lane] = memory[at(verdict + lane)]
+        sub.failed[lane] = memory[at(verdict + lane)]
     for k in range(n_x):
         memory[at(x + k)] = guess[at(k)]
-    counts[AGE] = -1
-    counts[MODE] = GUESS_READY
+    counts.age = -1
+    counts.mode = GUESS_READY
     return False
 
 
 @compiled()
-def advance_unit(
-    kernels, layouts, memory, bits, counts, numbers, known, guess, starts, offsets, controls, store, targets, last_step,
-    save_every, t0, h, alive, failed, lanes, watch, plan, watched, events, n_events,
-):  # fmt: skip
-    """Steps of one unit, as `advance` of the driver makes them for one trajectory; `bits` is its memory as integers."""
+def advance_unit(steps, unit, store, last_step, save_every):
+    """Steps of one unit, as `advance` of the driver makes them for one trajectory."""
+    kernels, layouts, starts, offsets, controls, guess, failed, lanes, watch, _ = steps
+    memory, counts = unit.memory, unit.counts[0]
     n_sub = len(offsets)
-    state = starts[0, 0] + layouts[0, STATE] * lanes
-    until_saved = save_every - counts[0, STEPS_DONE] % save_every
-    while counts[0, STEPS_DONE] < last_step:
-        step = counts[0, STEPS_DONE]
-        for k in range(counts[0, SUBSTEP], n_sub):
+    state = starts[0, 0] + layouts[0].state * lanes
+    until_saved = save_every - counts.steps_done % save_every
+    while counts.steps_done < last_step:
+        step = counts.steps_done
+        for k in range(counts.substep, n_sub):
             layout, first, end = layouts[k], starts[0, k], starts[0, k + 1]
             for lane in range(lanes):
-                memory[at(first + lane)] = t0[at(lane)] + (step + offsets[k]) * h[at(lane)]
-            if not make_step_lanes(
-                kernels[k], layout, memory[first:end], bits[first:end], counts[k], numbers[k], known[k],
+                memory[at(first + lane)] = unit.t0[at(lane)] + (step + offsets[k]) * unit.h[at(lane)]
+            sub = LaneSubstep(
+                kernels[k], layout, memory[first:end], unit.bits[first:end], unit.counts[k], unit.numbers[k], unit.known[k],
                 guess[starts[1, k] : starts[1, k + 1]], failed, lanes, controls[k],
-            ):  # fmt: skip
-                counts[0, SUBSTEP] = k
+            )  # fmt: skip
+            if not make_step_lanes(sub):
+                counts.substep = k
                 return UNSOLVED
             following = (k + 1) % n_sub
-            target = starts[0, following] + layouts[following, STATE] * lanes
-            add_increment(memory, first + layout[STATE] * lanes, first + layout[DELTA] * lanes, target, layout[N_STATE] * lanes)
-            own, count = first + layout[STAGE_MULTIPLIERS] * lanes, layout[N_STAGE] * lanes
+            target = starts[0, following] + layouts[following].state * lanes
+            add_increment(memory, first + layout.state * lanes, first + layout.delta * lanes, target, layout.n_state * lanes)
+            own, count = first + layout.stage_multipliers * lanes, layout.n_stage * lanes
             for i in range(count):  # a rejected step must not overwrite them
                 memory[at(own + count + i)] = memory[at(own + i)]
-        counts[0, SUBSTEP] = 0
-        counts[0, STEPS_DONE] = step + 1
+        counts.substep = 0
+        counts.steps_done = step + 1
         until_saved -= 1
         if until_saved == 0:
             until_saved = save_every
-            save_lanes(memory, layouts, counts, starts, store, targets, alive, lanes)
-        if watch and watch_lanes(watch, plan, watched, memory, state, t0, h, step + 1, lanes, events, n_events, alive):
+            save_lanes(steps, unit, store)
+        if watch and watch_lanes(steps, unit, state, step + 1):
             return FULL
     return DONE
 
 
 @compiled()
-def advance_units(
-    kernels, layouts, memory, bits, counts, numbers, known, guess, starts, offsets, controls, store, targets, last_step,
-    save_every, t0, h, alive, failed, lanes, watch, plan, watched, events, n_events, status, budget,
-):  # fmt: skip
+def advance_units(steps, units, status, store, last_step, save_every, budget):
     """Advance the units that are RUNNING by at most `budget` steps altogether; one that stops says so in `status`.
 
     The first that fails ends the call: `failed` says which of its lanes did.
     """
-    for unit in range(len(memory)):
-        if status[unit] == RUNNING and budget > 0:
-            before = counts[unit, 0, STEPS_DONE]
-            result = advance_unit(
-                kernels, layouts, memory[unit], bits[unit], counts[unit], numbers[unit], known[unit], guess, starts, offsets,
-                controls, store, targets[unit], min(last_step, before + budget), save_every, t0[unit], h[unit], alive[unit],
-                failed, lanes, watch, plan, watched[unit], events[unit], n_events[unit],
+    for k in range(len(status)):
+        if status[k] == RUNNING and budget > 0:
+            unit = Units(
+                units.memory[k], units.bits[k], units.counts[k], units.numbers[k], units.known[k], units.t0[k], units.h[k],
+                units.alive[k], units.targets[k], units.watched[k], units.events[k], units.n_events[k],
             )  # fmt: skip
-            budget -= counts[unit, 0, STEPS_DONE] - before
-            if result != DONE or counts[unit, 0, STEPS_DONE] == last_step:
-                status[unit] = result
+            before = unit.counts[0].steps_done
+            result = advance_unit(steps, unit, store, min(last_step, before + budget), save_every)
+            budget -= unit.counts[0].steps_done - before
+            if result != DONE or unit.counts[0].steps_done == last_step:
+                status[k] = result
             if result == UNSOLVED:
                 return

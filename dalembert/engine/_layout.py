@@ -1,16 +1,122 @@
-"""Names for the positions in the small arrays that the driver shares with Python."""
+"""What the driver shares with Python: records with named fields, and the arrays of a run in named tuples.
 
-# counts (integers)
-STEPS_DONE, SAVED, ITERATIONS, FACTORIZATIONS, AGE, MODE, SIGN, PERIODS, SUBSTEP = range(9)
-N_COUNTS = 9
+A field of a record costs the driver as much as an array's entry at a constant place.
+"""
 
-# numbers (floats)
-RATE, TOLERANCE, COST_RATIO, PERIOD_COST, FASTEST = range(5)
-N_NUMBERS = 5
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+KERNELS = np.dtype([(name, np.int64) for name in ("predict", "weigh", "factor", "iterate", "finish", "weigh_again")])
+"""Addresses of kernels; only those for several lanes have the last one."""
+
+COUNTS = np.dtype([
+    (name, np.int64)
+    for name in ("steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep")
+])  # fmt: skip
+"""Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so."""
+
+NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest")])
+"""`rate` is the last step's rate of convergence; like `tolerance` and `fastest`, the best to believe in, it is squared."""
 
 KNOWN_AGES = 64
+"""Up to which age of the factors it is remembered what a step cost."""
 
-# layout (integers): slots of memory, sizes, and positions in `index`
-(STATE, N_STATE, DELTA, X, N_X, RESIDUAL, WEIGHTS, FACTORS, STRAIGHT_LINE, N_ENTRIES, FILLED, ROW_START, DIAGONAL, COLUMN,
- SCATTER, ROWS, COLUMNS, WEIGHT_OF, POLISH, STAGE_MULTIPLIERS, N_STAGE) = range(21)  # fmt: skip
-N_LAYOUT = 21
+LAYOUT = np.dtype([
+    (name, np.int64)
+    for name in (
+        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "filled",
+        "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "polish", "stage_multipliers", "n_stage",
+    )
+])  # fmt: skip
+"""Slots of a program's memory, sizes, and positions in its tables `index`."""
+
+
+class Substep(NamedTuple):
+    """What one substep of a step works on."""
+
+    kernels: np.ndarray
+    layout: np.ndarray
+    index: np.ndarray
+    memory: np.ndarray
+    counts: np.ndarray
+    numbers: np.ndarray
+    known: np.ndarray
+    """What a step cost with factors of each age."""
+    guess: np.ndarray
+    work: np.ndarray
+
+
+class Steps(NamedTuple):
+    """The same for a step that may be a composition: records have a row for each substep, other arrays lie end to end.
+
+    Those of substep k begin at starts[0, k] in `memory`, at starts[1, k] in `index` and at starts[2, k] in `guess` and `work`;
+    offsets[k] says where in the step it begins. The first row of counts belongs to the run.
+    """
+
+    kernels: np.ndarray
+    layouts: np.ndarray
+    index: np.ndarray
+    memory: np.ndarray
+    counts: np.ndarray
+    numbers: np.ndarray
+    known: np.ndarray
+    guess: np.ndarray
+    work: np.ndarray
+    starts: np.ndarray
+    offsets: np.ndarray
+
+
+class LaneSubstep(NamedTuple):
+    """What one substep works on where several trajectories are computed at once; `bits` is the memory as integers."""
+
+    kernels: np.ndarray
+    layout: np.ndarray
+    memory: np.ndarray
+    bits: np.ndarray
+    counts: np.ndarray
+    numbers: np.ndarray
+    known: np.ndarray
+    guess: np.ndarray
+    failed: np.ndarray
+    lanes: int
+    control: int
+    """Where the numbers begin by which each lane decides (`compiler._lane_kernels.CONTROL`)."""
+
+
+class LaneSteps(NamedTuple):
+    """What all units share: programs, where things lie, room for guesses; `failed` says which lanes of a unit failed."""
+
+    kernels: np.ndarray
+    layouts: np.ndarray
+    starts: np.ndarray
+    offsets: np.ndarray
+    controls: np.ndarray
+    guess: np.ndarray
+    failed: np.ndarray
+    lanes: int
+    watch: int
+    """The address of a kernel that is shown every state, or 0."""
+    watch_plan: np.ndarray
+
+
+class Units(NamedTuple):
+    """What each unit has for itself, one row a unit; without the first axis it is that of one unit.
+
+    `targets` are the rows of the store that belong to its members, `alive` says which lanes have one.
+    """
+
+    memory: np.ndarray
+    bits: np.ndarray
+    counts: np.ndarray
+    numbers: np.ndarray
+    known: np.ndarray
+    t0: np.ndarray
+    h: np.ndarray
+    alive: np.ndarray
+    targets: np.ndarray
+    watched: np.ndarray
+    events: np.ndarray
+    n_events: np.ndarray

@@ -11,7 +11,6 @@ import numpy as np
 
 from dalembert.compiler import Watch
 from dalembert.engine import _driver as driver
-from dalembert.engine import _layout as at
 from dalembert.engine._lane_driver import watch_rows
 from dalembert.engine._run import Run
 from dalembert.systems import State
@@ -20,12 +19,12 @@ ROOM = 256
 """How many states, or events, are kept before a watch, or Python, looks at them."""
 
 
-class Watching:
-    """A watch at work: its memory for every unit and lane, and the room for events."""
+class WatchState:
+    """What a watch remembers of every unit and lane, and the events that it found; they start at t0 with step sizes h."""
 
-    def __init__(self, watch: Watch | None, theta: np.ndarray, lanes: int) -> None:
-        units = len(theta)
-        self.watch, self.lanes = watch, lanes
+    def __init__(self, watch: Watch | None, theta: np.ndarray, t0: np.ndarray, h: np.ndarray) -> None:
+        units, lanes = t0.shape
+        self.watch, self.lanes, self.t0, self.h = watch, lanes, t0, h
         self.n_events = np.zeros((units, lanes), dtype=np.int64)
         if watch is None:
             self.address, self.plan, self.memory = 0, np.zeros(5, dtype=np.int64), np.zeros((units, 0))
@@ -39,19 +38,20 @@ class Watching:
         self._slots[:, 1 : 1 + watch.n_theta] = theta.transpose(0, 2, 1)
         self.events = np.zeros((units, lanes, ROOM if watch.event_size else 0, watch.event_size))
 
-    def begin(self, t0: np.ndarray, states: np.ndarray) -> None:
+    def begin(self, states: np.ndarray) -> None:
         """Show the start of every unit and lane: kernels are called directly, none of these being an event."""
         if self.watch is None:
             return
-        alone = Watching(self.watch, np.zeros((1, 1, self.watch.n_theta)), 1)
-        size = len(self.watch.start)
+        size, theta = len(self.watch.start), np.zeros((1, 1, self.watch.n_theta))
         for unit, lane in np.ndindex(self.n_events.shape):
-            alone.memory[0, :size] = self._slots[unit, :size, lane]
-            alone.look(0, states[unit, lane][None], -1, float(t0[unit, lane]), 0.0)
-            self._slots[unit, :size, lane] = alone.memory[0, :size]
+            single = WatchState(self.watch, theta, self.t0[unit, lane].reshape(1, 1), np.zeros((1, 1)))
+            single.memory[0, :size] = self._slots[unit, :size, lane]
+            single.show(0, states[unit, lane][None], -1)
+            self._slots[unit, :size, lane] = single.memory[0, :size]
 
-    def look(self, unit: int, rows: np.ndarray, before: int, t0: float, h: float) -> None:
+    def show(self, unit: int, rows: np.ndarray, before: int) -> None:
         """Show the states after steps `before` + 1, ... of a single trajectory, at most ROOM of them."""
+        t0, h = float(self.t0[unit, 0]), float(self.h[unit, 0])
         found = watch_rows(self.address, self.plan, self.memory[unit], rows, before, t0, h, self.events[unit, 0])
         self.n_events[unit, 0] = found
 
@@ -68,30 +68,28 @@ class Watching:
 
 def advance_watched(
     drive: Callable[[np.ndarray, int, int], int],
+    watching: WatchState,
+    unit: int,
+    events: list[np.ndarray],
     counts: np.ndarray,
     store: np.ndarray,
     last_step: int,
     save_every: int,
-    t0: float,
-    h: float,
-    watching: Watching,
-    unit: int,
-    events: list[np.ndarray],
 ) -> int:
-    """Drive one trajectory, stored in pieces of ROOM steps that a watch, if there is one, looks at."""
+    """Drive one trajectory; pieces of ROOM steps are shown to the watch, if there is one, and stored then."""
     if watching.watch is None:
         return drive(store, last_step, save_every)
-    piece = np.empty((ROOM, store.shape[1]))
+    piece, run = np.empty((ROOM, store.shape[1])), counts[0]
     status = driver.DONE
-    while status == driver.DONE and counts[0, at.STEPS_DONE] < last_step:
-        before = int(counts[0, at.STEPS_DONE])
-        counts[0, at.SAVED] = 0
+    while status == driver.DONE and run["steps_done"] < last_step:
+        before = int(run["steps_done"])
+        run["saved"] = 0
         status = drive(piece, min(last_step, before + ROOM), 1)
-        done = int(counts[0, at.STEPS_DONE])
-        watching.look(unit, piece[: done - before], before, t0, h)
+        done = int(run["steps_done"])
+        watching.show(unit, piece[: done - before], before)
         events += watching.take_events(unit, 0)
         stored = piece[: done - before][-(before + 1) % save_every :: save_every]
-        counts[0, at.SAVED] = done // save_every + 1
+        run["saved"] = done // save_every + 1
         store[before // save_every + 1 : done // save_every + 1] = stored
     return status
 
@@ -102,37 +100,39 @@ class Stopped(Exception):
 
 @dataclass
 class MemberRun(Run):
-    """A member that goes on alone, because a step of it needs more than the compiled iteration, or its method more than one."""
+    """The run of one member, because a step of it needs more than the compiled iteration, or its method a driver of its own."""
 
     watch: Watch | None = None
     events: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        assert isinstance(self.spec.start, State)
-        self.watching = Watching(self.watch, self.spec.start.theta[None, None], 1)
+        start = self.spec.start
+        assert isinstance(start, State)
+        t0, h = np.full((1, 1), start.t), np.full((1, 1), self.spec.h)
+        self.watching = WatchState(self.watch, start.theta[None, None], t0, h)
         super().__post_init__()
 
-    def go_on(self, stop: threading.Event, unsolved: bool) -> str | None:
+    def run_to_end(self, stop: threading.Event, unsolved: bool) -> str | None:
         """Run to the end, or until `stop`, beginning with the rescue of an `unsolved` step; why not, if one fails for good."""
 
-        def look(_: int) -> None:
+        def stop_if_told(_: int) -> None:
             if stop.is_set():
                 raise Stopped
 
         reason = self._rescue() if unsolved else None
         if reason is None:
             with contextlib.suppress(Stopped):
-                reason = self.advance(look)
+                reason = self.advance(stop_if_told)
         return reason
 
     def _advance_to(self, last_step: int) -> int:
-        numbers = (last_step, self.save_every, self.start.t, self.h)
-        return advance_watched(self._drive, self.counts, self.rows, *numbers, self.watching, 0, self.events)
+        ends = (last_step, self.save_every)
+        return advance_watched(self._drive, self.watching, 0, self.events, self.counts, self.rows, *ends)
 
     def show(self, states: np.ndarray) -> None:
         """Let the watch see the states of the last steps, where no driver made them."""
         if self.watch is not None:
-            self.watching.look(0, states, self.steps_done - len(states), self.start.t, self.h)
+            self.watching.show(0, states, self.steps_done - len(states))
             self.events += self.watching.take_events(0, 0)
 
 

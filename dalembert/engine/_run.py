@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.engine import _driver as driver
-from dalembert.engine import _layout as at
+from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, Steps
 from dalembert.engine._rescue import rescue
 from dalembert.engine._spec import RunSpec
-from dalembert.engine._stepper import Given, Stepper
+from dalembert.engine._stepper import Given, Stepper, driver_records
 from dalembert.errors import UnsupportedSystem
 from dalembert.symbolic._lock import one_at_a_time, symbolic
 from dalembert.systems import State
@@ -48,8 +48,7 @@ class Run:
         began = time.perf_counter()
         substeps = self.method.substeps
         n = len(substeps)
-        self.counts = np.zeros((n, at.N_COUNTS), dtype=np.int64)
-        self.numbers, self.known = np.zeros((n, at.N_NUMBERS)), np.zeros((n, at.KNOWN_AGES))
+        self.counts, self.numbers, self.known = np.zeros(n, COUNTS), np.zeros(n, NUMBERS), np.zeros((n, KNOWN_AGES))
         self.steppers = [
             Stepper(
                 self.system, method, self.start, fraction * self.h, n == 1, spec.tolerance, counts, numbers, known, self.given
@@ -62,7 +61,7 @@ class Run:
         self.rows = _store(self.room or self.steps // self.save_every + 2, self.system.n_state + extra)
         self.rows[0] = np.nan
         self.rows[0, : self.system.n_state] = self.start.packed
-        self.counts[0, at.SAVED] = 1
+        self.counts[0]["saved"] = 1
         self._join()
         self._advance_to(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
@@ -70,14 +69,15 @@ class Run:
     def _join(self) -> None:
         """Lay the steppers' memories and tables end to end, where the driver finds them."""
         parts = self.steppers
-        self.kernels = np.stack([s.program.addresses for s in parts])
-        self.layouts = np.stack([s.layout for s in parts])
         sizes = [[len(s.memory), len(s.program.index), s.program.layout.n_x] for s in parts]
-        self.starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)]).T.copy()
-        self.memory = np.concatenate([s.memory for s in parts])
-        self.index = np.concatenate([s.program.index for s in parts])
-        self.guess, self.work = np.zeros(self.starts[2, -1]), np.zeros(self.starts[2, -1])
-        for stepper, begin, end in zip(parts, self.starts[0, :-1], self.starts[0, 1:], strict=True):
+        starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)]).T.copy()
+        self.memory, programs = np.concatenate([s.memory for s in parts]), [s.program for s in parts]
+        index, room = np.concatenate([program.index for program in programs]), np.zeros((2, starts[2, -1]))
+        records = (self.counts, self.numbers, self.known)
+        self.driven = Steps(
+            *driver_records(programs, programs), index, self.memory, *records, room[0], room[1], starts, self.offsets
+        )
+        for stepper, begin, end in zip(parts, starts[0, :-1], starts[0, 1:], strict=True):
             stepper.memory = self.memory[begin:end]
 
     def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
@@ -90,7 +90,8 @@ class Run:
             stepper.begin(state, compensation)
         self._join()
         self.rows[0] = row
-        self.counts[0, [at.STEPS_DONE, at.SAVED, at.SUBSTEP]] = step, 1, 0
+        for name, value in {"steps_done": step, "saved": 1, "substep": 0}.items():
+            self.counts[0][name] = value
 
     @property
     def walls(self) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class Run:
     @property
     def steps_done(self) -> int:
         """How many steps are behind us."""
-        return int(self.counts[0, at.STEPS_DONE])
+        return int(self.counts[0]["steps_done"])
 
     @property
     def time(self) -> float:
@@ -127,8 +128,8 @@ class Run:
         """What the run took."""
         return {
             "steps": self.steps_done,
-            "newton_iterations": int(self.counts[:, at.ITERATIONS].sum()),
-            "factorizations": int(self.counts[:, at.FACTORIZATIONS].sum()),
+            "newton_iterations": int(self.counts["iterations"].sum()),
+            "factorizations": int(self.counts["factorizations"].sum()),
             "rescued_steps": sum(stepper.rescued for stepper in self.steppers),
             "build_seconds": self.build_time,
             "wall_seconds": self.wall_time,
@@ -165,7 +166,7 @@ class Run:
     def _rescue(self) -> str | None:
         """Make the pending step in Python; the reason why not, if it cannot be made."""
         with symbolic:
-            reason = rescue(self.steppers[self.counts[0, at.SUBSTEP]])
+            reason = rescue(self.steppers[self.counts[0]["substep"]])
             self._join()  # the rescue may have changed a program
         return reason
 
@@ -178,10 +179,7 @@ class Run:
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         """Call the compiled driver, which stores states in `store`."""
-        return driver.advance(
-            self.kernels, self.layouts, self.index, self.memory, self.counts, self.numbers, self.known, self.guess, self.work,
-            self.starts, self.offsets, store, last_step, save_every, self.start.t, self.h,
-        )  # fmt: skip
+        return driver.advance(self.driven, store, last_step, save_every, self.start.t, self.h)
 
 
 def _store(rows: int, columns: int) -> np.ndarray:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dalembert.compiler import Program, build_program, first_guess
+from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
-from dalembert.engine import _layout as at
+from dalembert.engine._layout import KERNELS, LAYOUT
 from dalembert.engine._rescue import orientation_at
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
@@ -57,7 +59,7 @@ class Stepper:
         begin_steps(self.counts, self.numbers, self.known)
 
     def _load(self, program: Program, state: np.ndarray, x: np.ndarray) -> None:
-        self.program, self.layout = program, driver_layout(program)
+        self.program = program
         self.memory = np.zeros(program.memory_size)
         write_start(self.memory, program.layout, self.h, self.start.theta, state, x)
         set_rules(self.counts, self.numbers, program, self.system, self._sign, self.tolerance)
@@ -92,7 +94,7 @@ class Stepper:
     @property
     def steps_made(self) -> bool:
         """Whether a step has been made."""
-        return bool(self.counts[at.MODE] != driver.GUESS_READY)
+        return bool(self.counts["mode"] != driver.GUESS_READY)
 
     def use(self, program: Program) -> None:
         """Go on with another program (another pivot order) from the current state."""
@@ -105,8 +107,8 @@ class Stepper:
     def accept(self, x: np.ndarray) -> None:
         """Take x for the solution of the pending step."""
         self.memory[self.slots("x")] = x
-        self.counts[at.MODE] = driver.SOLVED
-        self.counts[at.AGE] = -1
+        self.counts["mode"] = driver.SOLVED
+        self.counts["age"] = -1
         self.rescued += 1
 
 
@@ -133,32 +135,30 @@ def set_rules(
     tolerance: float,
 ) -> None:
     """By what the driver judges iterations and steps of a program, for one trajectory or many."""
-    counts[..., at.SIGN], numbers[..., at.TOLERANCE] = sign, tolerance**2
-    numbers[..., at.FASTEST], numbers[..., at.COST_RATIO] = fastest(system), program.cost_ratio
+    counts["sign"], numbers["tolerance"] = sign, tolerance**2
+    numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
 
 
 def begin_steps(counts: np.ndarray, numbers: np.ndarray, known: np.ndarray) -> None:
     """Let the driver forget all earlier steps, of one trajectory or many."""
-    counts[..., [at.AGE, at.MODE, at.PERIODS]] = -1, driver.GUESS_READY, 0
-    numbers[..., [at.RATE, at.PERIOD_COST]] = 1.0, 0.0
+    counts["age"], counts["mode"], counts["periods"] = -1, driver.GUESS_READY, 0
+    numbers["rate"], numbers["period_cost"] = 1.0, 0.0
     known[...] = 0.0
 
 
-def driver_layout(program: Program) -> np.ndarray:
-    """Where things lie in a program's memory and tables, as the driver reads it."""
-    slots = program.layout
-    layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
-    for position, value in {
-        at.STATE: slots.state, at.N_STATE: slots.n_state, at.DELTA: slots.delta, at.X: slots.x, at.N_X: slots.n_x,
-        at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
-        at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
-        at.STAGE_MULTIPLIERS: slots.stage_multipliers, at.N_STAGE: slots.n_stage_multipliers,
-    }.items():  # fmt: skip
-        layout[position] = value
-    names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
-             "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
-    for name, start in program.index_start.items():
-        layout[names[name]] = start
-    layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
-    layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
-    return layout
+def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCode]) -> tuple[np.ndarray, np.ndarray]:
+    """Kernels of programs, compiled for one trajectory or for lanes, and where things lie in their memory and tables."""
+    kernels, layouts = np.zeros(len(programs), dtype=KERNELS), np.zeros(len(programs), dtype=LAYOUT)
+    for program, code, addresses, layout in zip(programs, codes, kernels, layouts, strict=True):
+        for name, address in code.code.addresses.items():
+            addresses[name] = address
+        slots, n_entries = program.layout, program.reduced.jacobian.nnz()
+        places: dict[str, int] = {
+            **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
+            "weights": slots.weights, "factors": slots.factors, "stage_multipliers": slots.stage_multipliers,
+            "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "n_entries": n_entries,
+            "filled": slots.factors + n_entries, "straight_line": program.straight_line, "polish": program.reduced.polish,
+        }  # fmt: skip
+        for name, place in places.items():
+            layout[name] = place
+    return kernels, layouts

@@ -17,7 +17,7 @@ def _damped_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x:
     if not len(x):
         return x
     residual, jacobian = equations(x)
-    norm, previous = np.linalg.norm(residual), np.inf
+    norm, previous, largest = np.linalg.norm(residual), np.inf, 1e-300
     for _ in range(60):
         if not (np.isfinite(norm) and np.all(np.isfinite(jacobian))):
             return None
@@ -25,7 +25,8 @@ def _damped_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x:
             increment = np.linalg.solve(jacobian, residual.ravel())
         except np.linalg.LinAlgError:
             return None
-        size = float(np.linalg.norm(increment)) / max(float(np.linalg.norm(x)), 1e-300)
+        largest = max(largest, float(np.linalg.norm(x)))  # at a solution zero, the guess says what rounding can leave
+        size = float(np.linalg.norm(increment)) / largest
         damping = 1.0
         while damping > 1e-4:
             trial = x - damping * increment

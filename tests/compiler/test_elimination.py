@@ -10,7 +10,7 @@ import dalembert as da
 from dalembert.compiler import SingularMatrix
 from dalembert.compiler._elimination import choose_pivots, eliminate, filled_pattern, substitute
 from dalembert.engine import _driver as driver
-from dalembert.engine import _layout as at
+from dalembert.engine._layout import LAYOUT
 
 
 def entries(A):
@@ -43,17 +43,14 @@ def solve_at_run_time(A, b, order):
     index = np.concatenate(list(tables.values())).astype(np.int64)
     starts = dict(zip(tables, np.cumsum([0, *(len(t) for t in tables.values())]), strict=False))
     n, n_entries = len(A), len(values)
-    layout = np.zeros(at.N_LAYOUT, dtype=np.int64)
-    layout[at.N_X], layout[at.RESIDUAL], layout[at.FACTORS], layout[at.N_ENTRIES] = n, 0, n, n_entries
-    layout[at.FILLED] = n + n_entries
-    positions = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
-                 "rows": at.ROWS, "columns": at.COLUMNS}  # fmt: skip
-    for name, position in positions.items():
-        layout[position] = starts[name]
+    places = {"n_x": n, "residual": 0, "factors": n, "n_entries": n_entries, "filled": n + n_entries, **starts}
+    layout = np.zeros(1, dtype=LAYOUT)[0]
+    for name in set(places) & set(LAYOUT.names):
+        layout[name] = places[name]
     memory = np.concatenate([b, values, np.full(len(tables["column"]), np.nan)])
     work = np.full(n, np.nan)
     driver.eliminate(memory, layout, index, work)
-    pivots = 1 / memory[layout[at.FILLED] + tables["diagonal"]]
+    pivots = 1 / memory[places["filled"] + tables["diagonal"]]
     driver.substitute(memory, layout, index, work)
     x = np.empty(n)
     x[np.array(order.columns)] = work

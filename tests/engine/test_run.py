@@ -74,20 +74,19 @@ def test_large_steps_are_rescued_or_refused_but_never_wrong():
 
 def test_rescue_solves_the_step_that_the_driver_could_not(monkeypatch):
     """With the driver's own iteration forbidden to converge, every step is solved by exact Newton: the same trajectory."""
-    from dalembert.engine import _driver, _run
+    from dalembert.engine import _driver
 
     problem = da.problems.double_pendulum()
     right = da.simulate(problem, da.LobattoIIIAB(3), steps=20)
     original = _driver.advance
 
-    def stubborn(kernels, layout, index, memory, counts, *rest):
-        mode, done = counts[0, _run.at.MODE], counts[0, _run.at.STEPS_DONE]
+    def stubborn(steps, store, last_step, *rest):
+        mode, done = int(steps.counts[0]["mode"]), int(steps.counts[0]["steps_done"])
         if mode != _driver.SOLVED:
             if mode == _driver.PREDICT:
-                return original(kernels, layout, index, memory, counts, *rest[:-4], done, *rest[-3:]) or _driver.UNSOLVED
+                return original(steps, store, done, *rest) or _driver.UNSOLVED
             return _driver.UNSOLVED
-        limit = done + 1
-        return original(kernels, layout, index, memory, counts, *rest[:-4], limit, *rest[-3:])
+        return original(steps, store, done + 1, *rest)
 
     monkeypatch.setattr(_driver, "advance", stubborn)
     run = da.simulate(problem, da.LobattoIIIAB(3), steps=20)

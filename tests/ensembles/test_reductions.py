@@ -105,13 +105,13 @@ def test_a_quantity_that_was_not_a_number_once_has_no_bounds(simd):
 
 
 def test_members_that_never_began_have_no_reductions(monkeypatch):
-    """As after Ctrl-C: only the first lot is carried."""
+    """As after Ctrl-C: only the first batch is run."""
     advance, carried = _batch.Batch.advance, []
 
-    def first_only(lot):
-        if not carried or lot is carried[0]:
-            carried.append(lot)
-            advance(lot)
+    def first_only(batch):
+        if not carried or batch is carried[0]:
+            carried.append(batch)
+            advance(batch)
 
     monkeypatch.setattr(_batch.Batch, "advance", first_only)
     oscillator = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=1)
