@@ -8,46 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.contact import _plan as at
 from dalembert.contact._dense_newton import compiled_as, newton
-from dalembert.contact._plan import (
-    AHEAD,
-    BLUR,
-    CONTACT,
-    DELTA,
-    DIP,
-    DT_SLOT,
-    END,
-    END_AFTER,
-    FLOW,
-    FLOW_AFTER,
-    GUESS,
-    H_SLOT,
-    HERE,
-    JUST_HIT,
-    LOOK,
-    MEASURE,
-    PASSED,
-    PHI,
-    PHI_CONTACT,
-    PHI_DIP,
-    PHI_HERE,
-    PHI_THERE,
-    RATE,
-    RATE_CONTACT,
-    RATE_HERE,
-    RATE_THERE,
-    S_SLOT,
-    SIZE,
-    SLACK,
-    STATE,
-    T_SLOT,
-    THERE,
-    WALL,
-    WALL_AFTER,
-    M,
-    N,
-    X,
-)
 from dalembert.engine._compiled import compiled
 from dalembert.engine._kernel_call import call_kernel
 
@@ -64,40 +26,40 @@ BEHIND = 8.0
 @compiled_as("void", "int64", "float64")
 def place(plan, memory, row, t):
     """Put a state, and its time, where the kernels look for it."""
-    memory[T_SLOT] = t
-    for k in range(2 * plan[N]):
-        memory[plan[STATE] + k] = memory[plan[row] + k]
+    memory[at.T_SLOT] = t
+    for k in range(2 * plan[at.N]):
+        memory[plan[at.STATE] + k] = memory[plan[row] + k]
 
 
 @compiled_as("void", "int64", "float64", "int64", "int64")
-def look(plan, memory, state, t, phi, rate):
+def observe(plan, memory, state, t, phi, rate):
     """phi and phi_dot at a state."""
     place(plan, memory, state, t)
-    call_kernel(plan[LOOK], memory)
-    for k in range(plan[M]):
-        memory[plan[phi] + k], memory[plan[rate] + k] = memory[plan[PHI] + k], memory[plan[RATE] + k]
+    call_kernel(plan[at.LOOK], memory)
+    for k in range(plan[at.M]):
+        memory[plan[phi] + k], memory[plan[rate] + k] = memory[plan[at.PHI] + k], memory[plan[at.RATE] + k]
 
 
 @compiled_as("void", "int64", "int64")
 def choose(plan, memory, vector, which):
     """A unit vector that selects one constraint."""
-    for k in range(plan[M]):
+    for k in range(plan[at.M]):
         memory[plan[vector] + k] = 1.0 if k == which else 0.0
 
 
 @compiled_as("boolean", "boolean", "float64", "float64", "int64")
 def flow(plan, memory, after, t, dt, target):
     """The partial step of length dt from HERE to `target`; False if its equations could not be solved."""
-    place(plan, memory, HERE, t)
-    memory[DT_SLOT] = dt
-    equations = FLOW_AFTER if after else FLOW
-    call_kernel(plan[plan[equations] + GUESS], memory)
+    place(plan, memory, at.HERE, t)
+    memory[at.DT_SLOT] = dt
+    equations = at.FLOW_AFTER if after else at.FLOW
+    call_kernel(plan[plan[equations] + at.GUESS], memory)
     if not newton(plan, memory, equations, dt):
         return False
-    call_kernel(plan[END_AFTER if after else END], memory)
+    call_kernel(plan[at.END_AFTER if after else at.END], memory)
     total = 0.0
-    for k in range(2 * plan[N]):
-        memory[plan[target] + k] = memory[plan[HERE] + k] + memory[plan[DELTA] + k]
+    for k in range(2 * plan[at.N]):
+        memory[plan[target] + k] = memory[plan[at.HERE] + k] + memory[plan[at.DELTA] + k]
         total += memory[plan[target] + k]
     return np.isfinite(total)
 
@@ -156,17 +118,17 @@ def first_root(phi0, slope0, phi1, slope1, on_wall):
 
 
 @compiled_as("boolean", "float64", "float64")
-def look_between(plan, memory, t, dt):
+def observe_between(plan, memory, t, dt):
     """Whether some phi falls below zero between HERE and THERE, by its Hermite cubic or on the chord between them.
 
     On the chord it is looked at where the tangents of phi at both ends meet, and only if they meet below zero: if phi is convex
     along the way it stays above them. DIP is that place, as a fraction of dt, if phi < 0 there, or else zero.
     """
     found = False
-    for k in range(plan[M]):
-        memory[plan[DIP] + k] = 0.0
-        phi0, phi1 = memory[plan[PHI_HERE] + k], memory[plan[PHI_THERE] + k]
-        slope0, slope1 = dt * memory[plan[RATE_HERE] + k], dt * memory[plan[RATE_THERE] + k]
+    for k in range(plan[at.M]):
+        memory[plan[at.DIP] + k] = 0.0
+        phi0, phi1 = memory[plan[at.PHI_HERE] + k], memory[plan[at.PHI_THERE] + k]
+        slope0, slope1 = dt * memory[plan[at.RATE_HERE] + k], dt * memory[plan[at.RATE_THERE] + k]
         if not (slope0 < 0.0 < slope1 and phi0 > 0.0 and phi1 > 0.0):
             continue
         meet = (phi0 - phi1 + slope1) / (slope1 - slope0)
@@ -177,13 +139,13 @@ def look_between(plan, memory, t, dt):
         if phi0 + u * (slope0 + u * (c2 + u * c3)) <= 0.0:
             found = True
             continue
-        memory[T_SLOT] = t + meet * dt
-        for i in range(2 * plan[N]):
-            here, there = memory[plan[HERE] + i], memory[plan[THERE] + i]
-            memory[plan[STATE] + i] = here + meet * (there - here)
-        call_kernel(plan[LOOK], memory)
-        if memory[plan[PHI] + k] < 0.0:
-            memory[plan[DIP] + k], memory[plan[PHI_DIP] + k] = meet, memory[plan[PHI] + k]
+        memory[at.T_SLOT] = t + meet * dt
+        for i in range(2 * plan[at.N]):
+            here, there = memory[plan[at.HERE] + i], memory[plan[at.THERE] + i]
+            memory[plan[at.STATE] + i] = here + meet * (there - here)
+        call_kernel(plan[at.LOOK], memory)
+        if memory[plan[at.PHI] + k] < 0.0:
+            memory[plan[at.DIP] + k], memory[plan[at.PHI_DIP] + k] = meet, memory[plan[at.PHI] + k]
             found = True
     return found
 
@@ -191,35 +153,35 @@ def look_between(plan, memory, t, dt):
 @compiled_as("boolean", "float64", "float64")
 def may_collide(plan, memory, t, dt):
     """Whether phi > 0 does not hold at the end of a step (31), or does not seem to hold inside of it."""
-    found = look_between(plan, memory, t, dt)
-    for k in range(plan[M]):
-        found = found or not memory[plan[PHI_THERE] + k] > 0.0
+    found = observe_between(plan, memory, t, dt)
+    for k in range(plan[at.M]):
+        found = found or not memory[plan[at.PHI_THERE] + k] > 0.0
     return found
 
 
 @compiled_as("boolean", "int64")
 def starts_on_wall(plan, memory, which):
     """Whether HERE is on a wall, because it was just hit or as far as round-off can tell."""
-    return plan[plan[JUST_HIT] + which] != 0 or memory[plan[PHI_HERE] + which] <= memory[plan[BLUR] + which]
+    return plan[plan[at.JUST_HIT] + which] != 0 or memory[plan[at.PHI_HERE] + which] <= memory[plan[at.BLUR] + which]
 
 
 @compiled_as("Tuple((int64, float64))", "float64")
 def next_candidate(plan, memory, dt):
     """The constraint that the leg from HERE to THERE seems to hit first, and where (a fraction of dt); -1 if none."""
     which, where = -1, np.inf
-    for k in range(plan[M]):
-        phi0, phi1, blur = memory[plan[PHI_HERE] + k], memory[plan[PHI_THERE] + k], memory[plan[BLUR] + k]
-        slope0, slope1 = dt * memory[plan[RATE_HERE] + k], dt * memory[plan[RATE_THERE] + k]
-        on_wall, just_hit = starts_on_wall(plan, memory, k), plan[plan[JUST_HIT] + k] != 0
-        if plan[plan[PASSED] + k] or (on_wall and abs(phi1) <= blur):  # or it touches all the time
+    for k in range(plan[at.M]):
+        phi0, phi1, blur = memory[plan[at.PHI_HERE] + k], memory[plan[at.PHI_THERE] + k], memory[plan[at.BLUR] + k]
+        slope0, slope1 = dt * memory[plan[at.RATE_HERE] + k], dt * memory[plan[at.RATE_THERE] + k]
+        on_wall, just_hit = starts_on_wall(plan, memory, k), plan[plan[at.JUST_HIT] + k] != 0
+        if plan[plan[at.PASSED] + k] or (on_wall and abs(phi1) <= blur):  # or it touches all the time
             continue
         if on_wall and slope0 < 0.0 and not just_hit:
             u = 0.0
         else:
             u = first_root(phi0, slope0, phi1, slope1, on_wall)
-            dip = memory[plan[DIP] + k]
+            dip = memory[plan[at.DIP] + k]
             if u < 0.0 and dip > 0.0:  # of the parabola through phi, its slope and the dip
-                c2 = (memory[plan[PHI_DIP] + k] - phi0 - slope0 * dip) / (dip * dip)
+                c2 = (memory[plan[at.PHI_DIP] + k] - phi0 - slope0 * dip) / (dip * dip)
                 u = 2.0 * phi0 / (-slope0 + np.sqrt(slope0 * slope0 - 4.0 * c2 * phi0))
         if 0.0 <= u < where:
             which, where = k, u
@@ -229,66 +191,70 @@ def next_candidate(plan, memory, dt):
 @compiled_as("boolean", "int64")
 def is_contact(plan, memory, which):
     """Whether phi is zero at CONTACT, as well as round-off and a time that is known to MERGE h let it be."""
-    call_kernel(plan[MEASURE], memory)
-    blur, span = max(memory[plan[BLUR] + which], ROUND_OFF * memory[plan[SLACK] + which]), MERGE * memory[H_SLOT]
-    rate = max(abs(memory[plan[RATE_HERE] + which]), abs(memory[plan[RATE_THERE] + which]))  # at a pole it knows no bounds
-    return abs(memory[plan[PHI_CONTACT] + which]) <= BEHIND * blur + span * min(rate, abs(memory[plan[RATE_CONTACT] + which]))
+    call_kernel(plan[at.MEASURE], memory)
+    blur, span = max(memory[plan[at.BLUR] + which], ROUND_OFF * memory[plan[at.SLACK] + which]), MERGE * memory[at.H_SLOT]
+    rate = max(
+        abs(memory[plan[at.RATE_HERE] + which]), abs(memory[plan[at.RATE_THERE] + which])
+    )  # at a pole it knows no bounds
+    return abs(memory[plan[at.PHI_CONTACT] + which]) <= BEHIND * blur + span * min(
+        rate, abs(memory[plan[at.RATE_CONTACT] + which])
+    )
 
 
 @compiled_as("float64", "boolean", "float64", "float64", "int64")
 def bisect(plan, memory, after, t, left, which):
     """CollisionTime by bisection, where Newton's method failed; -1 if no partial step is known to end behind the wall."""
-    phi0, phi1 = memory[plan[PHI_HERE] + which], memory[plan[PHI_THERE] + which]
-    slope0, slope1 = left * memory[plan[RATE_HERE] + which], left * memory[plan[RATE_THERE] + which]
+    phi0, phi1 = memory[plan[at.PHI_HERE] + which], memory[plan[at.PHI_THERE] + which]
+    slope0, slope1 = left * memory[plan[at.RATE_HERE] + which], left * memory[plan[at.RATE_THERE] + which]
     a, b = 0.0, left
     if phi1 > 0.0:
-        dip = memory[plan[DIP] + which]
+        dip = memory[plan[at.DIP] + which]
         b = left * (dip if dip > 0.0 else lowest(phi0, slope0, phi1, slope1))
-    if b <= 0.0 or not flow(plan, memory, after, t, b, CONTACT):
+    if b <= 0.0 or not flow(plan, memory, after, t, b, at.CONTACT):
         return -1.0
-    look(plan, memory, CONTACT, t + b, PHI_CONTACT, RATE_CONTACT)
-    if memory[plan[PHI_CONTACT] + which] > 0.0:
+    observe(plan, memory, at.CONTACT, t + b, at.PHI_CONTACT, at.RATE_CONTACT)
+    if memory[plan[at.PHI_CONTACT] + which] > 0.0:
         return -1.0
     on_wall = starts_on_wall(plan, memory, which)
     while b - a > 2.3e-16 * b:
         middle = 0.5 * (a + b)
-        if middle in (a, b) or not flow(plan, memory, after, t, middle, CONTACT):
+        if middle in (a, b) or not flow(plan, memory, after, t, middle, at.CONTACT):
             break
-        look(plan, memory, CONTACT, t + middle, PHI_CONTACT, RATE_CONTACT)
-        leaving = on_wall and a == 0.0 and memory[plan[RATE_CONTACT] + which] > 0.0  # phi is still lost in round-off
-        if memory[plan[PHI_CONTACT] + which] > 0.0 or leaving:
+        observe(plan, memory, at.CONTACT, t + middle, at.PHI_CONTACT, at.RATE_CONTACT)
+        leaving = on_wall and a == 0.0 and memory[plan[at.RATE_CONTACT] + which] > 0.0  # phi is still lost in round-off
+        if memory[plan[at.PHI_CONTACT] + which] > 0.0 or leaving:
             a = middle
         else:
             b = middle
-    if b < MERGE * MERGE * left or not flow(plan, memory, after, t, b, CONTACT):
+    if b < MERGE * MERGE * left or not flow(plan, memory, after, t, b, at.CONTACT):
         return -1.0
-    look(plan, memory, CONTACT, t + b, PHI_CONTACT, RATE_CONTACT)
+    observe(plan, memory, at.CONTACT, t + b, at.PHI_CONTACT, at.RATE_CONTACT)
     return b if is_contact(plan, memory, which) else -1.0
 
 
 @compiled_as("float64", "boolean", "float64", "float64", "int64", "float64")
-def fly(plan, memory, after, t, left, which, guess):
+def step_to_wall(plan, memory, after, t, left, which, guess):
     """CollisionTime: the partial step from HERE to CONTACT on the wall `which`; its length, or -1 if it isn't reached.
 
     First by Newton's method with the length as one of the unknowns; if that misses, by bisection, which needs a partial step
     that ends behind the wall.
     """
-    on_wall, h = starts_on_wall(plan, memory, which), memory[H_SLOT]
-    equations = WALL_AFTER if after else WALL
-    place(plan, memory, HERE, t)
-    choose(plan, memory, AHEAD, which)
-    memory[DT_SLOT], memory[S_SLOT] = guess, guess / h
-    call_kernel(plan[plan[equations] + GUESS], memory)
+    on_wall, h = starts_on_wall(plan, memory, which), memory[at.H_SLOT]
+    equations = at.WALL_AFTER if after else at.WALL
+    place(plan, memory, at.HERE, t)
+    choose(plan, memory, at.AHEAD, which)
+    memory[at.DT_SLOT], memory[at.S_SLOT] = guess, guess / h
+    call_kernel(plan[plan[equations] + at.GUESS], memory)
     if newton(plan, memory, equations, guess):
-        tau = memory[plan[X] + plan[plan[equations] + SIZE] - 1] * h
+        tau = memory[plan[at.X] + plan[plan[equations] + at.SIZE] - 1] * h
         if (0.01 * guess if on_wall else 0.0) < tau <= left * (1.0 + 1e-10):
             tau = min(tau, left)
-            memory[DT_SLOT] = tau
-            call_kernel(plan[END_AFTER if after else END], memory)
-            for k in range(2 * plan[N]):
-                memory[plan[CONTACT] + k] = memory[plan[HERE] + k] + memory[plan[DELTA] + k]
-            look(plan, memory, CONTACT, t + tau, PHI_CONTACT, RATE_CONTACT)
-            if memory[plan[RATE_CONTACT] + which] <= 0.0 and is_contact(plan, memory, which):
+            memory[at.DT_SLOT] = tau
+            call_kernel(plan[at.END_AFTER if after else at.END], memory)
+            for k in range(2 * plan[at.N]):
+                memory[plan[at.CONTACT] + k] = memory[plan[at.HERE] + k] + memory[plan[at.DELTA] + k]
+            observe(plan, memory, at.CONTACT, t + tau, at.PHI_CONTACT, at.RATE_CONTACT)
+            if memory[plan[at.RATE_CONTACT] + which] <= 0.0 and is_contact(plan, memory, which):
                 return tau
     return bisect(plan, memory, after, t, left, which)
 
@@ -300,42 +266,42 @@ def collision_time(plan, memory, after, t, left):
     AHEAD is left at the constraint that is hit. Where none is found on a constraint that seemed to be hit, it is marked PASSED.
     """
     which, where = next_candidate(plan, memory, left)
-    for _ in range(2 * plan[M] + 1):
+    for _ in range(2 * plan[at.M] + 1):
         if which < 0:
             return -1.0
-        choose(plan, memory, AHEAD, which)
+        choose(plan, memory, at.AHEAD, which)
         shortest = MERGE if starts_on_wall(plan, memory, which) else MERGE * MERGE
-        if where * left <= shortest * memory[H_SLOT]:  # HERE itself
-            for k in range(2 * plan[N]):
-                memory[plan[CONTACT] + k] = memory[plan[HERE] + k]
-            look(plan, memory, CONTACT, t, PHI_CONTACT, RATE_CONTACT)
+        if where * left <= shortest * memory[at.H_SLOT]:  # HERE itself
+            for k in range(2 * plan[at.N]):
+                memory[plan[at.CONTACT] + k] = memory[plan[at.HERE] + k]
+            observe(plan, memory, at.CONTACT, t, at.PHI_CONTACT, at.RATE_CONTACT)
             return 0.0
-        tau = fly(plan, memory, after, t, left, which, where * left)
+        tau = step_to_wall(plan, memory, after, t, left, which, where * left)
         if tau < 0.0:
-            plan[plan[PASSED] + which] = 1
+            plan[plan[at.PASSED] + which] = 1
             which, where = next_candidate(plan, memory, left)
             continue
         earlier, deepest = -1, 0.0
-        for k in range(plan[M]):
-            depth = memory[plan[PHI_CONTACT] + k] + memory[plan[BLUR] + k]
-            if k != which and not plan[plan[PASSED] + k] and depth < deepest:
+        for k in range(plan[at.M]):
+            depth = memory[plan[at.PHI_CONTACT] + k] + memory[plan[at.BLUR] + k]
+            if k != which and not plan[plan[at.PASSED] + k] and depth < deepest:
                 u = first_root(
-                    memory[plan[PHI_HERE] + k], tau * memory[plan[RATE_HERE] + k], memory[plan[PHI_CONTACT] + k],
-                    tau * memory[plan[RATE_CONTACT] + k], plan[plan[JUST_HIT] + k] != 0,
+                    memory[plan[at.PHI_HERE] + k], tau * memory[plan[at.RATE_HERE] + k], memory[plan[at.PHI_CONTACT] + k],
+                    tau * memory[plan[at.RATE_CONTACT] + k], plan[plan[at.JUST_HIT] + k] != 0,
                 )  # fmt: skip
                 if u > 0.0:
                     earlier, deepest, where = k, depth, u * tau / left
         if earlier < 0:
             return tau
         which = earlier
-    plan[plan[PASSED] + which] = 1
+    plan[plan[at.PASSED] + which] = 1
     return -1.0
 
 
 @compiled_as("int64")
 def chosen(plan, memory):
     """The constraint that AHEAD selects."""
-    for k in range(plan[M]):
-        if memory[plan[AHEAD] + k] != 0.0:
+    for k in range(plan[at.M]):
+        if memory[plan[at.AHEAD] + k] != 0.0:
             return k
     return 0

@@ -10,22 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dalembert.contact._plan import (
-    BLOCKS,
-    FIRST_BLOCK,
-    H_SLOT,
-    MATRIX,
-    PIVOTS,
-    PUSH_SLOT,
-    RESIDUAL,
-    SIZE,
-    SIZES,
-    STATE,
-    A,
-    F,
-    N,
-    X,
-)
+from dalembert.contact import _plan as at
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import judge
 from dalembert.engine._kernel_call import call_kernel
@@ -44,7 +29,7 @@ def compiled_as(result: str, *arguments: str) -> Callable:
 @compiled_as("boolean", "int64")
 def factor_dense(plan, memory, n):
     """LU of the n x n matrix in memory, row by row, with row exchanges; False if it is singular or not finite."""
-    a, pivots = plan[A], plan[PIVOTS]
+    a, pivots = plan[at.A], plan[at.PIVOTS]
     for k in range(n):
         best, largest = k, abs(memory[a + k * n + k])
         for i in range(k + 1, n):
@@ -68,7 +53,7 @@ def factor_dense(plan, memory, n):
 @compiled_as("void", "int64")
 def solve_dense(plan, memory, n):
     """Solve with the factors of `factor_dense`, over the residual in memory."""
-    a, b, pivots = plan[A], plan[F], plan[PIVOTS]
+    a, b, pivots = plan[at.A], plan[at.F], plan[at.PIVOTS]
     for k in range(n):
         other = plan[pivots + k]
         memory[b + k], memory[b + other] = memory[b + other], memory[b + k]
@@ -98,29 +83,29 @@ def newton(plan, memory, equations, dt):
     a step, or to 1; the rule of `compiler._stopping` judges them. Round-off of positions, divided by dt, blurs the multipliers
     of holonomic constraints: increments below 1e-7 h/dt that no longer shrink are accepted as well.
     """
-    row, x, f = plan[equations], plan[X], plan[F]
-    n = plan[row + SIZE]
+    row, x, f = plan[equations], plan[at.X], plan[at.F]
+    n = plan[row + at.SIZE]
     if n == 0:
         return True
-    positions = largest_of(plan, memory, plan[STATE], plan[N]) / dt
-    momenta = max(memory[PUSH_SLOT], largest_of(plan, memory, plan[STATE] + plan[N], plan[N]))
-    for block in range(plan[row + BLOCKS]):
-        kind = plan[row + FIRST_BLOCK + 2 * block + 1]
-        memory[plan[SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
-    blurred = min(0.1, 1e-7 * memory[H_SLOT] / dt)
+    positions = largest_of(plan, memory, plan[at.STATE], plan[at.N]) / dt
+    momenta = max(memory[at.PUSH_SLOT], largest_of(plan, memory, plan[at.STATE] + plan[at.N], plan[at.N]))
+    for block in range(plan[row + at.BLOCKS]):
+        kind = plan[row + at.FIRST_BLOCK + 2 * block + 1]
+        memory[plan[at.SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
+    blurred = min(0.1, 1e-7 * memory[at.H_SLOT] / dt)
     previous, least, rate, stalled, fresh = np.inf, np.inf, 1.0, 0, True
     for iteration in range(1, 61):
-        call_kernel(plan[row + RESIDUAL], memory)
+        call_kernel(plan[row + at.RESIDUAL], memory)
         if fresh:
-            call_kernel(plan[row + MATRIX], memory)
+            call_kernel(plan[row + at.MATRIX], memory)
             if not factor_dense(plan, memory, n):
                 return False
         solve_dense(plan, memory, n)
         size, first = 0.0, 0
-        for block in range(plan[row + BLOCKS]):
-            count = plan[row + FIRST_BLOCK + 2 * block]
-            scale = max(memory[plan[SIZES] + block], largest_of(plan, memory, x + first, count))
-            memory[plan[SIZES] + block] = scale
+        for block in range(plan[row + at.BLOCKS]):
+            count = plan[row + at.FIRST_BLOCK + 2 * block]
+            scale = max(memory[plan[at.SIZES] + block], largest_of(plan, memory, x + first, count))
+            memory[plan[at.SIZES] + block] = scale
             size = max(size, largest_of(plan, memory, f + first, count) / scale)
             first += count
         for k in range(n):

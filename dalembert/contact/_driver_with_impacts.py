@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from dalembert.contact._collision_times import look, may_collide, place
-from dalembert.contact._plan import (
-    BLUR,
-    FULL_GUESS,
-    HERE,
-    JUST_HIT,
-    LOGGED,
-    NO_TIME,
-    PHI_HERE,
-    PHI_THERE,
-    RATE_HERE,
-    RATE_THERE,
-    RESOLVED,
-    STATUS,
-    THERE,
-    M,
-    X,
-)
+from dalembert.contact import _plan as at
+from dalembert.contact._collision_times import may_collide, observe, place
 from dalembert.contact._resolution import behind_a_wall, energy_of, resolve
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
@@ -46,40 +30,40 @@ def advance_with_impacts(steps, events, store, last_step, save_every, t0, h):
     until_saved = save_every - counts.steps_done % save_every
     while counts.steps_done < last_step:
         step = counts.steps_done
-        if len(log) - plan[LOGGED] < ROOM:
+        if len(log) - plan[at.LOGGED] < ROOM:
             return LOG_FULL
         memory[0] = t0 + step * h
         end = t0 + (step + 1) * h
         if not make_step(sub):
             return UNSOLVED
         for k in range(n_state):
-            contact[plan[HERE] + k] = memory[state + k]
-            contact[plan[THERE] + k] = memory[state + k] + (memory[delta + k] + memory[state + n_state + k])
-        look(plan, contact, THERE, end, PHI_THERE, RATE_THERE)
+            contact[plan[at.HERE] + k] = memory[state + k]
+            contact[plan[at.THERE] + k] = memory[state + k] + (memory[delta + k] + memory[state + n_state + k])
+        observe(plan, contact, at.THERE, end, at.PHI_THERE, at.RATE_THERE)
         if not may_collide(plan, contact, memory[0], h):
             add_increment(memory, state, delta, state, n_state)
-            for k in range(plan[M]):
-                contact[plan[PHI_HERE] + k] = contact[plan[PHI_THERE] + k]
-                contact[plan[RATE_HERE] + k] = contact[plan[RATE_THERE] + k]
-                plan[plan[JUST_HIT] + k] = 0
+            for k in range(plan[at.M]):
+                contact[plan[at.PHI_HERE] + k] = contact[plan[at.PHI_THERE] + k]
+                contact[plan[at.RATE_HERE] + k] = contact[plan[at.RATE_THERE] + k]
+                plan[plan[at.JUST_HIT] + k] = 0
         else:
-            plan[STATUS] = resolve(plan, contact, log, memory[0], h, grid)
-            if plan[STATUS] != RESOLVED:
+            plan[at.STATUS] = resolve(plan, contact, log, memory[0], h, grid)
+            if plan[at.STATUS] != at.RESOLVED:
                 return STOPPED
-            look(plan, contact, HERE, end, PHI_HERE, RATE_HERE)
-            if grid == 0.0 and behind_a_wall(plan, contact, PHI_HERE, RATE_HERE):
-                plan[STATUS] = NO_TIME
+            observe(plan, contact, at.HERE, end, at.PHI_HERE, at.RATE_HERE)
+            if grid == 0.0 and behind_a_wall(plan, contact, at.PHI_HERE, at.RATE_HERE):
+                plan[at.STATUS] = at.NO_TIME
                 return STOPPED
-            energy_of(plan, contact, HERE, end)
-            for k in range(plan[M]):
-                if contact[plan[PHI_HERE] + k] > contact[plan[BLUR] + k]:
-                    plan[plan[JUST_HIT] + k] = 0
-            place(plan, contact, HERE, end)
-            call_kernel(plan[FULL_GUESS], contact)
+            energy_of(plan, contact, at.HERE, end)
+            for k in range(plan[at.M]):
+                if contact[plan[at.PHI_HERE] + k] > contact[plan[at.BLUR] + k]:
+                    plan[plan[at.JUST_HIT] + k] = 0
+            place(plan, contact, at.HERE, end)
+            call_kernel(plan[at.FULL_GUESS], contact)
             for k in range(n_state):
-                memory[state + k], memory[state + n_state + k] = contact[plan[HERE] + k], 0.0
+                memory[state + k], memory[state + n_state + k] = contact[plan[at.HERE] + k], 0.0
             for k in range(layout.n_x):
-                memory[layout.x + k] = contact[plan[X] + k]
+                memory[layout.x + k] = contact[plan[at.X] + k]
             counts.mode, counts.age = GUESS_READY, -1
         counts.steps_done = step + 1
         until_saved -= 1

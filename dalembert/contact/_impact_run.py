@@ -12,7 +12,7 @@ from dalembert.compiler import first_guess
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact import _driver_with_impacts as collisions
 from dalembert.contact import _plan as at
-from dalembert.contact._collision_times import look
+from dalembert.contact._collision_times import observe
 from dalembert.contact._event_program import EventProgram, event_program
 from dalembert.contact._records import Contacts, Impacts
 from dalembert.contact._resolution import collide, energy_of
@@ -51,7 +51,7 @@ STOPS = {
     ),
 }
 
-Stay = tuple[float, np.ndarray, list[int], list[int], bool]
+Accumulation = tuple[float, np.ndarray, list[int], list[int], bool]
 """Where impacts accumulate: the time, the state, the walls on which they do, others that touch, and whether one of these is
 about to be hit."""
 AS_SLOW = 100.0
@@ -74,7 +74,7 @@ class ImpactRun(Run):
     """Impacts that are not in the log any more."""
     part: bool = False
     """Whether this is a part of another run, which goes on itself where impacts accumulate."""
-    stay: Stay | None = None
+    accumulation: Accumulation | None = None
     """Where that was."""
 
     def __post_init__(self) -> None:
@@ -107,12 +107,12 @@ class ImpactRun(Run):
         self.contact[at.H_SLOT] = self.h
         self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
         self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
-        self._look(t, state)
+        self._observe(t, state)
 
-    def _look(self, t: float, state: np.ndarray) -> None:
+    def _observe(self, t: float, state: np.ndarray) -> None:
         """Let memory hold phi and phi_dot of the state from which the next step starts, as the driver sees them."""
         self.contact[self.plan[at.HERE] :][: len(state)] = state
-        look(self.plan, self.contact, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
+        observe(self.plan, self.contact, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
 
     @property
     def walls(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class ImpactRun(Run):
         self.until = self.steps if last_step is None else last_step
         if self.touching and self.steps_done < self.until:
             left = [int(k) for k in np.flatnonzero(self._marks) if k not in self.touching]
-            reason = self._hold_on((self.time, self.state.copy(), list(self.touching), left, False), self.since)
+            reason = self._move_in_contact((self.time, self.state.copy(), list(self.touching), left, False), self.since)
             if reason is not None:
                 return reason
         return super().advance(report, last_step)
@@ -159,10 +159,10 @@ class ImpactRun(Run):
             self._make_room()
             return None
         if self.plan[at.STATUS] == at.ACCUMULATED:
-            stay = self._accumulated()
+            accumulation = self._accumulated()
             if not self.part:
-                return self._hold_on(stay, stay[0])
-            self.stay = stay
+                return self._move_in_contact(accumulation, accumulation[0])
+            self.accumulation = accumulation
             return "impacts accumulate"
         values = {"which": int(np.argmax(self._known(at.AHEAD))), "speed": float(self.contact[at.SPEED_SLOT])}
         values["e"] = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0
@@ -188,14 +188,14 @@ class ImpactRun(Run):
             raise StepFailed(STOPS[int(status)])
         return self.contact[self.plan[at.HERE] :][: len(here)].copy()
 
-    def _accumulated(self) -> Stay:
+    def _accumulated(self) -> Accumulation:
         """Where impacts accumulate, and on which walls: those on which phi_dot is as slow, or only round-off.
 
         phi_dot is compared in units of sqrt(grad phi^T H_pp grad phi), in which walls at rest have at most sqrt(p^T H_pp p).
         """
         n, m, t = self.places.n, self.places.m, float(self.contact[at.T_SLOT])
         here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
-        self._look(t, here)
+        self._observe(t, here)
         energy_of(self.plan, self.contact, at.HERE, t)
         unit = np.sqrt(self.contact[self.places.strength :][:m])
         with symbolic:
@@ -210,25 +210,25 @@ class ImpactRun(Run):
         ahead = bool(np.any(marked & ~slow & (self._known(at.RATE_HERE) < 0)))
         return t, here, np.flatnonzero(marked & slow).tolist(), np.flatnonzero(marked & ~slow).tolist(), ahead
 
-    def _hold_on(self, stay: Stay, since: float) -> str | None:
+    def _move_in_contact(self, accumulation: Accumulation, since: float) -> str | None:
         """Move in a contact that is there since some time, as far as it lasts and steps are asked for."""
-        t, here, walls, left, ahead = stay
+        t, here, walls, left, ahead = accumulation
         self.settled = False
         contact = Contact(self, tuple(walls), tuple(left), since, t, here)
         reason = contact.move(ahead)
         self.touching, self.since = contact.touching, contact.begin if contact.touching else 0.0
         if reason is None:
             with symbolic:
-                self._go_on_free(contact.here, contact.released)
+                self._resume_free_motion(contact.here, contact.released)
         self.settled = True
         return reason
 
-    def _go_on_free(self, here: np.ndarray, released: tuple[int, ...]) -> None:
+    def _resume_free_motion(self, here: np.ndarray, released: tuple[int, ...]) -> None:
         """Full steps from a state at the current time, on walls that were just left."""
         stepper, state = self.steppers[0], unpack(self.system, self.time, here, self.start.theta)
         stepper.memory[stepper.slots("state")] = here
         stepper.memory[stepper.slots("compensation")] = 0.0
-        self._look(state.t, here)
+        self._observe(state.t, here)
         self.touch(list(released))
         stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
         self.counts[0]["mode"], self.counts[0]["age"] = driver.GUESS_READY, -1
@@ -243,7 +243,7 @@ class ImpactRun(Run):
             self.rows[self.counts[0]["saved"], : len(state)] = state
             self.counts[0]["saved"] += 1
 
-    def hold(self, which: int, begin: float, end: float) -> None:
+    def note_contact(self, which: int, begin: float, end: float) -> None:
         """Note a sustained contact, which may go on from an earlier note."""
         for k, (other, since, until) in enumerate(self.held):
             if other == which and abs(until - begin) < 1e-6 * self.h:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.contact import _plan as at
 from dalembert.contact._collision_times import (
     BEHIND,
     MERGE,
@@ -16,69 +17,11 @@ from dalembert.contact._collision_times import (
     chosen,
     collision_time,
     flow,
-    look,
-    look_between,
+    observe,
+    observe_between,
     place,
 )
 from dalembert.contact._dense_newton import compiled_as, largest_of, newton
-from dalembert.contact._plan import (
-    ACCUMULATED,
-    AFTER,
-    AHEAD,
-    BAD_RESTITUTION,
-    BLUR,
-    CONTACT,
-    COUPLED,
-    DT_SLOT,
-    ENDLESS,
-    ENERGY,
-    ENERGY_BEFORE_SLOT,
-    ENERGY_SLOT,
-    FRACTION_SLOT,
-    FULL_IS_PARTIAL,
-    GUESS,
-    H_SLOT,
-    HERE,
-    HIT,
-    IMPULSE_SLOT,
-    JUST_HIT,
-    LOG_AFTER,
-    LOG_BEFORE,
-    LOG_IMPULSE,
-    LOG_STATE,
-    LOG_T,
-    LOG_WHICH,
-    LOGGED,
-    MEASURE,
-    NO_FLOW,
-    NO_GRADIENT,
-    NO_RESET,
-    NO_TIME,
-    OUTCOME,
-    OUTCOME_AFTER,
-    PASSED,
-    PHI_CONTACT,
-    PHI_HERE,
-    PHI_THERE,
-    PUSH_SLOT,
-    RATE_CONTACT,
-    RATE_HERE,
-    RATE_THERE,
-    RESET,
-    RESOLVED,
-    SLACK,
-    STATE,
-    STRENGTH,
-    STRENGTH_BEFORE,
-    TANGENT,
-    TANGENT_OF,
-    THERE,
-    TOO_MANY,
-    UNCOUPLED,
-    UNDEFINED,
-    M,
-    N,
-)
 from dalembert.engine._kernel_call import call_kernel
 
 APART, TOUCHING, SEPARATING = range(3)
@@ -99,30 +42,30 @@ GONE = 1e-6
 def energy_of(plan, memory, row, t):
     """H at a state, and with it BLUR, how far round-off blurs phi: here, or where positions come from in this step."""
     place(plan, memory, row, t)
-    call_kernel(plan[MEASURE], memory)
-    for k in range(plan[M]):
-        memory[plan[BLUR] + k] = max(memory[plan[BLUR] + k], ROUND_OFF * memory[plan[SLACK] + k])
-    return memory[ENERGY_SLOT]
+    call_kernel(plan[at.MEASURE], memory)
+    for k in range(plan[at.M]):
+        memory[plan[at.BLUR] + k] = max(memory[plan[at.BLUR] + k], ROUND_OFF * memory[plan[at.SLACK] + k])
+    return memory[at.ENERGY_SLOT]
 
 
 @compiled_as("void", "float64[:, ::1]", "int64", "float64", "int64")
 def begin_entry(plan, memory, log, entry, t, which):
     """Log an impact at HERE, up to what is known before its reset."""
-    n = plan[N]
-    log[entry, LOG_T], log[entry, LOG_WHICH] = t, which
-    log[entry, LOG_BEFORE] = energy_of(plan, memory, HERE, t)
+    n = plan[at.N]
+    log[entry, at.LOG_T], log[entry, at.LOG_WHICH] = t, which
+    log[entry, at.LOG_BEFORE] = energy_of(plan, memory, at.HERE, t)
     for k in range(2 * n):
-        log[entry, LOG_STATE + k] = memory[plan[HERE] + k]
+        log[entry, at.LOG_STATE + k] = memory[plan[at.HERE] + k]
 
 
 @compiled_as("void", "float64[:, ::1]", "int64", "float64")
 def end_entry(plan, memory, log, entry, t):
     """Set the momentum HERE to that after the impact, which memory holds, and log it."""
-    n = plan[N]
-    log[entry, LOG_IMPULSE] = memory[IMPULSE_SLOT]
+    n = plan[at.N]
+    log[entry, at.LOG_IMPULSE] = memory[at.IMPULSE_SLOT]
     for k in range(n):
-        memory[plan[HERE] + n + k] = log[entry, LOG_STATE + 2 * n + k] = memory[plan[AFTER] + k]
-    log[entry, LOG_AFTER] = energy_of(plan, memory, HERE, t)
+        memory[plan[at.HERE] + n + k] = log[entry, at.LOG_STATE + 2 * n + k] = memory[plan[at.AFTER] + k]
+    log[entry, at.LOG_AFTER] = energy_of(plan, memory, at.HERE, t)
 
 
 PULLS = -1
@@ -132,66 +75,66 @@ PULLS = -1
 def reset(plan, memory, log, entry, t, which):
     """R^reset on one constraint, from the momentum HERE, which stays if the impulse would pull; RESOLVED or why not."""
     begin_entry(plan, memory, log, entry, t, which)
-    choose(plan, memory, HIT, which)
-    call_kernel(plan[plan[RESET] + GUESS], memory)
-    if not newton(plan, memory, RESET, memory[H_SLOT]):
-        return NO_RESET
-    call_kernel(plan[OUTCOME], memory)
-    if not 0.5 - 1e-12 <= memory[FRACTION_SLOT] <= 1.0 + 1e-12:
-        choose(plan, memory, AHEAD, which)
-        return BAD_RESTITUTION
-    if not np.isfinite(memory[IMPULSE_SLOT]):
-        return NO_RESET
-    if memory[IMPULSE_SLOT] < 0.0:
+    choose(plan, memory, at.HIT, which)
+    call_kernel(plan[plan[at.RESET] + at.GUESS], memory)
+    if not newton(plan, memory, at.RESET, memory[at.H_SLOT]):
+        return at.NO_RESET
+    call_kernel(plan[at.OUTCOME], memory)
+    if not 0.5 - 1e-12 <= memory[at.FRACTION_SLOT] <= 1.0 + 1e-12:
+        choose(plan, memory, at.AHEAD, which)
+        return at.BAD_RESTITUTION
+    if not np.isfinite(memory[at.IMPULSE_SLOT]):
+        return at.NO_RESET
+    if memory[at.IMPULSE_SLOT] < 0.0:
         return PULLS
     end_entry(plan, memory, log, entry, t)
-    return RESOLVED
+    return at.RESOLVED
 
 
 @compiled_as("boolean", "float64", "float64")
 def is_slow(plan, memory, t, speed):
     """Whether an approach HERE, phi_dot / sqrt(grad phi^T H_pp grad phi), is a small part of the whole motion, sqrt(p . v)."""
-    place(plan, memory, HERE, t)
-    call_kernel(plan[TANGENT_OF], memory)
+    place(plan, memory, at.HERE, t)
+    call_kernel(plan[at.TANGENT_OF], memory)
     whole = 0.0
-    for k in range(plan[N]):
-        whole += memory[plan[STATE] + plan[N] + k] * memory[plan[TANGENT] + k]
+    for k in range(plan[at.N]):
+        whole += memory[plan[at.STATE] + plan[at.N] + k] * memory[plan[at.TANGENT] + k]
     return speed * speed <= SLOW * SLOW * abs(whole)
 
 
 @compiled_as("void", "float64[:, ::1]", "int64", "int64")
 def add_to_sum(plan, memory, log, entry, total):
     """Add the impulse of one entry, and its change of the momentum, to those that a row sums up."""
-    before, after = LOG_STATE + plan[N], LOG_STATE + 2 * plan[N]
-    log[total, LOG_IMPULSE] += log[entry, LOG_IMPULSE]
-    for k in range(plan[N]):
+    before, after = at.LOG_STATE + plan[at.N], at.LOG_STATE + 2 * plan[at.N]
+    log[total, at.LOG_IMPULSE] += log[entry, at.LOG_IMPULSE]
+    for k in range(plan[at.N]):
         log[total, after + k] += log[entry, after + k] - log[entry, before + k]
 
 
 @compiled_as("void", "float64[:, ::1]", "float64", "int64")
 def log_sums(plan, memory, log, t, first):
     """Turn the sums of impulses, one row a constraint from `first` on, into impacts that follow upon each other."""
-    n, entry = plan[N], plan[LOGGED]
+    n, entry = plan[at.N], plan[at.LOGGED]
     for k in range(n):  # the momentum before all of them
-        memory[plan[CONTACT] + k] = memory[plan[HERE] + k]
-        memory[plan[CONTACT] + n + k] = memory[plan[HERE] + n + k]
-        for which in range(plan[M]):
-            memory[plan[CONTACT] + n + k] -= log[first + which, LOG_STATE + 2 * n + k]
-    for which in range(plan[M]):
+        memory[plan[at.CONTACT] + k] = memory[plan[at.HERE] + k]
+        memory[plan[at.CONTACT] + n + k] = memory[plan[at.HERE] + n + k]
+        for which in range(plan[at.M]):
+            memory[plan[at.CONTACT] + n + k] -= log[first + which, at.LOG_STATE + 2 * n + k]
+    for which in range(plan[at.M]):
         row = first + which
-        if log[row, LOG_IMPULSE] == 0.0:
+        if log[row, at.LOG_IMPULSE] == 0.0:
             continue
-        log[entry, LOG_T], log[entry, LOG_WHICH], log[entry, LOG_IMPULSE] = t, which, log[row, LOG_IMPULSE]
-        log[entry, LOG_BEFORE] = energy_of(plan, memory, CONTACT, t)
+        log[entry, at.LOG_T], log[entry, at.LOG_WHICH], log[entry, at.LOG_IMPULSE] = t, which, log[row, at.LOG_IMPULSE]
+        log[entry, at.LOG_BEFORE] = energy_of(plan, memory, at.CONTACT, t)
         for k in range(n):
-            kick = log[row, LOG_STATE + 2 * n + k]
-            log[entry, LOG_STATE + k] = memory[plan[CONTACT] + k]
-            log[entry, LOG_STATE + n + k] = memory[plan[CONTACT] + n + k]
-            memory[plan[CONTACT] + n + k] += kick
-            log[entry, LOG_STATE + 2 * n + k] = memory[plan[CONTACT] + n + k]
-        log[entry, LOG_AFTER] = energy_of(plan, memory, CONTACT, t)
+            kick = log[row, at.LOG_STATE + 2 * n + k]
+            log[entry, at.LOG_STATE + k] = memory[plan[at.CONTACT] + k]
+            log[entry, at.LOG_STATE + n + k] = memory[plan[at.CONTACT] + n + k]
+            memory[plan[at.CONTACT] + n + k] += kick
+            log[entry, at.LOG_STATE + 2 * n + k] = memory[plan[at.CONTACT] + n + k]
+        log[entry, at.LOG_AFTER] = energy_of(plan, memory, at.CONTACT, t)
         entry += 1
-    plan[LOGGED] = entry
+    plan[at.LOGGED] = entry
 
 
 @compiled_as("int64", "float64[:, ::1]", "float64")
@@ -205,55 +148,55 @@ def collide(plan, memory, log, t):
     In a corner with restitution < 1 approaches shrink like a geometric sequence: they end AT_REST. Impulses after the first
     LOGGED_SINGLY ones are summed up, one impact a constraint.
     """
-    first, sums, marks = 0.0, -1, plan[plan[JUST_HIT] : plan[JUST_HIT] + plan[M]]
+    first, sums, marks = 0.0, -1, plan[plan[at.JUST_HIT] : plan[at.JUST_HIT] + plan[at.M]]
     for repetition in range(MOST_AT_ONCE):
-        look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
-        call_kernel(plan[MEASURE], memory)
+        observe(plan, memory, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
+        call_kernel(plan[at.MEASURE], memory)
         worst, fastest = -1, 0.0
-        for k in range(plan[M]):
-            if marks[k] == TOUCHING and memory[plan[RATE_HERE] + k] < 0.0:
-                speed = -memory[plan[RATE_HERE] + k] / np.sqrt(memory[plan[STRENGTH] + k])
+        for k in range(plan[at.M]):
+            if marks[k] == TOUCHING and memory[plan[at.RATE_HERE] + k] < 0.0:
+                speed = -memory[plan[at.RATE_HERE] + k] / np.sqrt(memory[plan[at.STRENGTH] + k])
                 if speed > fastest:
                     worst, fastest = k, speed
         if repetition == 0:
             first = fastest
         if worst < 0 or fastest <= AT_REST * first:
-            for k in range(plan[M]):
+            for k in range(plan[at.M]):
                 marks[k] = min(marks[k], TOUCHING)
             if sums >= 0:
                 log_sums(plan, memory, log, t, sums)
-            return RESOLVED
-        if plan[LOGGED] + 2 * plan[M] >= len(log):
-            return TOO_MANY
-        result = reset(plan, memory, log, plan[LOGGED], t, worst)
+            return at.RESOLVED
+        if plan[at.LOGGED] + 2 * plan[at.M] >= len(log):
+            return at.TOO_MANY
+        result = reset(plan, memory, log, plan[at.LOGGED], t, worst)
         if result == PULLS:
             if not is_slow(plan, memory, t, fastest):
-                return NO_RESET
+                return at.NO_RESET
             marks[worst] = SEPARATING
             continue
-        if result != RESOLVED:
+        if result != at.RESOLVED:
             return result
         if repetition < LOGGED_SINGLY:
-            plan[LOGGED] += 1
+            plan[at.LOGGED] += 1
         else:
             if sums < 0:  # behind the rows that they will fill
-                sums = plan[LOGGED] + plan[M]
-                log[sums : sums + plan[M]] = 0.0
-            add_to_sum(plan, memory, log, plan[LOGGED], sums + worst)
-        for k in range(plan[M]):
+                sums = plan[at.LOGGED] + plan[at.M]
+                log[sums : sums + plan[at.M]] = 0.0
+            add_to_sum(plan, memory, log, plan[at.LOGGED], sums + worst)
+        for k in range(plan[at.M]):
             marks[k] = min(marks[k], TOUCHING)
-    return ENDLESS
+    return at.ENDLESS
 
 
 @compiled_as("int64", "int64", "float64")
 def mark_touching(plan, memory, which, span):
     """Mark all constraints that are hit together with `which` at HERE; how many there are."""
     count = 0
-    for k in range(plan[M]):
-        near = max(memory[plan[BLUR] + k], -memory[plan[RATE_CONTACT] + k] * span)
-        touches = k == which or abs(memory[plan[PHI_CONTACT] + k]) <= near
-        plan[plan[JUST_HIT] + k] = TOUCHING if touches else APART
-        plan[plan[PASSED] + k] = 0
+    for k in range(plan[at.M]):
+        near = max(memory[plan[at.BLUR] + k], -memory[plan[at.RATE_CONTACT] + k] * span)
+        touches = k == which or abs(memory[plan[at.PHI_CONTACT] + k]) <= near
+        plan[plan[at.JUST_HIT] + k] = TOUCHING if touches else APART
+        plan[plan[at.PASSED] + k] = 0
         count += touches
     return count
 
@@ -261,44 +204,44 @@ def mark_touching(plan, memory, which, span):
 @compiled_as("boolean", "float64", "int64")
 def is_elastic(plan, memory, t, which):
     """Whether the impact on one constraint HERE keeps the energy."""
-    place(plan, memory, HERE, t)
-    choose(plan, memory, HIT, which)
-    call_kernel(plan[OUTCOME], memory)
-    return memory[FRACTION_SLOT] == 1.0
+    place(plan, memory, at.HERE, t)
+    choose(plan, memory, at.HIT, which)
+    call_kernel(plan[at.OUTCOME], memory)
+    return memory[at.FRACTION_SLOT] == 1.0
 
 
 @compiled_as("void", "float64[:, ::1]", "float64")
 def end_coupled_reset(plan, memory, log, t):
     """The impact HERE, from the unknowns of the partial step after it."""
-    energy = memory[ENERGY_BEFORE_SLOT]
-    place(plan, memory, HERE, t)
-    call_kernel(plan[OUTCOME_AFTER], memory)
-    end_entry(plan, memory, log, plan[LOGGED] - 1, t)
-    memory[ENERGY_BEFORE_SLOT] = energy
+    energy = memory[at.ENERGY_BEFORE_SLOT]
+    place(plan, memory, at.HERE, t)
+    call_kernel(plan[at.OUTCOME_AFTER], memory)
+    end_entry(plan, memory, log, plan[at.LOGGED] - 1, t)
+    memory[at.ENERGY_BEFORE_SLOT] = energy
 
 
 @compiled_as("int64", "float64[:, ::1]", "boolean", "boolean", "float64", "float64")
 def finish(plan, memory, log, after, first, t, left):
     """End a step without a (further) collision. The first partial step takes the place of the full one, whose end is THERE."""
-    solve_again = not plan[FULL_IS_PARTIAL] if first else after
-    if solve_again and not flow(plan, memory, after, t, left, THERE):
-        return NO_FLOW
+    solve_again = not plan[at.FULL_IS_PARTIAL] if first else after
+    if solve_again and not flow(plan, memory, after, t, left, at.THERE):
+        return at.NO_FLOW
     if after:
         end_coupled_reset(plan, memory, log, t)
-    for k in range(2 * plan[N]):
-        memory[plan[HERE] + k] = memory[plan[THERE] + k]
-    return RESOLVED
+    for k in range(2 * plan[at.N]):
+        memory[plan[at.HERE] + k] = memory[plan[at.THERE] + k]
+    return at.RESOLVED
 
 
 @compiled_as("int64", "float64[:, ::1]", "float64")
 def uncoupled_reset(plan, memory, log, t):
     """The last impact of the log, HERE, by the reset that does not solve for the partial step after it."""
-    entry = plan[LOGGED] - 1
-    status = reset(plan, memory, log, entry, t, int(log[entry, LOG_WHICH]))
-    look(plan, memory, HERE, t, PHI_HERE, RATE_HERE)
-    for k in range(plan[M]):
-        plan[plan[PASSED] + k] = 0
-    return NO_RESET if status == PULLS else status
+    entry = plan[at.LOGGED] - 1
+    status = reset(plan, memory, log, entry, t, int(log[entry, at.LOG_WHICH]))
+    observe(plan, memory, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
+    for k in range(plan[at.M]):
+        plan[plan[at.PASSED] + k] = 0
+    return at.NO_RESET if status == PULLS else status
 
 
 @compiled_as("int64", "float64[:, ::1]", "boolean", "float64", "float64")
@@ -306,30 +249,30 @@ def merge_with_end(plan, memory, log, after, t, left):
     """End a step right after an impact, along the tangent: the error, of second order in `left`, is lost in round-off."""
     if after:
         status = uncoupled_reset(plan, memory, log, t)
-        if status != RESOLVED:
+        if status != at.RESOLVED:
             return status
-    place(plan, memory, HERE, t)
-    call_kernel(plan[TANGENT_OF], memory)
-    for k in range(2 * plan[N]):
-        memory[plan[HERE] + k] += left * memory[plan[TANGENT] + k]
-    return RESOLVED
+    place(plan, memory, at.HERE, t)
+    call_kernel(plan[at.TANGENT_OF], memory)
+    for k in range(2 * plan[at.N]):
+        memory[plan[at.HERE] + k] += left * memory[plan[at.TANGENT] + k]
+    return at.RESOLVED
 
 
 @compiled_as("boolean", "boolean", "float64", "float64")
 def rest_of_step(plan, memory, after, t, left):
     """The partial step from HERE to the end of the step, THERE, with phi and phi_dot at both ends; no impact may pull."""
-    if not flow(plan, memory, after, t, left, THERE):
+    if not flow(plan, memory, after, t, left, at.THERE):
         return False
     if after:  # phi_dot right after the impact
-        call_kernel(plan[OUTCOME_AFTER], memory)
-        if memory[IMPULSE_SLOT] < 0.0:
+        call_kernel(plan[at.OUTCOME_AFTER], memory)
+        if memory[at.IMPULSE_SLOT] < 0.0:
             return False
-        for k in range(plan[N]):
-            memory[plan[CONTACT] + k] = memory[plan[HERE] + k]
-            memory[plan[CONTACT] + plan[N] + k] = memory[plan[AFTER] + k]
-        look(plan, memory, CONTACT, t, PHI_HERE, RATE_HERE)
-    look(plan, memory, THERE, t + left, PHI_THERE, RATE_THERE)
-    look_between(plan, memory, t, left)
+        for k in range(plan[at.N]):
+            memory[plan[at.CONTACT] + k] = memory[plan[at.HERE] + k]
+            memory[plan[at.CONTACT] + plan[at.N] + k] = memory[plan[at.AFTER] + k]
+        observe(plan, memory, at.CONTACT, t, at.PHI_HERE, at.RATE_HERE)
+    observe(plan, memory, at.THERE, t + left, at.PHI_THERE, at.RATE_THERE)
+    observe_between(plan, memory, t, left)
     return True
 
 
@@ -340,14 +283,14 @@ def behind_a_wall(plan, memory, phi, rate):
     Round-off is that of phi, here and where the leg began, and of the leg's length. At a contact, and where a wall was just
     hit, phi may be negative as far as the time of that is known.
     """
-    call_kernel(plan[MEASURE], memory)
-    for k in range(plan[M]):
-        hit = phi == PHI_CONTACT or plan[plan[JUST_HIT] + k] != APART
-        span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[H_SLOT]
-        blur = max(memory[plan[BLUR] + k], ROUND_OFF * memory[plan[SLACK] + k])
+    call_kernel(plan[at.MEASURE], memory)
+    for k in range(plan[at.M]):
+        hit = phi == at.PHI_CONTACT or plan[plan[at.JUST_HIT] + k] != APART
+        span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[at.H_SLOT]
+        blur = max(memory[plan[at.BLUR] + k], ROUND_OFF * memory[plan[at.SLACK] + k])
         depth = BEHIND * blur + span * abs(memory[plan[rate] + k])
         if not memory[plan[phi] + k] >= -depth:
-            choose(plan, memory, AHEAD, k)
+            choose(plan, memory, at.AHEAD, k)
             return True
     return False
 
@@ -355,9 +298,9 @@ def behind_a_wall(plan, memory, phi, rate):
 @compiled_as("boolean", "int64")
 def undefined(plan, memory, phi):
     """Whether some phi is not finite; AHEAD is left at it."""
-    for k in range(plan[M]):
+    for k in range(plan[at.M]):
         if not np.isfinite(memory[plan[phi] + k]):
-            choose(plan, memory, AHEAD, k)
+            choose(plan, memory, at.AHEAD, k)
             return True
     return False
 
@@ -369,15 +312,15 @@ def may_be_taken(plan, memory, after, t, left, tau):
     Where the reset is coupled with the leg, a leg to a wall may have another p+ than one to the end of the step.
     """
     if after and tau > 0.0:
-        place(plan, memory, HERE, t)
-        call_kernel(plan[OUTCOME_AFTER], memory)
-        if not memory[IMPULSE_SLOT] >= 0.0:
+        place(plan, memory, at.HERE, t)
+        call_kernel(plan[at.OUTCOME_AFTER], memory)
+        if not memory[at.IMPULSE_SLOT] >= 0.0:
             return False
     if tau < 0.0:
-        place(plan, memory, THERE, t + left)
-        return not (after and behind_a_wall(plan, memory, PHI_THERE, RATE_THERE))
-    place(plan, memory, CONTACT, t + tau)
-    return not behind_a_wall(plan, memory, PHI_CONTACT, RATE_CONTACT)
+        place(plan, memory, at.THERE, t + left)
+        return not (after and behind_a_wall(plan, memory, at.PHI_THERE, at.RATE_THERE))
+    place(plan, memory, at.CONTACT, t + tau)
+    return not behind_a_wall(plan, memory, at.PHI_CONTACT, at.RATE_CONTACT)
 
 
 @compiled_as("int64", "float64[:, ::1]", "float64", "float64", "float64")
@@ -388,33 +331,33 @@ def resolve(plan, memory, log, t0, h, grid):
     with the partial step after it. A positive `grid` rounds collision times to the middle of one of so many intervals.
     """
     elapsed, after, first = 0.0, False, True
-    for k in range(plan[M]):
-        memory[plan[BLUR] + k] = 0.0
-    energy_of(plan, memory, HERE, t0)
-    call_kernel(plan[TANGENT_OF], memory)
-    memory[PUSH_SLOT] = h * largest_of(plan, memory, plan[TANGENT] + plan[N], plan[N])
-    for k in range(plan[M]):
-        memory[plan[STRENGTH_BEFORE] + k] = memory[plan[STRENGTH] + k]
-        plan[plan[PASSED] + k] = 0
+    for k in range(plan[at.M]):
+        memory[plan[at.BLUR] + k] = 0.0
+    energy_of(plan, memory, at.HERE, t0)
+    call_kernel(plan[at.TANGENT_OF], memory)
+    memory[at.PUSH_SLOT] = h * largest_of(plan, memory, plan[at.TANGENT] + plan[at.N], plan[at.N])
+    for k in range(plan[at.M]):
+        memory[plan[at.STRENGTH_BEFORE] + k] = memory[plan[at.STRENGTH] + k]
+        plan[plan[at.PASSED] + k] = 0
     for _ in range(MOST_IN_A_STEP):
         t, left = t0 + elapsed, h - elapsed
         if left <= MERGE * h:
             return merge_with_end(plan, memory, log, after, t, left)
         solved = first or rest_of_step(plan, memory, after, t, left)
         if not (solved or after):
-            return NO_FLOW
-        if solved and undefined(plan, memory, PHI_THERE):
-            return UNDEFINED
+            return at.NO_FLOW
+        if solved and undefined(plan, memory, at.PHI_THERE):
+            return at.UNDEFINED
         tau = collision_time(plan, memory, after, t, left) if solved else 0.0
-        if solved and tau >= 0.0 and undefined(plan, memory, PHI_CONTACT):
-            return UNDEFINED
+        if solved and tau >= 0.0 and undefined(plan, memory, at.PHI_CONTACT):
+            return at.UNDEFINED
         if not solved or (grid == 0.0 and not may_be_taken(plan, memory, after, t, left, tau)):
             if not after:
-                return NO_TIME
+                return at.NO_TIME
             # no p+ has the discrete energy that is asked for, as may happen in slow impacts: take the other reset
-            plan[UNCOUPLED] += 1
+            plan[at.UNCOUPLED] += 1
             status = uncoupled_reset(plan, memory, log, t)
-            if status != RESOLVED:
+            if status != at.RESOLVED:
                 return status
             after = False
             continue
@@ -423,41 +366,41 @@ def resolve(plan, memory, log, t0, h, grid):
         which = chosen(plan, memory)
         if grid > 0.0 and tau > 0.0:
             tau = left * (np.floor(tau / left * grid) + 0.5) / grid
-            if not flow(plan, memory, after, t, tau, CONTACT):
-                return NO_FLOW
-            look(plan, memory, CONTACT, t + tau, PHI_CONTACT, RATE_CONTACT)
+            if not flow(plan, memory, after, t, tau, at.CONTACT):
+                return at.NO_FLOW
+            observe(plan, memory, at.CONTACT, t + tau, at.PHI_CONTACT, at.RATE_CONTACT)
         # memory still holds the unknowns of the partial step to CONTACT
-        if plan[COUPLED] and tau > 0.0:
-            place(plan, memory, HERE, t)
-            memory[DT_SLOT] = tau
-            call_kernel(plan[ENERGY], memory)
+        if plan[at.COUPLED] and tau > 0.0:
+            place(plan, memory, at.HERE, t)
+            memory[at.DT_SLOT] = tau
+            call_kernel(plan[at.ENERGY], memory)
         if after:
             end_coupled_reset(plan, memory, log, t)
         after, first = False, False
-        if plan[plan[JUST_HIT] + which] and tau <= MERGE * h:
-            return ACCUMULATED
+        if plan[plan[at.JUST_HIT] + which] and tau <= MERGE * h:
+            return at.ACCUMULATED
         elapsed += tau
         t = t0 + elapsed
-        for k in range(2 * plan[N]):
-            memory[plan[HERE] + k] = memory[plan[CONTACT] + k]
-        energy = energy_of(plan, memory, HERE, t)
-        if not memory[plan[STRENGTH] + which] > GONE * GONE * memory[plan[STRENGTH_BEFORE] + which]:
-            return NO_GRADIENT
+        for k in range(2 * plan[at.N]):
+            memory[plan[at.HERE] + k] = memory[plan[at.CONTACT] + k]
+        energy = energy_of(plan, memory, at.HERE, t)
+        if not memory[plan[at.STRENGTH] + which] > GONE * GONE * memory[plan[at.STRENGTH_BEFORE] + which]:
+            return at.NO_GRADIENT
         touching = mark_touching(plan, memory, which, MERGE * h)
-        if memory[plan[RATE_CONTACT] + which] >= 0.0:  # it only touches
-            for k in range(plan[M]):
-                memory[plan[PHI_HERE] + k] = memory[plan[PHI_CONTACT] + k]
-                memory[plan[RATE_HERE] + k] = memory[plan[RATE_CONTACT] + k]
-        elif plan[COUPLED] and touching == 1 and is_elastic(plan, memory, t, which):
-            if plan[LOGGED] >= len(log):
-                return TOO_MANY
+        if memory[plan[at.RATE_CONTACT] + which] >= 0.0:  # it only touches
+            for k in range(plan[at.M]):
+                memory[plan[at.PHI_HERE] + k] = memory[plan[at.PHI_CONTACT] + k]
+                memory[plan[at.RATE_HERE] + k] = memory[plan[at.RATE_CONTACT] + k]
+        elif plan[at.COUPLED] and touching == 1 and is_elastic(plan, memory, t, which):
+            if plan[at.LOGGED] >= len(log):
+                return at.TOO_MANY
             if tau == 0.0:  # there is no partial step before the impact
-                memory[ENERGY_BEFORE_SLOT] = energy
-            begin_entry(plan, memory, log, plan[LOGGED], t, which)
-            plan[LOGGED] += 1
+                memory[at.ENERGY_BEFORE_SLOT] = energy
+            begin_entry(plan, memory, log, plan[at.LOGGED], t, which)
+            plan[at.LOGGED] += 1
             after = True
         else:
             status = collide(plan, memory, log, t)
-            if status != RESOLVED:
+            if status != at.RESOLVED:
                 return status
-    return TOO_MANY
+    return at.TOO_MANY

@@ -164,13 +164,13 @@ class Contact:
         if False in press and kept < part.steps_done:
             impacts = impacts[impacts[:, at.LOG_T] < end]
         self.run.add_impacts(impacts)
-        stay = getattr(part, "stay", None)
+        accumulation = getattr(part, "accumulation", None)
         if False not in press and struck is not None:
             self._stand(float(struck[at.LOG_T]), struck[at.LOG_STATE :][: len(self.here)].copy(), part.rows[1 : kept + 1])
             self.released = (int(struck[at.LOG_WHICH]),)
             self._strike()
-        elif False not in press and stay is not None:
-            t, here, walls, left, ahead = stay
+        elif False not in press and accumulation is not None:
+            t, here, walls, left, ahead = accumulation
             self._stand(t, here, part.rows[1 : kept + 1])
             self._touch([self.others[k] for k in walls], [self.others[k] for k in left])
             if ahead:
@@ -186,7 +186,7 @@ class Contact:
         """Go on to a state, over those that are the ends of steps; the walls in contact were so until there."""
         for which in self.touching:
             if t > self.t:
-                self.run.hold(which, self.t, t)
+                self.run.note_contact(which, self.t, t)
         if rows is not None and len(rows):
             self._record(rows)
         self.t, self.here, self.settled = t, here, False

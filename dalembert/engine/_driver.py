@@ -91,7 +91,7 @@ def factorize(sub):
     """Renew the factors at the current unknowns."""
     call_kernel(sub.kernels.factor, sub.memory)
     if not sub.layout.straight_line:
-        eliminate(sub.memory, sub.layout, sub.index, sub.work)
+        eliminate(sub.memory, sub.layout, sub.tables, sub.work)
     sub.counts.factorizations += 1
     sub.counts.age = 0
 
@@ -99,7 +99,7 @@ def factorize(sub):
 @inlined
 def newton_increment(sub):
     """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
-    layout, index, memory, work = sub.layout, sub.index, sub.memory, sub.work
+    layout, index, memory, work = sub.layout, sub.tables, sub.memory, sub.work
     call_kernel(sub.kernels.iterate, memory)
     if layout.straight_line:
         return memory[2]

@@ -21,6 +21,9 @@ COUNTS = np.dtype([
 NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest")])
 """`rate` is the last step's rate of convergence; like `tolerance` and `fastest`, the best to believe in, it is squared."""
 
+Records = np.ndarray | np.void
+"""One record, or an array of them."""
+
 KNOWN_AGES = 64
 """Up to which age of the factors it is remembered what a step cost."""
 
@@ -31,7 +34,7 @@ LAYOUT = np.dtype([
         "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "polish", "stage_multipliers", "n_stage",
     )
 ])  # fmt: skip
-"""Slots of a program's memory, sizes, and positions in its tables `index`."""
+"""Slots of a program's memory, sizes, and positions in its tables."""
 
 
 class Substep(NamedTuple):
@@ -39,7 +42,7 @@ class Substep(NamedTuple):
 
     kernels: np.ndarray
     layout: np.ndarray
-    index: np.ndarray
+    tables: np.ndarray
     memory: np.ndarray
     counts: np.ndarray
     numbers: np.ndarray
@@ -52,13 +55,13 @@ class Substep(NamedTuple):
 class Steps(NamedTuple):
     """The same for a step that may be a composition: records have a row for each substep, other arrays lie end to end.
 
-    Those of substep k begin at starts[0, k] in `memory`, at starts[1, k] in `index` and at starts[2, k] in `guess` and `work`;
+    Those of substep k begin at starts[0, k] in `memory`, at starts[1, k] in `tables` and at starts[2, k] in `guess` and `work`;
     offsets[k] says where in the step it begins. The first row of counts belongs to the run.
     """
 
     kernels: np.ndarray
     layouts: np.ndarray
-    index: np.ndarray
+    tables: np.ndarray
     memory: np.ndarray
     counts: np.ndarray
     numbers: np.ndarray

@@ -12,7 +12,7 @@ from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
-from dalembert.engine._layout import KERNELS, LAYOUT
+from dalembert.engine._layout import KERNELS, LAYOUT, Records
 from dalembert.engine._rescue import orientation_at
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
@@ -31,8 +31,8 @@ class Stepper:
     h: float
     contiguous: bool
     tolerance: float
-    counts: np.ndarray
-    numbers: np.ndarray
+    counts: Records
+    numbers: Records
     known: np.ndarray
     given: Given | None = None
     """What would else be found out here."""
@@ -127,8 +127,8 @@ def write_start(
 
 
 def set_rules(
-    counts: np.ndarray,
-    numbers: np.ndarray,
+    counts: Records,
+    numbers: Records,
     program: Program,
     system: System,
     sign: float | np.ndarray,
@@ -139,7 +139,7 @@ def set_rules(
     numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
 
 
-def begin_steps(counts: np.ndarray, numbers: np.ndarray, known: np.ndarray) -> None:
+def begin_steps(counts: Records, numbers: Records, known: np.ndarray) -> None:
     """Let the driver forget all earlier steps, of one trajectory or many."""
     counts["age"], counts["mode"], counts["periods"] = -1, driver.GUESS_READY, 0
     numbers["rate"], numbers["period_cost"] = 1.0, 0.0
