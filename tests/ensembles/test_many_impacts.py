@@ -13,6 +13,7 @@ import dalembert as da
 from dalembert.compiler import _jit, _program
 from dalembert.contact import _event_program as _events_program
 from dalembert.engine._run import Run
+from dalembert.engine._spec import RunSpec
 
 METHODS = {"CVA": da.CVA(), "VCI": da.VCI(), "MCVAA": da.MCVAA()}
 
@@ -139,7 +140,7 @@ def test_what_vectors_and_walls_do_not_allow_is_refused_in_one_sentence(monkeypa
     with pytest.raises(da.DalembertError, match="member 1: the initial values lie behind a wall"):
         da.simulate_many(ball, da.CVA(), q0=[[1.0], [-0.5]], p0=[0.0], h=0.01, steps=10)
     with pytest.raises(da.UnsupportedSystem, match="through the walls"):
-        Run(ball, da.Rattle(), da.consistent(ball, q0=[1.0], v0=[0.0]), 0.01, 10, 1)
+        Run(RunSpec(ball, da.Rattle(), da.consistent(ball, q0=[1.0], v0=[0.0]), 0.01, 10))
     monkeypatch.setattr(_program, "STRAIGHT_LINE_LIMIT", -1)
     monkeypatch.setattr(_program, "_programs", {})
     with pytest.raises(da.InputError, match=r"too large here for code without loops.*leave simd= out"):
