@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
 
 
+__all__ = ["DalembertError", "InconsistentStart", "InputError", "ModelError", "StepFailed", "UnsupportedSystem"]
+
+
 class DalembertError(Exception):
     """Base class of all errors that dalembert raises on purpose."""
 

@@ -41,29 +41,19 @@ GROUPS = (
     Group(
         "reference-systems",
         "Systems",
-        ("systems", "index_reduction", "forces"),
+        ("systems", "forces", "runs._index_reduction"),
         "What must hold: Lagrangians, Hamiltonians, DAEs, and states that satisfy their constraints.",
     ),
     Group(
         "reference-simulation",
         "Simulation",
-        (
-            "simulation",
-            "trajectory",
-            "_events",
-            "stored",
-            "_stored_trajectory",
-            "ensemble",
-            "_ensemble",
-            "_poincare",
-            "compiler",
-        ),
+        ("runs", "contact._records", "compiler"),
         "Running a method on a system, one trajectory or thousands, and what a run holds.",
     ),
     Group(
         "reference-methods",
         "Methods",
-        ("methods", "impacts"),
+        ("methods", "contact"),
         "Every method by its name in the literature. What each of them was measured to do is on the page "
         '<a href="choosing.html">Which method for which problem</a>.',
     ),
@@ -76,7 +66,7 @@ GROUPS = (
     Group(
         "reference-analysis",
         "Verification and analysis",
-        ("verify", "discrete", "modified"),
+        ("verify", "modified", "_fits"),
         "Measuring what a method promises, discrete mechanics and modified Hamiltonians.",
     ),
     Group("reference-problems", "Problems", ("problems",), "The catalogue: systems of the literature, ready to run."),
@@ -118,7 +108,7 @@ class ReferencePage:
 def public_modules() -> dict[str, types.ModuleType]:
     """The public modules by their names."""
     names = {*MODULES, *(name for name in da.__all__ if isinstance(getattr(da, name), types.ModuleType))}
-    return {name: importlib.import_module(f"dalembert.{name}") for name in sorted(names)}
+    return {name: getattr(da, name, None) or importlib.import_module(f"dalembert.{name}") for name in sorted(names)}
 
 
 def public_names() -> list[Entry]:
@@ -139,7 +129,7 @@ def public_names() -> list[Entry]:
 def _beneath(name: str) -> str:
     """The string that stands beneath the assignment of a name, in the module that it is exported from or in a part of it."""
     path, _, alias = name.rpartition(".")
-    module = importlib.import_module(path.replace("da", "dalembert", 1))
+    module = public_modules()[path.removeprefix("da.")] if "." in path else da
     parts = [f"{module.__name__}.{part.name}" for part in pkgutil.iter_modules(getattr(module, "__path__", ()))]
     for part in (module.__name__, *parts):
         statements = ast.parse(inspect.getsource(importlib.import_module(part))).body
@@ -153,9 +143,10 @@ def _beneath(name: str) -> str:
 
 def group_of(entry: Entry) -> Group:
     """The page that an entry belongs to, by the module that it is exported from or defined in."""
-    exported = entry.name.split(".")[1:-1]
-    defined = getattr(entry.value, "__module__", "").split(".")[1:2]
-    return next((group for group in GROUPS for module in exported or defined if module in group.modules), OTHER)
+    exported = ".".join(entry.name.split(".")[1:-1])
+    place = exported or getattr(entry.value, "__module__", "").removeprefix("dalembert.")
+    found = [(module, group) for group in GROUPS for module in group.modules if f"{place}.".startswith(f"{module}.")]
+    return max(found, key=lambda pair: len(pair[0]), default=("", OTHER))[1]
 
 
 def pages() -> list[ReferencePage]:

@@ -117,10 +117,13 @@ def test_impacts_are_counted_while_memory_does_not_grow():
     da.simulate_many(box(), da.CVA(), q0=[0.5], v0=speed, h=h, steps=10, reduce=["impacts"])
     peaks = []
     for steps in (20_000, 80_000):
-        tracemalloc.start()
-        runs = da.simulate_many(box(), da.CVA(), q0=[0.5], v0=speed, h=h, steps=steps, reduce=["impacts"], workers=1)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        measured = []
+        for _ in range(2):  # threads that other tests left behind allocate, too
+            tracemalloc.start()
+            runs = da.simulate_many(box(), da.CVA(), q0=[0.5], v0=speed, h=h, steps=steps, reduce=["impacts"], workers=1)
+            measured.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        peaks.append(min(measured))
         # it meets a wall whenever 1/2 + v t is a whole number
         assert np.array_equal(runs.reduced["impacts"].count, np.floor(0.5 + speed[:, 0] * steps * h))
         assert np.allclose(runs.reduced["impacts"].impulse, 2 * speed[:, 0] * runs.reduced["impacts"].count, rtol=1e-12)
