@@ -19,17 +19,37 @@ class OneStepMethod(ABC):
     proved or disproved, and None where nothing is known; each claim is a row of the table that drives the tests.
     """
 
-    reference: ClassVar[str]
-    symplectic: ClassVar[bool | None] = None
-    symmetric: ClassVar[bool | None] = None
-    serves_odae: ClassVar[bool] = False
-    """Whether the method is stated for y' = v, z' = f + r, of which mechanics is a case."""
     serves_nonholonomic: ClassVar[bool] = False
     serves_unilateral: ClassVar[bool] = False
     driver: ClassVar[str] = "smooth"
     """The step loop that runs the method (`dalembert.runs._drivers`)."""
-    keeps: ClassVar[frozenset[str]] = frozenset()
-    """The constraints that hold at round-off in every stored state."""
+
+    # Subclasses state these as constants of the class, or derive them from their fields.
+
+    @property
+    def reference(self) -> str:
+        """Where the method was published."""
+        return ""
+
+    @property
+    def symplectic(self) -> bool | None:
+        """Whether the step map is symplectic on the constraint manifold."""
+        return None
+
+    @property
+    def symmetric(self) -> bool | None:
+        """Whether a step with -h leads back."""
+        return None
+
+    @property
+    def serves_odae(self) -> bool:
+        """Whether the method is stated for y' = v, z' = f + r, of which mechanics is a case."""
+        return False
+
+    @property
+    def keeps(self) -> frozenset[str]:
+        """The constraints that hold at round-off in every stored state."""
+        return frozenset()
 
     @property
     @abstractmethod

@@ -28,22 +28,22 @@ class Adjoint(OneStepMethod):
     method: OneStepMethod
 
     @property
-    def reference(self) -> str:  # type: ignore[override]
+    def reference(self) -> str:
         """That of the method."""
         return f"the adjoint of {self.method.reference}"
 
     @property
-    def symplectic(self) -> bool | None:  # type: ignore[override]
+    def symplectic(self) -> bool | None:
         """If the method is."""
         return self.method.symplectic
 
     @property
-    def symmetric(self) -> bool | None:  # type: ignore[override]
+    def symmetric(self) -> bool | None:
         """If the method is."""
         return self.method.symmetric
 
     @property
-    def keeps(self) -> frozenset[str]:  # type: ignore[override]
+    def keeps(self) -> frozenset[str]:
         """What the method keeps: the adjoint imposes the same constraints on its own new state."""
         return self.method.keeps
 
@@ -147,27 +147,27 @@ class Composition(OneStepMethod):
         )
 
     @property
-    def reference(self) -> str:  # type: ignore[override]
+    def reference(self) -> str:
         """Of the scheme and of the basic method."""
         return f"{self.scheme.reference}, with {self.basic.reference}"
 
     @property
-    def symplectic(self) -> bool | None:  # type: ignore[override]
+    def symplectic(self) -> bool | None:
         """If the basic method is."""
         return self.basic.symplectic
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         """Always: the schemes are palindromes."""
         return True
 
     @property
-    def keeps(self) -> frozenset[str]:  # type: ignore[override]
+    def keeps(self) -> frozenset[str]:
         """What the basic method keeps."""
         return self.basic.keeps
 
     @property
-    def serves_odae(self) -> bool:  # type: ignore[override]
+    def serves_odae(self) -> bool:
         """If the basic method does."""
         return self.basic.serves_odae
 

@@ -181,7 +181,7 @@ class ConstrainedEuler(EulerEquations):
                 raise InputError(f'{name} is "explicit" or "implicit"; got {getattr(self, name)!r}')
 
     @property
-    def symplectic(self) -> bool:  # type: ignore[override]
+    def symplectic(self) -> bool:
         """If y and z are treated differently."""
         return self.y != self.z
 

@@ -196,7 +196,7 @@ class SRK(IndexTwoMethod):
         return tableaux.gauss(self.stages) if self.coefficients == "gauss" else tableaux.radau_ia(self.stages)
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         """If the tableau is."""
         return tableaux.symmetry(self.tableau) < 1e-12
 

@@ -108,7 +108,7 @@ class McLachlanPerlmutter(NonholonomicIntegrator):
     keeps: ClassVar[frozenset[str]] = frozenset({"k"})
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         """(3.4) is; (4.3) is not."""
         return not self.variable_mass
 

@@ -120,12 +120,12 @@ class PartitionedRungeKutta(PartitionedEquations):
             raise InputError(f"the two tableaux must have equally many stages; got {self.tableau.stages} and {self.hat.stages}")
 
     @property
-    def symplectic(self) -> bool:  # type: ignore[override]
+    def symplectic(self) -> bool:
         """Whether (2.3) holds."""
         return tableaux.symplecticity(self.tableau, self.hat) < 1e-12
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         """Whether both tableaux are symmetric."""
         return tableaux.symmetry(self.tableau) < 1e-12 and tableaux.symmetry(self.hat) < 1e-12
 
@@ -153,19 +153,19 @@ class RungeKuttaEquations(OneStepMethod):
             """(A, b, c)."""
 
     @property
-    def keeps(self) -> frozenset[str]:  # type: ignore[override]
+    def keeps(self) -> frozenset[str]:
         """All holonomic constraints with projection; without, g and nonholonomic constraints if q_1 = Q_s."""
         if self.projected:
             return ALL_CONSTRAINTS
         return frozenset({"g", "k"}) if tableaux.stiffly_accurate(self.tableau) else frozenset()
 
     @property
-    def symplectic(self) -> bool:  # type: ignore[override]
+    def symplectic(self) -> bool:
         """Whether (2.3) holds; projection destroys it."""
         return not self.projected and tableaux.symplecticity(self.tableau) < 1e-12
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         """Whether the tableau is symmetric, without constraints; projection destroys it, and so does Z_1 of Lobatto IIIA."""
         return not self.projected and tableaux.symmetry(self.tableau) < 1e-12
 

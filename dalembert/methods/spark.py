@@ -59,12 +59,12 @@ class SparkEquations(OneStepMethod):
         return dict.fromkeys(("q", "p", "lam", "psi"), 2 * self.tableau.stages)
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         """If the coefficients are."""
         return tableaux.spark_symmetry(self.tableau) < 1e-12
 
     @property
-    def symplectic(self) -> bool:  # type: ignore[override]
+    def symplectic(self) -> bool:
         """Without nonholonomic constraints, if the coefficients are."""
         defects = tableaux.spark_symplecticity(self.tableau), tableaux.symplecticity(self.tableau.tableau)
         return max(defects) < 1e-12

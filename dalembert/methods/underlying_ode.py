@@ -45,7 +45,7 @@ class UnderlyingODE(OneStepMethod):
         check_tableau(self.tableau)
 
     @property
-    def keeps(self) -> frozenset[str]:  # type: ignore[override]
+    def keeps(self) -> frozenset[str]:
         """All constraints, with projection."""
         return ALL_CONSTRAINTS if self.projected else frozenset()
 

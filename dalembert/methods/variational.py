@@ -140,7 +140,7 @@ class Variational(VariationalEquations):
         return action_formula(self.L_d, self.internal)
 
     @property
-    def symmetric(self) -> bool | None:  # type: ignore[override]
+    def symmetric(self) -> bool | None:
         """L_d(q_0, q_1, h) = -L_d(q_1, q_0, -h), which only the two symplectic Euler methods fail; unknown for functions."""
         return self.L_d not in ("SE1", "SE2") if isinstance(self.L_d, str) else None
 
