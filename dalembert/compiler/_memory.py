@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -25,52 +27,32 @@ class Layout:
     energy = 5
     theta = 6
 
-    @property
-    def state(self) -> int:
-        return self.theta + self.n_theta
+    state: int = field(init=False)
+    compensation: int = field(init=False)
+    delta: int = field(init=False)
+    stage_multipliers: int = field(init=False)
+    accepted: int = field(init=False)
+    """The stage multipliers of the last step that was accepted."""
+    x: int = field(init=False)
+    weights: int = field(init=False)
+    residual: int = field(init=False)
+    factors: int = field(init=False)
+    once: int = field(init=False)
+    work: int = field(init=False)
 
-    @property
-    def compensation(self) -> int:
-        return self.state + self.n_state
-
-    @property
-    def delta(self) -> int:
-        return self.compensation + self.n_state
-
-    @property
-    def stage_multipliers(self) -> int:
-        return self.delta + self.n_state
-
-    @property
-    def accepted(self) -> int:
-        """The stage multipliers of the last step that was accepted."""
-        return self.stage_multipliers + self.n_stage_multipliers
-
-    @property
-    def x(self) -> int:
-        return self.accepted + self.n_stage_multipliers
-
-    @property
-    def weights(self) -> int:
-        return self.x + self.n_x
-
-    @property
-    def residual(self) -> int:
-        return self.weights + self.n_weights
-
-    @property
-    def factors(self) -> int:
-        return self.residual + self.n_x
+    def __post_init__(self) -> None:
+        sizes = {"theta": self.n_theta, "state": self.n_state, "compensation": self.n_state, "delta": self.n_state}
+        sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
+        sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once, "work": 0}
+        place_in_order(self, self.theta, sizes)
 
     @property
     def results(self) -> tuple[int, int, int, int]:
         """Where a finished step leaves its increment, the stage multipliers, the orientation and H."""
         return self.delta, self.stage_multipliers, self.orientation, self.energy
 
-    @property
-    def once(self) -> int:
-        return self.factors + self.n_factors
 
-    @property
-    def work(self) -> int:
-        return self.once + self.n_once
+def place_in_order(layout: object, first: int, sizes: Mapping[str, int]) -> None:
+    """Let the attributes of a frozen layout be the places of parts that follow each other in memory, from `first` on."""
+    for name, place in zip(sizes, itertools.accumulate(sizes.values(), initial=first), strict=False):
+        object.__setattr__(layout, name, place)

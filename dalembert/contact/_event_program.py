@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
 
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._memory import place_in_order
 from dalembert.contact import _plan as fixed
 from dalembert.contact._collision import CollisionIntegrator, Maps, approach_speed, impulse_fraction
 from dalembert.contact._flow import Equations, Flow, Point, base_flow, onto_the_wall
@@ -41,61 +42,26 @@ class Slots:
     energy = fixed.ENERGY_SLOT
     theta = fixed.N_SLOTS
 
-    @property
-    def state(self) -> int:
-        return self.theta + self.n_theta
+    state: int = field(init=False)
+    hit: int = field(init=False)
+    ahead: int = field(init=False)
+    phi: int = field(init=False)
+    rate: int = field(init=False)
+    slack: int = field(init=False)
+    strength: int = field(init=False)
+    delta: int = field(init=False)
+    after: int = field(init=False)
+    tangent: int = field(init=False)
+    x: int = field(init=False)
+    residual: int = field(init=False)
+    matrix: int = field(init=False)
+    work: int = field(init=False)
 
-    @property
-    def hit(self) -> int:
-        return self.state + 2 * self.n
-
-    @property
-    def ahead(self) -> int:
-        return self.hit + self.m
-
-    @property
-    def phi(self) -> int:
-        return self.ahead + self.m
-
-    @property
-    def rate(self) -> int:
-        return self.phi + self.m
-
-    @property
-    def slack(self) -> int:
-        return self.rate + self.m
-
-    @property
-    def strength(self) -> int:
-        return self.slack + self.m
-
-    @property
-    def delta(self) -> int:
-        return self.strength + self.m
-
-    @property
-    def after(self) -> int:
-        return self.delta + 2 * self.n
-
-    @property
-    def tangent(self) -> int:
-        return self.after + self.n
-
-    @property
-    def x(self) -> int:
-        return self.tangent + 2 * self.n
-
-    @property
-    def residual(self) -> int:
-        return self.x + max(self.n_x, self.n_full)
-
-    @property
-    def matrix(self) -> int:
-        return self.residual + self.n_x
-
-    @property
-    def work(self) -> int:
-        return self.matrix + self.n_x**2
+    def __post_init__(self) -> None:
+        n, m, n_x = self.n, self.m, self.n_x
+        sizes = {"theta": self.n_theta, "state": 2 * n, "hit": m, "ahead": m, "phi": m, "rate": m, "slack": m, "strength": m}
+        sizes |= {"delta": 2 * n, "after": n, "tangent": 2 * n, "x": max(n_x, self.n_full), "residual": n_x, "matrix": n_x**2}
+        place_in_order(self, self.theta, sizes | {"work": 0})
 
 
 @dataclass(frozen=True)
