@@ -17,6 +17,7 @@ from itertools import combinations_with_replacement
 import casadi as ca
 
 from dalembert.modified._stationary import Field, GeneratingFunction
+from dalembert.symbolic import merged
 
 
 def modified_terms(generating: Sequence[Field], order: int, *, even: bool = False) -> list[Field]:
@@ -44,7 +45,7 @@ def modified_terms(generating: Sequence[Field], order: int, *, even: bool = Fals
             H.append(given)
         else:
             rest = sum((S[j, i + 1 - j].value for j in range(2, i + 1)), ca.SX(0))
-            H.append(Field(given.of, ca.cse(given.value - rest)))
+            H.append(Field(given.of, merged(given.value - rest)))
         S[1, i] = H[-1]
     return H
 
@@ -56,7 +57,7 @@ def _next(H: list[Field], S: dict[tuple[int, int], Field], j: int, k: int) -> Fi
         for factors in _factors(j - 1, k - l):
             repeated = math.prod(math.factorial(count) for count in Counter(factors).values())
             total += H[l - 1].D_1s([S[factor].D_2 for factor in factors]) / repeated
-    return Field(H[0].of, ca.cse(total / j))
+    return Field(H[0].of, merged(total / j))
 
 
 def _factors(powers_of_t: int, powers_of_h: int) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -78,7 +79,7 @@ def powers_of_h(generating: GeneratingFunction, terms: int) -> list[Field]:
     by_h = generating.motion(generating.h)
     for k in range(1, terms):
         value = ca.substitute(derivative, generating.h, 0) / math.factorial(k)
-        result.append(Field(at_zero, ca.cse(value)))
+        result.append(Field(at_zero, merged(value)))
         if k + 1 < terms:
-            derivative = ca.cse(ca.jtimes(derivative, generating.arguments, by_h))
+            derivative = merged(ca.jtimes(derivative, generating.arguments, by_h))
     return result

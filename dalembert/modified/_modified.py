@@ -14,7 +14,7 @@ from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.modified._generating import generating_function, symmetric
 from dalembert.modified._hamilton_jacobi import modified_terms, powers_of_h
 from dalembert.modified._stationary import Field, lower_part
-from dalembert.symbolic import as_column, from_column, stack_columns
+from dalembert.symbolic import as_column, from_column, merged, stack_columns
 from dalembert.systems import Hamiltonian, MechanicalSystem
 
 NEWTON_STEPS = 4
@@ -167,19 +167,19 @@ class ModifiedHamiltonian:
         """H~ as a function of (q, p, h, theta)."""
         of = self._generating
         state = [of.q, of.p, of.z, of.h, of.theta]
-        newton = ca.Function("newton", state, [of.z - inverse(of.N_zz) @ of.N_z], {"cse": True})
-        W = ca.Function("W", state, [lower_part(inverse(of.N_zz))], {"cse": True})
+        newton = ca.Function("newton", state, [merged(of.z - inverse(of.N_zz) @ of.N_z)])
+        W = ca.Function("W", state, [merged(lower_part(inverse(of.N_zz)))])
         z = of.guess
         for _ in range(NEWTON_STEPS if ca.depends_on(of.N_zz, of.z) else 1):
             z = newton(of.q, of.p, z, of.h, of.theta)
         value = self._value(of.q, of.p, z, W(of.q, of.p, z, of.h, of.theta), of.h, of.theta)
-        return ca.Function("modified_hamiltonian", [of.q, of.p, of.h, of.theta], [value], {"cse": True})
+        return ca.Function("modified_hamiltonian", [of.q, of.p, of.h, of.theta], [merged(value)])
 
     # -- functions of (q, p, z, W, h, theta) ---------------------------------------------------------------------------
 
     def _function(self, value: ca.SX) -> ca.Function:
         of = self._generating
-        return ca.Function("f", [of.q, of.p, of.z, lower_part(of.W), of.h, of.theta], [ca.densify(value)], {"cse": True})
+        return ca.Function("f", [of.q, of.p, of.z, lower_part(of.W), of.h, of.theta], [merged(ca.densify(value))])
 
     @cached_property
     def _truncation(self) -> Field:
@@ -202,7 +202,7 @@ class ModifiedHamiltonian:
     def _equations(self) -> ca.Function:
         of = self._generating
         results = [ca.densify(part) for part in (of.N_z, of.N_zz)]
-        return ca.Function("equations", [of.q, of.p, of.z, of.h, of.theta], results, {"cse": True})
+        return ca.Function("equations", [of.q, of.p, of.z, of.h, of.theta], [merged(result) for result in results])
 
     def _evaluate(self, function: ca.Function, q: Any, p: Any, h: float, params: Mapping[str, Any] | None) -> np.ndarray:
         q, p, n = np.asarray(q, dtype=float), np.asarray(p, dtype=float), self.original.dim

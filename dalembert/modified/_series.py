@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from dalembert.errors import UnsupportedSystem
+from dalembert.symbolic import merged
 
 SPARE = 4
 """Terms computed beyond those asked for: one is lost for every division by h of something that vanishes with h."""
@@ -78,7 +79,7 @@ def expand(expression: ca.SX, values: Sequence[tuple[ca.SX, Sequence[ca.SX]]], o
             "L_d(q, q + h v, h) / h could not be expanded at h = 0: write difference quotients as (q1 - q0) / h, or use "
             'expansion="eta"'
         )
-    return [ca.cse(x) for x in result.from_power(0)[: order + 1]]
+    return [merged(x) for x in result.from_power(0)[: order + 1]]
 
 
 def _series(coefficients: Sequence[ca.SX], terms: int) -> Series:
@@ -122,4 +123,4 @@ def _taylor(operation: int, arity: int, terms: int) -> ca.Function:
     for k in range(terms):
         coefficients.append(ca.substitute(value, s, 0) / math.factorial(k))
         value = ca.jacobian(value, s)
-    return ca.Function("taylor", columns, [ca.vertcat(*coefficients)], {"cse": True})
+    return ca.Function("taylor", columns, [merged(ca.vertcat(*coefficients))])

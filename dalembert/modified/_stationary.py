@@ -17,6 +17,8 @@ from functools import cached_property
 
 import casadi as ca
 
+from dalembert.symbolic import merged
+
 
 @dataclass(frozen=True, eq=False)
 class GeneratingFunction:
@@ -61,7 +63,7 @@ class GeneratingFunction:
         dN_zz = ca.jacobian(N_zz, x) + ca.jacobian(N_zz, self.z) @ z_x
         W_x = [lower_part(-self.W @ ca.reshape(column, self.N_zz.shape) @ self.W) for column in ca.horzsplit(dN_zz)]
         q_x, p_x, h_x = (ca.jacobian(y, x) for y in (self.q, self.p, self.h))
-        return ca.cse(ca.vertcat(q_x, p_x, z_x, ca.horzcat(*W_x), h_x))
+        return merged(ca.vertcat(q_x, p_x, z_x, ca.horzcat(*W_x), h_x))
 
     @cached_property
     def by_q(self) -> ca.SX:
@@ -117,7 +119,7 @@ class Field:
             d = ca.SX.sym("d", self.of.q.shape[0])
             first = len(self._forms) == 1
             slope = ca.dot(self.D_1, d) if first else ca.jtimes(form, self.of.arguments, self.of.by_q @ d)
-            self._forms.append((ca.vertcat(given, d), ca.cse(slope)))
+            self._forms.append((ca.vertcat(given, d), merged(slope)))
         symbols, form = self._forms[len(directions)]
         return ca.substitute(form, symbols, ca.vertcat(*directions))
 

@@ -1,6 +1,7 @@
 """NumPy arrays of symbolic scalars: the language of models and of methods."""
 
 from dalembert.symbolic._array import SymbolicArray, as_column, from_column, stack_columns
+from dalembert.symbolic._merge import merged
 from dalembert.symbolic._scalar import Scalar, symbol
 
-__all__ = ["Scalar", "SymbolicArray", "as_column", "from_column", "stack_columns", "symbol"]
+__all__ = ["Scalar", "SymbolicArray", "as_column", "from_column", "merged", "stack_columns", "symbol"]

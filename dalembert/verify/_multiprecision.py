@@ -81,7 +81,7 @@ def _as_number(mp: Any, condition: Callable) -> Callable:
 
 def _evaluator(mp: Any, inputs: list[ca.SX], expression: ca.SX) -> Callable[[list[Any]], list[Any]]:
     """A CasADi expression as a function of a flat list of mpmath numbers."""
-    code = instructions(ca.Function("f", [ca.vertcat(*inputs)], [ca.densify(expression)], {"cse": True}))
+    code = instructions(ca.Function("f", [ca.vertcat(*inputs)], [ca.densify(expression)]))
     operations = _operations(mp)
     unknown = {entry[0] for entry in code} - set(operations) - {ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT}
     if unknown:
