@@ -11,10 +11,9 @@ examples:
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import Any
-
-import argcomplete
 
 from dalembert.cli._methods import makers
 from dalembert.cli._models import catalogue
@@ -32,16 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Print the script."""
+    import argcomplete
+
     script = argcomplete.shellcode(["dalembert"], shell=options.shell)
     print(ZSH_HEAD + script if options.shell == "zsh" else script, end="")
     return 0
 
 
-PYTHON_FILES = argcomplete.FilesCompleter(("py",))
+def _python_files(prefix: str) -> list[str]:
+    import argcomplete
+
+    return list(argcomplete.FilesCompleter(("py",))(prefix))
 
 
 def _problems(prefix: str, **_: Any) -> list[str]:
-    return [*catalogue(), *PYTHON_FILES(prefix)]
+    return [*catalogue(), *_python_files(prefix)]
 
 
 def _methods(prefix: str, **_: Any) -> list[str]:
@@ -51,7 +55,7 @@ def _methods(prefix: str, **_: Any) -> list[str]:
 def _experiments(prefix: str, **_: Any) -> list[str]:
     from dalembert import experiments
 
-    return [*experiments.documents(), *experiments.names(), *PYTHON_FILES(prefix)]
+    return [*experiments.documents(), *experiments.names(), *_python_files(prefix)]
 
 
 COMPLETERS = {"problem": _problems, "problems": _problems, "method": _methods, "experiments": _experiments}
@@ -59,7 +63,11 @@ COMPLETERS = {"problem": _problems, "problems": _problems, "method": _methods, "
 
 
 def answer_shell(parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """If a shell asks what may come next, answer and leave."""
+    """If a shell asks what may come next, answer and leave; argcomplete is loaded only then."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    import argcomplete
+
     for command in commands.values():
         for action in command._actions:
             if action.dest in COMPLETERS:

@@ -86,7 +86,7 @@ class ImpactBatch:
         self._running = self._begun(self.members[0])
 
     def advance(self) -> None:
-        """Carry all members to the end, or until the ensemble is told to stop."""
+        """Run all members to the end, or until the ensemble is told to stop."""
         for member in self.members:
             if self.ensemble.stop.is_set():
                 return

@@ -91,8 +91,10 @@ class ImpactRun(Run):
             self.until = spec.steps
             self.h, self.start = spec.h, spec.start
             self._forget(spec.start.t, spec.start.packed)
-            self.spec = replace(spec, system=system.smooth, method=method.full)  # between impacts
             super().__post_init__()
+
+    def _smooth_spec(self) -> RunSpec:
+        return replace(self.spec, system=self.walled.smooth, method=self.collision.full)
 
     @staticmethod
     def part_of(spec: RunSpec) -> ImpactRun:

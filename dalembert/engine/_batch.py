@@ -92,7 +92,7 @@ class Batch:
         self._arrays = shared, units
 
     def advance(self) -> None:
-        """Carry all units to the end, or until the ensemble is told to stop."""
+        """Run all units to the end, or until the ensemble is told to stop."""
         ensemble, budget = self.ensemble, 100
         if not self.ready:
             self.prepare()
@@ -154,7 +154,7 @@ class Batch:
         ensemble.events[member] += self.watching.take_events(unit, lane)
 
     def _continue_failed(self, unit: int) -> None:
-        """Members whose step failed go on run."""
+        """Go on with members whose step failed, each in a run of its own."""
         for lane in np.flatnonzero(self.alive[unit] * self.failed):
             self._deactivate(unit, int(lane))
             member = int(self.members[unit, lane])

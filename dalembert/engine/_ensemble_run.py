@@ -1,4 +1,4 @@
-"""A run of many members: batches of them, each carried through its steps by a thread."""
+"""A run of many members: batches of them, each computed by a thread."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class EnsembleRun:
                 chosen = padded.reshape(units, lanes)[first : first + size]
                 batches.append(Batch(self, own, chosen, lanes))
             self.lanes = max(self.lanes, lanes)
-            for program in own if lanes > 1 else ():  # compile here: neither LLVM nor CasADi is at home in several threads
+            for program in own if lanes > 1 else ():  # compile here: neither LLVM nor CasADi may be used by several threads
                 program.in_lanes(lanes)
             if self.watch is not None:
                 self.watch.code(lanes)

@@ -39,7 +39,7 @@ class Run:
 
     @one_at_a_time
     def __post_init__(self) -> None:
-        spec = self.spec
+        spec = self._smooth_spec()
         assert isinstance(spec.start, State)
         self.system, self.method, self.start, self.h = spec.system, spec.method, spec.start, spec.h
         self.steps, self.save_every, self.stage_multipliers = spec.steps, spec.save_every, spec.stage_multipliers
@@ -65,6 +65,10 @@ class Run:
         self._join()
         self._advance_to(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
+
+    def _smooth_spec(self) -> RunSpec:
+        """What the steppers compute: the run itself, or its motion between events."""
+        return self.spec
 
     def _join(self) -> None:
         """Lay the steppers' memories and tables end to end, where the driver finds them."""

@@ -33,14 +33,15 @@ def on_executor(executor: Any, job: Callable[[Any], Any], parts: Mapping[int, An
 
     Dask computes the parts of lost workers again by itself. A process pool, which does not outlive a lost process, is replaced.
     """
+    workers = getattr(executor, "_max_workers", None)
     if type(executor).__module__.split(".")[0] == "distributed":
-        executor = executor.get_executor(pure=False)
+        workers, executor = sum(executor.nthreads().values()), executor.get_executor(pure=False)
     if not isinstance(executor, Executor):
         raise InputError(
             f"executor is a concurrent.futures executor or a dask.distributed Client; got {type(executor).__name__}"
         )
     # one part more than a pool has workers, so that none of them waits; results must not pile up while others are stored
-    at_once = getattr(executor, "_max_workers", len(parts)) + 1
+    at_once = (workers or len(parts)) + 1
     try:
         yield from _results(executor, functools.partial(_call_packed, _packed(job)), parts, at_once)
     except DalembertError:
@@ -77,6 +78,7 @@ def _results(executor: Executor, function: Callable[[Any], Any], parts: Mapping[
                         waiting.append(part)
                         lost = error
                     else:
+                        losses = 0
                         yield part, result
         finally:
             for future in running:
@@ -87,8 +89,8 @@ def _renewed(executor: Executor, losses: int, error: BrokenExecutor) -> ProcessP
     """A process pool like the one that was lost."""
     if not isinstance(executor, ProcessPoolExecutor) or losses > MOST_LOSSES:
         raise DalembertError(
-            f"workers of the executor were lost, the last time because: {error} Look at the machine's memory, or take fewer "
-            "workers; da.resume goes on with what save_to= has"
+            f"workers of the executor were lost, the last time because: {str(error).rstrip('.')}. Look at the machine's memory, "
+            "or take fewer workers; da.resume goes on with what save_to= has"
         ) from error
     names = {"max_workers": "_max_workers", "mp_context": "_mp_context", "initializer": "_initializer", "initargs": "_initargs"}
     return ProcessPoolExecutor(**{name: getattr(executor, private) for name, private in names.items()})

@@ -128,7 +128,10 @@ class Worker:
         except (OSError, ValueError):  # the process has ended
             error, trace = self._how_it_ended(process.wait())
             self.close()
-            return Result(experiment, store.full, time.perf_counter() - began, error=error, trace=trace)
+            result = Result(experiment, store.full, time.perf_counter() - began, error=error, trace=trace)
+            with contextlib.suppress(OSError):  # the report says it anyway
+                store.keep(result)
+            return result
         figures = () if record["error"] else [store.figures / f"{experiment.name}.{kind}" for kind in self._formats]
         return from_record(experiment, record, figures)
 

@@ -350,9 +350,10 @@ class StoredTrajectory(Trajectory):
 
         A part has the impacts until the next one begins, and the contacts that begin before that.
         """
-        chunk, when = self.store.header.chunk, {}
+        chunk, when, count = self.store.header.chunk, {}, self.store.progress.events
         if self.store.header.walls:
-            when = {"impact": self._events("impact").t, "contact": self._events("contact").begin}
+            columns = {"impact": "impact_t", "contact": "contact_begin"}
+            when = {kind: np.asarray(self.store.array(name)[: count.get(kind, 0)]) for kind, name in columns.items()}
         for first in range(0, len(self), chunk):
             rows = slice(first, min(len(self), first + chunk))
             begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]

@@ -141,6 +141,17 @@ def test_a_killed_run_with_impacts_resumes_to_the_same_file(moment, tmp_path):
     assert contents(tmp_path / "run.zarr") == contents(tmp_path / "whole.zarr")
 
 
+def test_a_stored_run_knows_its_model_and_its_method(tmp_path):
+    """Not those of the motion between impacts."""
+    method = da.CVA("midpoint")
+    begun = da.simulate(table, method, **{**case, "steps": 50}, save_to=tmp_path / "run.zarr")
+    resumed = da.resume(tmp_path / "run.zarr", table, method, steps=100)
+    for run in (begun, resumed, *resumed.chunks()):
+        assert run.system is table and run.solver == method
+    with pytest.raises(da.InputError, match="does not see impacts"):
+        resumed.at(0.1)
+
+
 def test_another_wall_or_another_tolerance_is_refused(tmp_path):
     path = tmp_path / "run.zarr"
     da.simulate(table, da.CVA(), **case, save_to=path)
