@@ -89,8 +89,8 @@ def _renewed(executor: Executor, losses: int, error: BrokenExecutor) -> ProcessP
     """A process pool like the one that was lost."""
     if not isinstance(executor, ProcessPoolExecutor) or losses > MOST_LOSSES:
         raise DalembertError(
-            f"workers of the executor were lost, the last time because: {str(error).rstrip('.')}. Look at the machine's memory, "
-            "or take fewer workers; da.resume goes on with what save_to= has"
+            f"workers of the executor were lost, the last time because: {str(error).rstrip('.')}. Look at the machine's "
+            "memory, or take fewer workers; da.resume goes on with what save_to= has"
         ) from error
     names = {"max_workers": "_max_workers", "mp_context": "_mp_context", "initializer": "_initializer", "initargs": "_initargs"}
     return ProcessPoolExecutor(**{name: getattr(executor, private) for name, private in names.items()})
