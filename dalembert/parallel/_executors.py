@@ -70,7 +70,8 @@ def _results(executor: Executor, function: Callable[[Any], Any], parts: Mapping[
                         lost = error
                     else:
                         running[future] = waiting.popleft()
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                ended = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(ended, key=lambda one: one.exception() is not None):  # an error must not lose results
                     part = running.pop(future)
                     try:
                         result = future.result()
