@@ -41,7 +41,7 @@ class Kernel:
         results = ca.vertcat(ca.SX(0, 1), *(ca.densify(expression) for expression, _ in self.outputs))
         load_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.inputs)])
         store_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.outputs)])
-        return ca.Function(self.name, [arguments], [results], {"cse": True}), load_slots, store_slots
+        return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
 
 
 _COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
@@ -187,31 +187,47 @@ class _Body:
         return "\n".join([f"define {signature} {{", *self.lines, f"  ret {result}", "}"])
 
 
-def instructions(function: ca.Function) -> list[tuple[int, tuple[int, ...], float, int]]:
-    """A CasADi function as (operation, operands as indices of earlier instructions, constant, position in or out)."""
+Instruction = tuple[int, tuple[int, ...], float, int]
+"""Operation, operands as indices of earlier instructions, constant, position in or out."""
+
+_COMMUTATIVE = (ca.OP_ADD, ca.OP_MUL)
+
+
+def instructions(function: ca.Function) -> list[Instruction]:
+    """A CasADi function as a list of instructions, in which no value is computed twice.
+
+    CasADi's own elimination of common subexpressions (`cse`, 3.8.2) is not used anywhere here: where merged operands let an
+    expression simplify, as (x / a) * a does, it has replaced later expressions by values of others.
+    """
     registers: dict[int, int] = {}
-    result: list[tuple[int, tuple[int, ...], float, int]] = []
+    numbers: dict[tuple, int] = {}
+    result: list[Instruction] = []
     for k in range(function.n_instructions()):
         code = function.instruction_id(k)
         if code == ca.OP_OUTPUT:
             result.append((code, (registers[function.instruction_input(k)[0]],), 0.0, function.instruction_output(k)[1]))
             continue
-        target = function.instruction_output(k)[0]
         if code == ca.OP_CONST:
-            entry: tuple = (code, (), function.instruction_constant(k), -1)
+            value = function.instruction_constant(k)
+            entry: Instruction = (code, (), value, -1)
+            key: tuple = (code, np.float64(value).tobytes())  # -0.0 is not 0.0, and nan is itself
         elif code == ca.OP_INPUT:
-            entry = (code, (), 0.0, function.instruction_input(k)[1])
+            entry = key = (code, (), 0.0, function.instruction_input(k)[1])
         else:
-            entry = (code, tuple(registers[i] for i in function.instruction_input(k)), 0.0, -1)
-        result.append(entry)
-        registers[target] = len(result) - 1
+            operands = tuple(registers[i] for i in function.instruction_input(k))
+            entry = (code, operands, 0.0, -1)
+            key = (code, *(sorted(operands) if code in _COMMUTATIVE else operands))
+        if key not in numbers:
+            numbers[key] = len(result)
+            result.append(entry)
+        registers[function.instruction_output(k)[0]] = numbers[key]
     return result
 
 
 def operation_count(function: ca.Function) -> int:
     """How many arithmetic operations a CasADi function takes."""
     ignored = (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)
-    return sum(function.instruction_id(k) not in ignored for k in range(function.n_instructions()))
+    return sum(code not in ignored for code, *_ in instructions(function))
 
 
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:

@@ -112,7 +112,7 @@ class LinearForms:
     def rewrite(self, outputs: ca.SX) -> ca.SX:
         """The same values, in linear forms."""
         inputs = ca.vertcat(self.unknowns, self.parameters)
-        code = instructions(ca.Function("f", [inputs], [ca.densify(outputs)], {"cse": True}))
+        code = instructions(ca.Function("f", [inputs], [ca.densify(outputs)]))
         uses = [0] * len(code)
         for _, operands, _, _ in code:
             for k in operands:
