@@ -30,6 +30,10 @@ class UnsupportedSystem(DalembertError, TypeError):
     """A method cannot serve this kind of system."""
 
 
+class PivotWarning(UserWarning):
+    """Many steps of a run were several times slower than they should be, because the pivot order chosen at its start failed."""
+
+
 class StepFailed(DalembertError, RuntimeError):
     """A step could not be solved; `run` holds everything that was computed before it."""
 

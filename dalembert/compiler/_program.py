@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -41,6 +41,8 @@ GUARD = 1e7
 """How much less, squared, linear impulses of holonomic constraints weigh than the rounding error of momenta."""
 
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
+WAY_OUT = ("entries", "residual")
+"""Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +56,47 @@ class Program:
     increment: tuple[ca.SX, ca.SX] | None
     """What an iteration subtracts from x, and its squared size, in straight-line programs."""
     memory_size: int
+    filled: int
+    """Where elimination at run time keeps its factors; the order has no influence on what lies before."""
     code: Code
     straight_line: bool
     index: np.ndarray
     index_start: dict[str, int]
     cost_ratio: float
     """What a factorisation costs, in iterations."""
+    way_out: Code | None = None
+    """The kernels `WAY_OUT`, in programs that have a way out."""
+    dense: int = 0
+    """Where, in programs that have a way out, the matrix's entries lie, then the full matrix, scales, pivots and an increment."""
 
     @property
     def addresses(self) -> np.ndarray:
-        """The kernels' addresses in the order of `KERNELS`."""
-        return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
+        """The kernels' addresses in the order of `KERNELS` and `WAY_OUT`; 0 for those that the program does not have."""
+        known = self.code.addresses | ({} if self.way_out is None else self.way_out.addresses)
+        return np.array([known.get(name, 0) for name in KERNELS + WAY_OUT], dtype=np.int64)
+
+    @functools.cache  # noqa: B019 - a program lives as long as its process
+    @one_at_a_time
+    def with_way_out(self) -> Program:
+        """The same program, able to solve single steps by dense elimination with partial pivoting."""
+        reduced, layout, n = self.reduced, self.layout, self.layout.n_x
+        time, h, theta, state = reduced.data
+        places = (layout.time, layout.h, layout.theta, layout.state, layout.x)
+        symbols = list(zip((time, h, theta, state, reduced.x), places, strict=True))
+        entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
+        dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
+        work = dense + entries.shape[0] + n * n + 4 * n
+        kernels = (
+            Kernel("entries", symbols, [(entries, dense)]),
+            Kernel("residual", symbols, [(reduced.residual, layout.residual)]),
+        )
+        assembly, used = emit_module(kernels, work)
+        index, starts = self.index, dict(self.index_start)
+        for name, table in zip(("entry_row", "entry_column"), rows_and_columns, strict=True):
+            starts[name] = len(index)
+            index = np.concatenate([index, np.array(table, dtype=np.int64)])
+        code = compile_module(assembly, WAY_OUT)
+        return replace(self, memory_size=work + used, index=index, index_start=starts, way_out=code, dense=dense)
 
     @property
     def operations(self) -> int:
@@ -123,9 +155,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         tables = filled_pattern(rows, columns, order)
         stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
         n_filled = len(tables["column"])
-    n_factors = len(stored) + n_filled
     n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
-    sizes = (theta.shape[0], state.shape[0], n_stage, n_x, len(measured), n_factors, len(forms.once))
+    sizes = (theta.shape[0], state.shape[0], n_stage, n_x, len(measured), len(stored), len(forms.once))
     layout = Layout(*sizes)
     once_names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once))
     once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
@@ -174,7 +205,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         layout=layout,
         kernels=kernels,
         increment=increment,
-        memory_size=layout.work + used,
+        memory_size=layout.work + used + n_filled,
+        filled=layout.work + used,
         code=code,
         straight_line=straight_line,
         index=np.concatenate(list(tables.values())).astype(np.int64),

@@ -10,6 +10,15 @@ import numpy as np
 
 from dalembert.compiler._stopping import FAST, FASTEST_GUESS, ROUND_OFF, SLOW, SMALL, STAGNATION
 from dalembert.engine._compiled import compiled
+from dalembert.engine._dense_solve import (
+    ENTRIES_KERNEL,
+    PIVOTED_STEPS,
+    PIVOTING,
+    count_pivoted,
+    dense_increment,
+    factorize_dense,
+    order_fails,
+)
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import (
     AGE,
@@ -31,6 +40,7 @@ from dalembert.engine._layout import (
     N_X,
     PERIOD_COST,
     PERIODS,
+    PIVOTED_LEFT,
     POLISH,
     RATE,
     RESIDUAL,
@@ -105,9 +115,12 @@ def substitute(memory, layout, index, work):
 @inlined
 def factorize(kernels, layout, index, memory, counts, work):
     """Renew the factors at the current unknowns."""
-    call_kernel(kernels[2], memory)
-    if not layout[STRAIGHT_LINE]:
-        eliminate(memory, layout, index, work)
+    if layout[STRAIGHT_LINE] >= PIVOTING:
+        factorize_dense(kernels, layout, index, memory)
+    else:
+        call_kernel(kernels[2], memory)
+        if not layout[STRAIGHT_LINE]:
+            eliminate(memory, layout, index, work)
     counts[FACTORIZATIONS] += 1
     counts[AGE] = 0
 
@@ -115,6 +128,8 @@ def factorize(kernels, layout, index, memory, counts, work):
 @inlined
 def newton_increment(kernels, layout, index, memory, work):
     """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
+    if layout[STRAIGHT_LINE] >= PIVOTING:
+        return dense_increment(kernels, layout, index, memory, work)
     call_kernel(kernels[3], memory)
     if layout[STRAIGHT_LINE]:
         return memory[2]
@@ -188,6 +203,25 @@ def keep_factors(iterations, counts, numbers, known):
     return False
 
 
+@compiled()
+def solve_pivoting(kernels, layout, index, memory, counts, numbers, guess, work):
+    """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1."""
+    if kernels[ENTRIES_KERNEL] == 0 or layout[STRAIGHT_LINE] >= PIVOTING:
+        return -1
+    for k in range(layout[N_X]):
+        memory[layout[X] + k] = guess[k]
+    factorize(kernels, layout, index, memory, counts, work)
+    newton_increment(kernels, layout, index, memory, work)
+    if not order_fails(kernels, layout, index, memory, guess, work):
+        return -1
+    layout[STRAIGHT_LINE] += PIVOTING
+    counts[PIVOTED_LEFT] = PIVOTED_STEPS
+    iterations = solve(kernels, layout, index, memory, counts, numbers, work)
+    if iterations < 0:
+        layout[STRAIGHT_LINE] -= PIVOTING
+    return iterations
+
+
 @inlined
 def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
     """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
@@ -204,9 +238,13 @@ def solve_step(kernels, layout, index, memory, counts, numbers, known, guess, wo
         factorize(kernels, layout, index, memory, counts, work)
         iterations = solve(kernels, layout, index, memory, counts, numbers, work)
     if iterations < 0:
+        iterations = solve_pivoting(kernels, layout, index, memory, counts, numbers, guess, work)
+    if iterations < 0:
         return False
     if not keep_factors(iterations, counts, numbers, known):
         counts[AGE] = -1
+    if layout[STRAIGHT_LINE] >= PIVOTING:
+        count_pivoted(layout, counts)
     return True
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.contact import CollisionIntegrator
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
-from dalembert.engine._rescue import rescue
+from dalembert.engine._rescue import rescue, warn_of_pivots
 from dalembert.engine._stepper import Given, Stepper
 from dalembert.errors import StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
@@ -133,6 +133,7 @@ class Run:
             "newton_iterations": int(self.counts[:, at.ITERATIONS].sum()),
             "factorizations": int(self.counts[:, at.FACTORIZATIONS].sum()),
             "rescued_steps": sum(stepper.rescued for stepper in self.steppers),
+            "pivoted_steps": int(self.counts[:, at.PIVOTED].sum()),
             "build_seconds": self.build_time,
             "wall_seconds": self.wall_time,
         }
@@ -163,6 +164,7 @@ class Run:
                 chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, min(10 * chunk, self.steps)))
             if report is not None:
                 report(self.steps_done)
+        warn_of_pivots(self.steppers)
         return None
 
     def _rescue(self) -> str | None:

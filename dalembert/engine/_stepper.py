@@ -35,6 +35,10 @@ class Stepper:
     given: Given | None = None
     """What would else be found out here."""
     rescued: int = 0
+    trouble: str = ""
+    """Why other pivots than the program's own were needed, if they were."""
+    warned: bool = False
+    """Whether the user has been told so."""
     program: Program = field(init=False)
     memory: np.ndarray = field(init=False)
 
@@ -153,12 +157,13 @@ def driver_layout(program: Program) -> np.ndarray:
         at.RESIDUAL: slots.residual, at.WEIGHTS: slots.weights, at.FACTORS: slots.factors,
         at.STRAIGHT_LINE: program.straight_line, at.POLISH: program.reduced.polish,
         at.STAGE_MULTIPLIERS: slots.stage_multipliers, at.N_STAGE: slots.n_stage_multipliers,
+        at.FILLED: program.filled, at.DENSE: program.dense,
     }.items():  # fmt: skip
         layout[position] = value
     names = {"row_start": at.ROW_START, "diagonal": at.DIAGONAL, "column": at.COLUMN, "scatter": at.SCATTER,
-             "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF}  # fmt: skip
+             "rows": at.ROWS, "columns": at.COLUMNS, "weight_of": at.WEIGHT_OF, "entry_row": at.ENTRY_ROW,
+             "entry_column": at.ENTRY_COLUMN}  # fmt: skip
     for name, start in program.index_start.items():
         layout[names[name]] = start
     layout[at.N_ENTRIES] = program.reduced.jacobian.nnz()
-    layout[at.FILLED] = slots.factors + layout[at.N_ENTRIES]
     return layout

@@ -7,7 +7,7 @@ import ctypes
 import casadi as ca
 import numpy as np
 import pytest
-from four_bar import SI, exact_configurations, in_units, linkage, linkage_with_numbers, start
+from four_bar import linkage, start
 
 import dalembert as da
 from dalembert.compiler import build_program, first_guess

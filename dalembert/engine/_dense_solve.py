@@ -1,0 +1,143 @@
+"""The way out of a step in which the fixed pivot order fails: dense elimination with partial pivoting, in compiled code.
+
+A driver's layout says in `STRAIGHT_LINE` how increments are computed: 0 and 1 are the program's own elimination, at run time
+and in straight-line code; while `PIVOTING` is added, the full matrix is eliminated, its rows and columns scaled, with pivots
+for just this matrix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.engine._compiled import compiled
+from dalembert.engine._kernel_call import call_kernel
+from dalembert.engine._layout import (
+    AGE,
+    DENSE,
+    ENTRY_COLUMN,
+    ENTRY_ROW,
+    N_ENTRIES,
+    N_X,
+    PIVOTED,
+    PIVOTED_LEFT,
+    RESIDUAL,
+    STRAIGHT_LINE,
+    WEIGHT_OF,
+    WEIGHTS,
+    X,
+)
+
+PIVOTING = 2
+PIVOTED_STEPS = 64
+"""After how many steps with dense elimination the program's own order is tried again."""
+
+at = np.uintp  # an unsigned index spares Numba the test for negative ones
+
+ENTRIES_KERNEL, RESIDUAL_KERNEL = 5, 6
+DISAGREE = 1e-3
+"""How far the increment in the fixed order may be off the one with pivots of its own before the order is taken to fail."""
+
+
+@compiled()
+def factorize_dense(kernels, layout, index, memory):
+    """LU of the matrix at the current unknowns, with partial pivoting; behind it lie scales of rows and columns, and pivots."""
+    call_kernel(kernels[ENTRIES_KERNEL], memory)
+    n, entries = layout[N_X], layout[DENSE]
+    matrix = entries + layout[N_ENTRIES]
+    row_scale, column_scale, pivots = matrix + n * n, matrix + n * n + n, matrix + n * n + 2 * n
+    for k in range(n * n):
+        memory[matrix + k] = 0.0
+    for k in range(layout[N_ENTRIES]):
+        memory[matrix + n * index[layout[ENTRY_ROW] + k] + index[layout[ENTRY_COLUMN] + k]] = memory[entries + k]
+    for i in range(n):
+        memory[row_scale + i] = memory[column_scale + i] = 1.0
+    for _ in range(3):  # alternately, so that units of rows and columns do not matter (Ruiz 2001)
+        for first, across, along in ((row_scale, n, 1), (column_scale, 1, n)):
+            for i in range(n):
+                largest = 0.0
+                for j in range(n):
+                    largest = max(largest, abs(memory[matrix + i * across + j * along]))
+                factor = 1.0 / np.sqrt(largest) if largest > 0.0 else 1.0
+                memory[first + i] *= factor
+                for j in range(n):
+                    memory[matrix + i * across + j * along] *= factor
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(memory[matrix + n * i + k]) > abs(memory[matrix + n * pivot + k]):
+                pivot = i
+        memory[pivots + k] = pivot
+        if pivot != k:
+            for j in range(n):
+                swapped = memory[matrix + n * k + j]
+                memory[matrix + n * k + j] = memory[matrix + n * pivot + j]
+                memory[matrix + n * pivot + j] = swapped
+        reciprocal = 1.0 / memory[matrix + n * k + k]
+        for i in range(k + 1, n):
+            factor = memory[matrix + n * i + k] * reciprocal
+            memory[matrix + n * i + k] = factor
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    memory[at(matrix + n * i + j)] -= factor * memory[at(matrix + n * k + j)]
+
+
+@compiled()
+def dense_increment(kernels, layout, index, memory, work):
+    """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which is left in `work`."""
+    call_kernel(kernels[RESIDUAL_KERNEL], memory)
+    n, residual = layout[N_X], layout[RESIDUAL]
+    matrix = layout[DENSE] + layout[N_ENTRIES]
+    row_scale, column_scale, pivots = matrix + n * n, matrix + n * n + n, matrix + n * n + 2 * n
+    for i in range(n):
+        work[i] = memory[residual + i] * memory[row_scale + i]
+    for k in range(n):
+        pivot = int(memory[pivots + k])
+        work[k], work[pivot] = work[pivot], work[k]
+    for i in range(n):
+        for j in range(i):
+            work[at(i)] -= memory[at(matrix + n * i + j)] * work[at(j)]
+    total = 0.0
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            work[at(i)] -= memory[at(matrix + n * i + j)] * work[at(j)]
+        work[i] /= memory[matrix + n * i + i]
+    for i in range(n):
+        work[i] *= memory[column_scale + i]
+        memory[layout[X] + i] -= work[i]
+        weight = index[layout[WEIGHT_OF] + i]
+        if weight >= 0:
+            total += memory[layout[WEIGHTS] + weight] * work[i] * work[i]
+    return total
+
+
+@compiled()
+def order_fails(kernels, layout, index, memory, guess, work):
+    """Whether the increment in the fixed order, by which the unknowns in memory differ from their guess, is not the right one.
+
+    The unknowns are put back to their guess, at which the factors of `factorize_dense` are left.
+    """
+    n, x = layout[N_X], layout[X]
+    column_scale = layout[DENSE] + layout[N_ENTRIES] + n * n + n
+    fixed = column_scale + 2 * n
+    for k in range(n):
+        memory[fixed + k] = guess[k] - memory[x + k]
+        memory[x + k] = guess[k]
+    factorize_dense(kernels, layout, index, memory)
+    dense_increment(kernels, layout, index, memory, work)
+    size, difference = 0.0, 0.0
+    for k in range(n):
+        memory[x + k] = guess[k]
+        size = max(size, abs(work[k]) / memory[column_scale + k])
+        apart = abs(memory[fixed + k] - work[k]) / memory[column_scale + k]
+        difference = np.inf if np.isnan(apart) else max(difference, apart)
+    return difference > DISAGREE * size
+
+
+@compiled()
+def count_pivoted(layout, counts):
+    """Note a step made by dense elimination, and after some of them let the program's own order try again."""
+    counts[PIVOTED] += 1
+    counts[PIVOTED_LEFT] -= 1
+    if counts[PIVOTED_LEFT] <= 0:
+        layout[STRAIGHT_LINE] -= PIVOTING
+        counts[AGE] = -1
