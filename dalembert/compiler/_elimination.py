@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
 THRESHOLD = 0.05
@@ -20,6 +20,9 @@ THRESHOLD = 0.05
 
 NEGLIGIBLE = 1e-14
 """An entry smaller than this, relative to the terms that it is a difference of, is a rounding error and no pivot."""
+
+SWEEPS = 40
+"""How often rows and columns are balanced in turn."""
 
 DENSE = 200
 """Up to this size, matrices are eliminated as full ones."""
@@ -43,7 +46,7 @@ class PivotOrder:
 
 def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
     """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample."""
-    scaled = _equilibrate(rows, columns, samples, size)
+    scaled = _equilibrate(rows, columns, samples, size)[0]  # the units of a model must not matter
     active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
     holders: list[set[int]] = [set() for _ in range(size)]
     for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
@@ -77,28 +80,43 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
     return PivotOrder(tuple(row_order), tuple(column_order), products)
 
 
-def _equilibrate(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> np.ndarray:
-    """Scale rows and columns until their largest entries are about 1: the units of a model must not matter."""
-    row_scale, column_scale = _scales(rows, columns, samples, size)
-    return samples * row_scale[rows] * column_scale[columns]
-
-
-def _scales(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Factors for the rows and the columns of each sample that make their largest entries about 1 (Ruiz 2001)."""
-    scales = np.ones((2, size, samples.shape[1]))
+def _equilibrate(
+    rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scale rows and columns until their largest entries are about 1 (Ruiz 2001); the samples, factors of rows and columns."""
+    factors = np.ones((2, size, samples.shape[1]))
     for _ in range(12):
         worst = 1.0
-        for scale, index in zip(scales, (rows, columns), strict=True):
+        for factor, index in zip(factors, (rows, columns), strict=True):
             largest = np.zeros((size, samples.shape[1]))
             np.maximum.at(largest, index, np.abs(samples))
             largest[largest == 0] = 1.0
             worst = max(worst, float(np.max(largest, initial=1.0)), float(np.max(1 / largest, initial=1.0)))
-            factor = 1 / np.sqrt(largest)
-            samples = samples * factor[index]
-            scale *= factor
+            samples = samples / np.sqrt(largest)[index]
+            factor /= np.sqrt(largest)
         if worst < 4:
             break
-    return scales[0], scales[1]
+    return samples, factors[0], factors[1]
+
+
+def balance(
+    rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, lasting: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Factors by which the logarithms of `lasting` entries get mean 0 in each row and column (Curtis and Reid 1972).
+
+    Unlike factors that make the largest entries 1, of which there are many, these follow the units of rows and columns.
+    """
+    present = lasting & (samples != 0)
+    with np.errstate(divide="ignore"):
+        logarithms = np.where(present, np.log(np.abs(samples)), 0.0)
+    indicators = np.ones(len(rows)), np.arange(len(rows))
+    sums = [csr_array((indicators[0], (index, indicators[1])), shape=(size, len(rows))) for index in (rows, columns)]
+    counts = [np.maximum(part @ present, 1) for part in sums]
+    exponents = np.zeros((2, size, samples.shape[1]))
+    for _ in range(SWEEPS):
+        for k, other in ((0, columns), (1, rows)):
+            exponents[k] = -(sums[k] @ (logarithms + present * exponents[1 - k][other])) / counts[k]
+    return np.exp(exponents[0]), np.exp(exponents[1])
 
 
 def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> tuple[int, int]:
@@ -126,12 +144,19 @@ def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], re
     raise SingularMatrix
 
 
-def backward_errors(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> np.ndarray:
+def backward_errors(
+    order: PivotOrder,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    samples: np.ndarray,
+    size: int,
+    lasting: np.ndarray | None = None,
+) -> np.ndarray:
     """The backward error of a solve with each sample of a matrix in this order, which shows how far its elements grow.
 
     The largest |b - A x| / (|A| |x| + |b|) of all rows (Oettli and Prager 1964) does not depend on the units of rows; nor on
-    those of columns, for x is of size one where columns are equilibrated. It is infinite where a pivot vanishes, and 0 where
-    the matrix is not finite, so that no order would help.
+    those of columns, for x is of size one where columns are equilibrated, by the entries that are `lasting` (all, unless told).
+    It is infinite where a pivot vanishes, and 0 where the matrix is not finite, so that no order would help.
     """
     finite = np.all(np.isfinite(samples), axis=0)
     errors = np.where(finite, np.inf, 0.0)
@@ -140,7 +165,10 @@ def backward_errors(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, sa
     for first in range(0, len(members), each):
         some = members[first : first + each]
         values = samples[:, some]
-        wanted = np.cos(np.arange(size))[:, None] * _scales(rows, columns, values, size)[1]
+        present = np.ones(values.shape, dtype=bool) if lasting is None else lasting[:, some]
+        row_factors, column_factors = balance(rows, columns, values, present, size)
+        balanced = values * present * (row_factors[rows] * column_factors[columns])
+        wanted = np.cos(np.arange(size))[:, None] * column_factors * _equilibrate(rows, columns, balanced, size)[2]
         rhs, terms = np.zeros((2, size, len(some)))
         np.add.at(rhs, rows, values * wanted[columns])
         with np.errstate(all="ignore"):  # a vanishing pivot makes x infinite

@@ -31,6 +31,9 @@ LARGEST_ERROR: dict[Part, float] = {"jacobian": 1e-11, "last": 1e-14}
 _needed: dict[tuple[ReducedStep, Part], list[PivotOrder]] = {}
 """Orders that starts have needed because the structure's own would not do, oldest first."""
 
+SHORT = 2.0**-10
+"""How much shorter a step is by which entries are found that vanish with h."""
+
 log = logging.getLogger(__name__)
 
 
@@ -88,7 +91,7 @@ def _orders_for(reduced: ReducedStep, part: Part, states: States, h: float, gues
 
     def offer(order: PivotOrder, members: np.ndarray) -> np.ndarray:
         """Give the order to the members that it serves; the others are returned."""
-        serves = _errors(order, reduced, part, states.take(members), h, guesses[members]) <= LARGEST_ERROR[part]
+        serves = order_errors(order, reduced, part, states.take(members), h, guesses[members]) <= LARGEST_ERROR[part]
         for member in members[serves]:
             chosen[member] = order
         return members[~serves]
@@ -116,7 +119,7 @@ def _own_order(reduced: ReducedStep, part: Part, states: States, member: int, h:
         order = _chosen_from(reduced, part, sampled_entries(reduced, part, states.system, state, h))
     except SingularMatrix:
         return _order_at(reduced, part, state, h, guess)
-    error = _errors(order, reduced, part, states.take(np.array([member])), h, guess[None])[0]
+    error = order_errors(order, reduced, part, states.take(np.array([member])), h, guess[None])[0]
     return order if error <= LARGEST_ERROR[part] else _order_at(reduced, part, state, h, guess)
 
 
@@ -161,13 +164,26 @@ def _chosen_from(reduced: ReducedStep, part: Part, samples: list[np.ndarray]) ->
     return choose_pivots(rows, columns, np.array(finite).T if finite else np.ones((len(rows), 1)), matrix.shape[0])
 
 
-def _errors(order: PivotOrder, reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray) -> np.ndarray:
-    """The backward errors of solves in this order, one for each state and guess."""
+def order_errors(
+    order: PivotOrder, reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray
+) -> np.ndarray:
+    """The backward errors of solves in this order, one for each state and guess.
+
+    Entries that vanish with h, compared to others, say nothing about the sizes of unknowns: they are told apart by the matrix
+    of a much shorter step.
+    """
     count = len(states)
     if not count:
         return np.zeros(0)
     pattern = reduced.matrix(part).sparsity()
     rows, columns = (np.array(a, dtype=int) for a in pattern.get_triplet())
-    arguments = (guesses.T, states.t[None], np.full((1, count), h), states.theta.T, states.packed.T)
-    samples = np.asarray(reduced.entries(part).map(count)(*arguments), dtype=float).reshape(len(rows), count, order="F")
-    return backward_errors(order, rows, columns, samples, pattern.size1())
+    kept = np.array([1.0 if block.per_h else SHORT for block in reduced.blocks for _ in range(block.symbols.shape[0])])
+    entries = reduced.entries(part).map(count)
+
+    def at(x: np.ndarray, size: float) -> np.ndarray:
+        values = entries(x.T, states.t[None], np.full((1, count), size), states.theta.T, states.packed.T)
+        return np.asarray(values, dtype=float).reshape(len(rows), count, order="F")
+
+    samples, short = at(guesses, h), at(guesses * kept, SHORT * h)
+    lasting = ~(np.abs(short) < 0.5 * np.abs(samples))
+    return backward_errors(order, rows, columns, samples, pattern.size1(), lasting)

@@ -26,7 +26,7 @@ from dalembert.compiler._stopping import fastest
 from dalembert.methods import OneStepMethod
 from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import System
+from dalembert.systems import MechanicalSystem, System
 
 STRAIGHT_LINE_LIMIT = 8_000
 """Products in an elimination from which on a loop over the pattern replaces straight-line code."""
@@ -67,7 +67,7 @@ class Program:
     way_out: Code | None = None
     """The kernels `WAY_OUT`, in programs that have a way out."""
     dense: int = 0
-    """Where, in programs that have a way out, the matrix's entries lie, then the full matrix, scales, pivots and an increment."""
+    """Where, in programs that have a way out, the entries of the matrix lie; then the full one, scales and pivots."""
 
     @property
     def addresses(self) -> np.ndarray:
@@ -80,9 +80,7 @@ class Program:
     def with_way_out(self) -> Program:
         """The same program, able to solve single steps by dense elimination with partial pivoting."""
         reduced, layout, n = self.reduced, self.layout, self.layout.n_x
-        time, h, theta, state = reduced.data
-        places = (layout.time, layout.h, layout.theta, layout.state, layout.x)
-        symbols = list(zip((time, h, theta, state, reduced.x), places, strict=True))
+        symbols = _symbols(reduced, layout)
         entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
         dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
         work = dense + entries.shape[0] + n * n + 4 * n
@@ -135,84 +133,126 @@ def program_of(
     return _programs[key]
 
 
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """Kernels and what belongs to them, of a program that eliminates in straight-line code or, in any order, at run time."""
+
+    kernels: tuple[Kernel, ...]
+    layout: Layout
+    increment: tuple[ca.SX, ca.SX] | None
+    code: Code
+    memory_size: int
+
+
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
-    measured = [block for block in reduced.blocks if block.kind != "carried"]
     straight_line = order.products <= STRAIGHT_LINE_LIMIT
-    time, h, theta, state = reduced.data
-    n_x = reduced.x.shape[0]
-    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
-    n_filled = 0
-    tables: dict[str, np.ndarray] = {}
-    residual, results = reduced.residual, _results(reduced, last_order)
-    forms, explicit = LinearForms(reduced.x, ca.vertcat(*reduced.data)), reduced.explicit_stage
-    if straight_line:
-        residual, explicit = forms.rewrite(residual), forms.rewrite(explicit)
-        ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
-        results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
-        reciprocals, lower, upper = eliminate(ca.jacobian(residual, reduced.x), order)
-        reciprocals, lower, upper, stored = _name_factors(reciprocals, lower, upper)
-    else:
-        tables = filled_pattern(rows, columns, order)
-        stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
-        n_filled = len(tables["column"])
-    n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
-    sizes = (theta.shape[0], state.shape[0], n_stage, n_x, len(measured), len(stored), len(forms.once))
-    layout = Layout(*sizes)
-    once_names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once))
-    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
-    symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
-    symbols.append((once_names, layout.once))
-    names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
-    values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
-    weights, delta = ca.SX.sym("weight", len(measured)), ca.SX.sym("delta", state.shape[0])
-    if straight_line:
-        step = substitute(reciprocals, lower, upper, order, residual)
-        size = _weighted_size(reduced, measured, weights, step, explicit)
-        increment = (step, size)
-        iterate = Kernel(
-            "iterate",
-            [*symbols, (names, layout.factors), (weights, layout.weights)],
-            [(reduced.x - step, layout.x), (size, layout.increment_size)],
-        )
-    else:
-        increment = None
-        iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
-    kernels = (
-        predictor(reduced, layout, delta, _weights(reduced, measured, delta), once, contiguous),
-        Kernel(
-            "weigh",
-            [*symbols, (delta, layout.delta)],
-            list(zip((*_weights(reduced, measured, delta), once), (layout.weights, layout.noise, layout.once), strict=True)),
-        ),
-        Kernel("factor", symbols, [(values, layout.factors)]),
-        iterate,
-        Kernel("finish", symbols, list(zip(results, layout.results, strict=True))),
+    compiled = (
+        _straight_line_kernels(reduced, order, last_order, contiguous)
+        if straight_line
+        else _looped_kernels(reduced, last_order, contiguous)
     )
-    assembly, used = emit_module(kernels, layout.work)
-    code = compile_module(assembly, KERNELS)
-    measured_index = {block.name: k for k, block in enumerate(measured)}
+    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
+    tables = {} if straight_line else filled_pattern(rows, columns, order)
+    n_filled = 0 if straight_line else len(tables["column"])
+    measured = {id(block): k for k, block in enumerate(_measured(reduced))}
     tables["weight_of"] = np.concatenate(
-        [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured_index.get(b.name, -1)) for b in reduced.blocks)]
+        [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured.get(id(b), -1)) for b in reduced.blocks)]
     )
     starts = np.cumsum([0, *(len(table) for table in tables.values())])
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
-    factor_cost = operation_count(kernels[2].function()[0]) + loop_factor
-    iteration_cost = operation_count(kernels[3].function()[0]) + loop_solve + OVERHEAD
+    factor_cost = operation_count(compiled.kernels[2].function()[0]) + loop_factor
+    iteration_cost = operation_count(compiled.kernels[3].function()[0]) + loop_solve + OVERHEAD
     return Program(
         reduced=reduced,
         order=order,
-        layout=layout,
-        kernels=kernels,
-        increment=increment,
-        memory_size=layout.work + used + n_filled,
-        filled=layout.work + used,
-        code=code,
+        layout=compiled.layout,
+        kernels=compiled.kernels,
+        increment=compiled.increment,
+        memory_size=compiled.memory_size + n_filled,
+        filled=compiled.memory_size,
+        code=compiled.code,
         straight_line=straight_line,
         index=np.concatenate(list(tables.values())).astype(np.int64),
         index_start=dict(zip(tables, starts.tolist(), strict=False)),
         cost_ratio=factor_cost / iteration_cost,
     )
+
+
+def _measured(reduced: ReducedStep) -> list[UnknownBlock]:
+    """The blocks whose increments decide when Newton's iteration has converged."""
+    return [block for block in reduced.blocks if block.kind != "carried"]
+
+
+def _straight_line_kernels(
+    reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool
+) -> _Compiled:
+    """Kernels that eliminate in a fixed order, in code without loops."""
+    forms = LinearForms(reduced.x, ca.vertcat(*reduced.data))
+    residual, explicit = forms.rewrite(reduced.residual), forms.rewrite(reduced.explicit_stage)
+    results = _results(reduced, last_order)
+    ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
+    results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
+    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(residual, reduced.x), order))
+    layout = _layout(reduced, len(stored), len(forms.once))
+    names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
+    values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
+    weights = ca.SX.sym("weight", layout.n_weights)
+    step = substitute(reciprocals, lower, upper, order, residual)
+    size = _weighted_size(reduced, _measured(reduced), weights, step, explicit)
+    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once)), layout.once)]
+    factor = Kernel("factor", symbols, [(values, layout.factors)])
+    iterate = Kernel(
+        "iterate",
+        [*symbols, (names, layout.factors), (weights, layout.weights)],
+        [(reduced.x - step, layout.x), (size, layout.increment_size)],
+    )
+    finish = Kernel("finish", symbols, list(zip(results, layout.results, strict=True)))
+    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
+    return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
+
+
+@functools.cache
+def _looped_kernels(reduced: ReducedStep, last_order: PivotOrder | None, contiguous: bool) -> _Compiled:
+    """Kernels that leave elimination to a loop over tables, the same for every pivot order."""
+    entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
+    layout = _layout(reduced, entries.shape[0], 0)
+    symbols = _symbols(reduced, layout)
+    factor = Kernel("factor", symbols, [(entries, layout.factors)])
+    iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
+    finish = Kernel("finish", symbols, list(zip(_results(reduced, last_order), layout.results, strict=True)))
+    return _assemble(reduced, layout, (factor, iterate, finish), ca.SX(0, 1), None, contiguous)
+
+
+def _layout(reduced: ReducedStep, n_factors: int, n_once: int) -> Layout:
+    _, _, theta, state = reduced.data
+    n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
+    n_weights = len(_measured(reduced))
+    return Layout(theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_weights, n_factors, n_once)
+
+
+def _symbols(reduced: ReducedStep, layout: Layout) -> list[tuple[ca.SX, int]]:
+    """The data of a step and its unknowns, with their slots."""
+    places = (layout.time, layout.h, layout.theta, layout.state, layout.x)
+    return list(zip((*reduced.data, reduced.x), places, strict=True))
+
+
+def _assemble(
+    reduced: ReducedStep,
+    layout: Layout,
+    solving: tuple[Kernel, Kernel, Kernel],
+    once: ca.SX,
+    increment: tuple[ca.SX, ca.SX] | None,
+    contiguous: bool,
+) -> _Compiled:
+    """Put the kernels that predict and weigh before those that factor, iterate and finish, and compile all."""
+    delta = ca.SX.sym("delta", layout.n_state)
+    weights = _weights(reduced, _measured(reduced), delta)
+    outputs = list(zip((*weights, once), (layout.weights, layout.noise, layout.once), strict=True))
+    weigh = Kernel("weigh", [*_symbols(reduced, layout), (delta, layout.delta)], outputs)
+    kernels = (predictor(reduced, layout, delta, weights, once, contiguous), weigh, *solving)
+    assembly, used = emit_module(kernels, layout.work)
+    return _Compiled(kernels, layout, increment, compile_module(assembly, KERNELS), layout.work + used)
 
 
 def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
@@ -275,10 +315,9 @@ def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX,
         else:
             # A block that happens to vanish must not drown the others in its rounding errors.
             floor = (rounding / LEAST_NOISE) ** 2
-            if step.constrains_positions:
+            if step.constrains_positions and name == list(states)[1]:
                 momentum = ca.repmat(states[name], len(block.nodes), 1) + (0 if impulse else block.symbols)
-                mass = ca.sumsqr(momentum) / (ca.sumsqr(measured[0].symbols) + 1e-300)
-                scale += mass * ca.sumsqr(states[measured[0].of]) / (h * h)
+                scale += _momentum_of_positions(reduced, measured[0], momentum)
                 floor = 16
         if impulse:
             scale /= _momentum_of_impulse(reduced, block)
@@ -286,6 +325,21 @@ def _weights(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX,
         weights.append(1 / (size + floor * scale + 1e-300))
         noise += rounding**2 * scale * weights[-1]
     return ca.vertcat(ca.SX(0, 1), *weights), noise
+
+
+def _momentum_of_positions(reduced: ReducedStep, first: UnknownBlock, momentum: ca.SX) -> ca.SX:
+    """The squared size of the momentum that belongs to velocities q/h, by which errors of positions are amplified.
+
+    In mechanics from the masses, which are there at rest too; else from the ratio of given momenta to the velocities `first`.
+    """
+    step, system = reduced.equations.step, reduced.equations.step.definition
+    y, h = step.state[first.of], step.h_symbol
+    if isinstance(system, MechanicalSystem):
+        inverse_masses = ca.diag(system.function("H_pp")(step.time_symbol, *step.state.values(), step.theta))
+        if inverse_masses.nnz() == y.shape[0]:
+            return ca.sumsqr(y / ca.densify(inverse_masses)) / (h * h)
+    scale = ca.sumsqr(y) / (h * h)
+    return ca.sumsqr(momentum) / (ca.sumsqr(first.symbols) + 1e-16 * scale + 1e-300) * scale
 
 
 def _momentum_of_impulse(reduced: ReducedStep, block: UnknownBlock) -> ca.SX:

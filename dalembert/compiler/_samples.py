@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.compiler._elimination import balance
 from dalembert.compiler._guess import first_guess
 from dalembert.compiler._reduction import Part, ReducedStep
 from dalembert.errors import InconsistentStart
@@ -25,17 +26,23 @@ FRACTIONS = (1e-1, 1e-3)
 def sampled_entries(reduced: ReducedStep, part: Part, system: System, state: State, h: float) -> list[np.ndarray]:
     """The entries of a matrix at the start and its neighbours, with the parameters of the start, whatever the run's h is.
 
-    Only where the motion has no time scale of its own, without constraints that turn, is the run's h taken.
+    Rows and columns are balanced, so that units do not matter. Only where the motion has no time scale of its own, without
+    constraints that turn, is the run's h taken.
     """
     states, time = neighbours(system, state)
-    sizes = (h, 1e-2 * h) if time is None else tuple(float(np.copysign(fraction * time, h)) for fraction in FRACTIONS)
+    sizes = [float(np.copysign(fraction * time, h)) for fraction in FRACTIONS] if time else [h, 1e-2 * h]
+    pattern = reduced.matrix(part).sparsity()
+    rows, columns = (np.array(a, dtype=int) for a in pattern.get_triplet())
     samples = []
     for near in states:
-        for size in sizes:
+        values = np.empty((len(rows), len(sizes)))
+        for k, size in enumerate(sizes):
             x = first_guess(reduced, system, near, size)
-            values = np.asarray(reduced.entries(part)(x, near.t, size, near.theta, near.packed), dtype=float).ravel()
-            if np.all(np.isfinite(values)):
-                samples.append(values)
+            values[:, k] = np.asarray(reduced.entries(part)(x, near.t, size, near.theta, near.packed), dtype=float).ravel()
+        if np.all(np.isfinite(values)):
+            lasting = np.tile(~(np.abs(values[:, 1:]) < 0.5 * np.abs(values[:, :1])), len(sizes))
+            row_factors, column_factors = balance(rows, columns, values, lasting, pattern.size1())
+            samples += list((values * (row_factors[rows] * column_factors[columns])).T)
     return samples
 
 

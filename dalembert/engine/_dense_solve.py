@@ -83,7 +83,7 @@ def factorize_dense(kernels, layout, index, memory):
 
 @compiled()
 def dense_increment(kernels, layout, index, memory, work):
-    """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which is left in `work`."""
+    """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which stays in `work`."""
     call_kernel(kernels[RESIDUAL_KERNEL], memory)
     n, residual = layout[N_X], layout[RESIDUAL]
     matrix = layout[DENSE] + layout[N_ENTRIES]

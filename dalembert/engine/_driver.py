@@ -263,6 +263,19 @@ def finish_step(kernels, layout, memory, counts, numbers):
     return np.isfinite(total) and (orientation * counts[SIGN] > 0.0 or tolerated)
 
 
+@compiled()
+def meet_constraints(kernels, layout, index, memory, counts, numbers, work):
+    """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see."""
+    for _ in range(MAX_REFRESHES):
+        if not np.isnan(memory[ORIENTATION_SLOT]):
+            return False
+        factorize(kernels, layout, index, memory, counts, work)
+        newton_increment(kernels, layout, index, memory, work)
+        if finish_step(kernels, layout, memory, counts, numbers):
+            return True
+    return False
+
+
 @inlined
 def make_step(kernels, layout, index, memory, counts, numbers, known, guess, work):
     """One step from the state in memory to its increment in memory; False, its guess in memory, if it could not be made."""
@@ -273,7 +286,11 @@ def make_step(kernels, layout, index, memory, counts, numbers, known, guess, wor
     else:
         call_kernel(kernels[0 if counts[MODE] == PREDICT else 1], memory)
         solved = n_x == 0 or solve_step(kernels, layout, index, memory, counts, numbers, known, guess, work)
-        if not (solved and finish_step(kernels, layout, memory, counts, numbers)):
+        solved = solved and (
+            finish_step(kernels, layout, memory, counts, numbers)
+            or meet_constraints(kernels, layout, index, memory, counts, numbers, work)
+        )
+        if not solved:
             for k in range(n_x):
                 memory[at(x + k)] = guess[k]
             counts[AGE] = -1

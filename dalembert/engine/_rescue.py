@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler import SingularMatrix, build_program, first_guess
-from dalembert.compiler._elimination import DENSE, backward_errors
+from dalembert.compiler import SingularMatrix, build_program, first_guess, order_errors
+from dalembert.compiler._elimination import DENSE
 from dalembert.engine import _driver as driver
 from dalembert.engine import _layout as at
 from dalembert.errors import PivotWarning
@@ -17,6 +17,7 @@ from dalembert.systems import State, System
 from dalembert.systems._consistent import short, unpack
 from dalembert.systems._newton import newton
 from dalembert.systems._projection import smallest_singular_value
+from dalembert.systems._states import States
 
 if TYPE_CHECKING:
     from dalembert.engine._stepper import Stepper
@@ -86,23 +87,21 @@ def _tangent_guess(run: Stepper) -> np.ndarray | None:
 
 def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
     """Give the driver other pivots if the fixed order fails at x: dense elimination, or in large programs another order."""
-    program, reduced = run.program, run.program.reduced
-    n = program.layout.n_x
+    program, n = run.program, run.program.layout.n_x
     if n == 0 or program.way_out is not None:
         return False
-    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
-    values = np.asarray(reduced.entries("jacobian")(x, run.time, run.h, run.start.theta, run.state), dtype=float).reshape(-1, 1)
-    error = float(backward_errors(program.order, rows, columns, values, n)[0])
+    none = np.zeros((1, run.system.n_multipliers))
+    here = States(run.system, np.array([run.time]), run.state[None], run.start.theta[None], none)
+    error = float(order_errors(program.order, program.reduced, "jacobian", here, run.h, x[None])[0])
     if error < FAILING:
         return False
     if n <= DENSE:
         other = program.with_way_out()
     else:
-        none = np.zeros(0)
         y, z = np.split(run.state, [run.system.state_blocks[0][1]])
-        here = State(run.time, y, z, none, none, none, {}, run.start.theta, run.start.names)
+        state = State(run.time, y, z, none[0], none[0], none[0], {}, run.start.theta, run.start.names)
         try:
-            other = build_program(run.system, run.method, here, run.h, contiguous=run.contiguous, near=x)
+            other = build_program(run.system, run.method, state, run.h, contiguous=run.contiguous, near=x)
         except SingularMatrix:
             return False
         if other.order == program.order:
