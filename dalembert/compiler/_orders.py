@@ -25,7 +25,7 @@ from dalembert.systems._states import States
 OWN_ORDERS = 64
 """How many members of an ensemble may choose a pivot order of their own."""
 
-LARGEST_ERROR: dict[Part, float] = {"jacobian": 1e-11, "last": 1e-14}
+LARGEST_ERROR: dict[Part, float] = {"jacobian": 1e-8, "last": 1e-14}
 """The backward error that an order may have: Newton's iteration corrects it, the last unknowns are solved for only once."""
 
 _needed: dict[tuple[ReducedStep, Part], list[PivotOrder]] = {}

@@ -105,9 +105,8 @@ def _projected(system: System, state: State, position: np.ndarray) -> State | No
 
 def _time_scale(system: System, state: State, distance: float, root: np.ndarray) -> float | None:
     """The time in which velocity or acceleration carry the state so far, in the metric of the mass matrix."""
-    speed = np.linalg.norm(np.linalg.solve(root, state.v))
-    acceleration = 0.0
+    speed, acceleration = float(np.linalg.norm(np.linalg.solve(root, state.v))), 0.0
     if isinstance(system, MechanicalSystem):
-        acceleration = np.linalg.norm(root.T @ system.at("z_dot", state.values, state.theta))
+        acceleration = float(np.linalg.norm(root.T @ system.at("z_dot", state.values, state.theta)))
     times = [distance / speed if speed > 0 else np.inf, np.sqrt(distance / acceleration) if acceleration > 0 else np.inf]
     return float(min(times)) if 0 < min(times) < np.inf else None

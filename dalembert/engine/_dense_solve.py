@@ -39,20 +39,12 @@ DISAGREE = 1e-3
 
 
 @compiled()
-def factorize_dense(kernels, layout, index, memory):
-    """LU of the matrix at the current unknowns, with partial pivoting; behind it lie scales of rows and columns, and pivots."""
-    call_kernel(kernels[ENTRIES_KERNEL], memory)
-    n, entries = layout[N_X], layout[DENSE]
-    matrix = entries + layout[N_ENTRIES]
-    row_scale, column_scale, pivots = matrix + n * n, matrix + n * n + n, matrix + n * n + 2 * n
-    for k in range(n * n):
-        memory[matrix + k] = 0.0
-    for k in range(layout[N_ENTRIES]):
-        memory[matrix + n * index[layout[ENTRY_ROW] + k] + index[layout[ENTRY_COLUMN] + k]] = memory[entries + k]
-    for i in range(n):
-        memory[row_scale + i] = memory[column_scale + i] = 1.0
-    for _ in range(3):  # alternately, so that units of rows and columns do not matter (Ruiz 2001)
-        for first, across, along in ((row_scale, n, 1), (column_scale, 1, n)):
+def equilibrate(memory, matrix, scales, n):
+    """Scale rows and columns of a matrix in turn, so that their units do not matter (Ruiz 2001); first come scales of rows."""
+    for i in range(2 * n):
+        memory[scales + i] = 1.0
+    for _ in range(3):
+        for first, across, along in ((scales, n, 1), (scales + n, 1, n)):
             for i in range(n):
                 largest = 0.0
                 for j in range(n):
@@ -61,6 +53,11 @@ def factorize_dense(kernels, layout, index, memory):
                 memory[first + i] *= factor
                 for j in range(n):
                     memory[matrix + i * across + j * along] *= factor
+
+
+@compiled()
+def eliminate_dense(memory, matrix, pivots, n):
+    """LU of a matrix, row by row, with row exchanges, which are noted from the slot `pivots` on."""
     for k in range(n):
         pivot = k
         for i in range(k + 1, n):
@@ -82,25 +79,46 @@ def factorize_dense(kernels, layout, index, memory):
 
 
 @compiled()
-def dense_increment(kernels, layout, index, memory, work):
-    """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which stays in `work`."""
-    call_kernel(kernels[RESIDUAL_KERNEL], memory)
-    n, residual = layout[N_X], layout[RESIDUAL]
-    matrix = layout[DENSE] + layout[N_ENTRIES]
-    row_scale, column_scale, pivots = matrix + n * n, matrix + n * n + n, matrix + n * n + 2 * n
-    for i in range(n):
-        work[i] = memory[residual + i] * memory[row_scale + i]
+def substitute_dense(memory, matrix, pivots, n, work):
+    """Solve with the factors of `eliminate_dense`, over the right-hand side in `work`."""
     for k in range(n):
         pivot = int(memory[pivots + k])
-        work[k], work[pivot] = work[pivot], work[k]
+        swapped = work[k]
+        work[k] = work[pivot]
+        work[pivot] = swapped
     for i in range(n):
         for j in range(i):
             work[at(i)] -= memory[at(matrix + n * i + j)] * work[at(j)]
-    total = 0.0
     for i in range(n - 1, -1, -1):
         for j in range(i + 1, n):
             work[at(i)] -= memory[at(matrix + n * i + j)] * work[at(j)]
         work[i] /= memory[matrix + n * i + i]
+
+
+@compiled()
+def factorize_dense(kernels, layout, index, memory):
+    """LU of the matrix at the current unknowns; behind it lie the scales of its rows and columns, and its pivots."""
+    call_kernel(kernels[ENTRIES_KERNEL], memory)
+    n, entries = layout[N_X], layout[DENSE]
+    matrix = entries + layout[N_ENTRIES]
+    for k in range(n * n):
+        memory[matrix + k] = 0.0
+    for k in range(layout[N_ENTRIES]):
+        memory[matrix + n * index[layout[ENTRY_ROW] + k] + index[layout[ENTRY_COLUMN] + k]] = memory[entries + k]
+    equilibrate(memory, matrix, matrix + n * n, n)
+    eliminate_dense(memory, matrix, matrix + n * n + 2 * n, n)
+
+
+@compiled()
+def dense_increment(kernels, layout, index, memory, work):
+    """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which stays in `work`."""
+    call_kernel(kernels[RESIDUAL_KERNEL], memory)
+    n, matrix = layout[N_X], layout[DENSE] + layout[N_ENTRIES]
+    row_scale, column_scale, pivots = matrix + n * n, matrix + n * n + n, matrix + n * n + 2 * n
+    for i in range(n):
+        work[i] = memory[layout[RESIDUAL] + i] * memory[row_scale + i]
+    substitute_dense(memory, matrix, pivots, n, work)
+    total = 0.0
     for i in range(n):
         work[i] *= memory[column_scale + i]
         memory[layout[X] + i] -= work[i]

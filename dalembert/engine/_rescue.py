@@ -22,7 +22,7 @@ from dalembert.systems._states import States
 if TYPE_CHECKING:
     from dalembert.engine._stepper import Stepper
 
-FAILING = 1e-8
+FAILING = 1e-6
 """The backward error of a solve from which on a step's trouble is put down to the pivot order."""
 
 A_FEW = 3
