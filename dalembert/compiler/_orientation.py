@@ -11,8 +11,8 @@ from dalembert.systems import MechanicalSystem, System
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
 
-SMALLEST = 1e-10
-"""What the squared size of the terms is taken for where all of them are smaller, as at rest."""
+SMALLEST = 1e-28
+"""A squared residual that is always tolerated: where all terms vanish, as at rest in the origin, none has a size."""
 
 
 def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
@@ -64,8 +64,8 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:
     assert len(scales) == residual.shape[0]
     excess = ca.SX(-1)
     for k, scale in enumerate(scales):
-        excess = ca.fmax(excess, residual[k] ** 2 - TOLERATED**2 * (scale + SMALLEST))
-    return excess > 0
+        excess = ca.fmax(excess, residual[k] ** 2 - TOLERATED**2 * scale)
+    return excess > SMALLEST
 
 
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:
