@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
 
 
-__all__ = ["DalembertError", "InconsistentStart", "InputError", "ModelError", "StepFailed", "UnsupportedSystem"]
+__all__ = ["DalembertError", "InconsistentStart", "InputError", "ModelError", "PivotWarning", "StepFailed", "UnsupportedSystem"]
 
 
 class DalembertError(Exception):
@@ -31,6 +31,10 @@ class InconsistentStart(InputError):
 
 class UnsupportedSystem(DalembertError, TypeError):
     """A method cannot serve this kind of system."""
+
+
+class PivotWarning(UserWarning):
+    """Many steps of a run were several times slower than they should be, because the pivot order chosen at its start failed."""
 
 
 class StepFailed(DalembertError, RuntimeError):

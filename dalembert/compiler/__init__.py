@@ -3,7 +3,7 @@
 from dalembert.compiler._elimination import SingularMatrix
 from dalembert.compiler._guess import first_guess, first_guesses
 from dalembert.compiler._observe import Observer, observer
-from dalembert.compiler._orders import build_program, build_programs
+from dalembert.compiler._orders import build_program, build_programs, order_errors
 from dalembert.compiler._program import Program, reduced_step
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._step_function import step_function
@@ -21,6 +21,7 @@ __all__ = [
     "first_guess",
     "first_guesses",
     "observer",
+    "order_errors",
     "reduced_step",
     "reductions",
     "state_function",

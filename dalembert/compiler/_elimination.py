@@ -1,9 +1,9 @@
 """Sparse LU with a pivot order that is fixed in advance.
 
-The order is chosen once, by Markowitz's rule, from numeric samples of the matrix at random states of the start's size, so
-that a pivot is taken only where it stays away from zero as the configuration turns. Small matrices are
-then eliminated symbolically, in straight-line code in which constants fold and identity blocks vanish; large ones are
-eliminated at run time by a loop over the same filled pattern (`dalembert.engine`).
+The order is chosen once, by Markowitz's rule, from numeric samples of the matrix (`_orders.py`), so that a pivot is taken only
+where it stays away from zero as the configuration turns. Small matrices are then eliminated symbolically, in straight-line
+code in which constants fold and identity blocks vanish; large ones are eliminated at run time by a loop over the same filled
+pattern (`dalembert.engine`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import splu
 
 THRESHOLD = 0.05
 """A pivot must have at least this size relative to the largest entry of its column, in every sample."""
@@ -19,8 +21,14 @@ THRESHOLD = 0.05
 NEGLIGIBLE = 1e-14
 """An entry smaller than this, relative to the terms that it is a difference of, is a rounding error and no pivot."""
 
-VANISHING = 1e-9
-"""A pivot smaller than this, relative to its row, spoils a step."""
+SWEEPS = 40
+"""How often rows and columns are balanced in turn."""
+
+DENSE = 200
+"""Up to this size, matrices are eliminated as full ones."""
+
+MATRIX_ROOM = 2_000_000
+"""How many entries of full matrices to hold at once where many are looked at."""
 
 
 class SingularMatrix(Exception):
@@ -38,7 +46,7 @@ class PivotOrder:
 
 def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
     """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample."""
-    scaled = _equilibrate(rows, columns, samples, size)
+    scaled = _equilibrate(rows, columns, samples, size)[0]  # the units of a model must not matter
     active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
     holders: list[set[int]] = [set() for _ in range(size)]
     for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
@@ -72,19 +80,43 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
     return PivotOrder(tuple(row_order), tuple(column_order), products)
 
 
-def _equilibrate(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> np.ndarray:
-    """Scale rows and columns until their largest entries are about 1 (Ruiz 2001): the units of a model must not matter."""
+def _equilibrate(
+    rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scale rows and columns until their largest entries are about 1 (Ruiz 2001); the samples, factors of rows and columns."""
+    factors = np.ones((2, size, samples.shape[1]))
     for _ in range(12):
         worst = 1.0
-        for index in (rows, columns):
+        for factor, index in zip(factors, (rows, columns), strict=True):
             largest = np.zeros((size, samples.shape[1]))
             np.maximum.at(largest, index, np.abs(samples))
             largest[largest == 0] = 1.0
             worst = max(worst, float(np.max(largest, initial=1.0)), float(np.max(1 / largest, initial=1.0)))
             samples = samples / np.sqrt(largest)[index]
+            factor /= np.sqrt(largest)
         if worst < 4:
             break
-    return samples
+    return samples, factors[0], factors[1]
+
+
+def balance(
+    rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, lasting: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Factors by which the logarithms of `lasting` entries get mean 0 in each row and column (Curtis and Reid 1972).
+
+    Unlike factors that make the largest entries 1, of which there are many, these follow the units of rows and columns.
+    """
+    present = lasting & (samples != 0)
+    with np.errstate(divide="ignore"):
+        logarithms = np.where(present, np.log(np.abs(samples)), 0.0)
+    indicators = np.ones(len(rows)), np.arange(len(rows))
+    sums = [csr_array((indicators[0], (index, indicators[1])), shape=(size, len(rows))) for index in (rows, columns)]
+    counts = [np.maximum(part @ present, 1) for part in sums]
+    exponents = np.zeros((2, size, samples.shape[1]))
+    for _ in range(SWEEPS):
+        for k, other in ((0, columns), (1, rows)):
+            exponents[k] = -(sums[k] @ (logarithms + present * exponents[1 - k][other])) / counts[k]
+    return np.exp(exponents[0]), np.exp(exponents[1])
 
 
 def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> tuple[int, int]:
@@ -112,21 +144,75 @@ def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], re
     raise SingularMatrix
 
 
-def survives(order: PivotOrder, matrices: np.ndarray) -> np.ndarray:
-    """Whether elimination in this order meets no vanishing pivot in each of these matrices, such as those of first steps."""
-    hopeless = ~np.all(np.isfinite(matrices), axis=(1, 2))  # no order would help
-    rest = np.where(hopeless[:, None, None], np.eye(matrices.shape[1])[order.rows, :], matrices[:, order.rows, :])
-    rest = rest[:, :, order.columns]
-    scale = np.max(np.abs(rest), axis=2, initial=0.0)
-    alive = np.ones(len(rest), dtype=bool)
-    for k in range(rest.shape[1]):
-        pivot = rest[:, k, k]
-        alive &= np.abs(pivot) > VANISHING * scale[:, k]
+def backward_errors(
+    order: PivotOrder,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    samples: np.ndarray,
+    size: int,
+    lasting: np.ndarray | None = None,
+) -> np.ndarray:
+    """The backward error of a solve with each sample of a matrix in this order, which shows how far its elements grow.
+
+    The largest |b - A x| / (|A| |x| + |b|) of all rows (Oettli and Prager 1964) does not depend on the units of rows; nor on
+    those of columns, for x is of size one where columns are equilibrated, by the entries that are `lasting` (all, unless told).
+    It is infinite where a pivot vanishes, and 0 where the matrix is not finite, so that no order would help.
+    """
+    finite = np.all(np.isfinite(samples), axis=0)
+    errors = np.where(finite, np.inf, 0.0)
+    each = 1 if size > DENSE else max(1, MATRIX_ROOM // max(1, size * size))
+    members = np.flatnonzero(finite)
+    for first in range(0, len(members), each):
+        some = members[first : first + each]
+        values = samples[:, some]
+        present = np.ones(values.shape, dtype=bool) if lasting is None else lasting[:, some]
+        row_factors, column_factors = balance(rows, columns, values, present, size)
+        balanced = values * present * (row_factors[rows] * column_factors[columns])
+        wanted = np.cos(np.arange(size))[:, None] * column_factors * _equilibrate(rows, columns, balanced, size)[2]
+        rhs, terms = np.zeros((2, size, len(some)))
+        np.add.at(rhs, rows, values * wanted[columns])
+        with np.errstate(all="ignore"):  # a vanishing pivot makes x infinite
+            x = (_solve_sparse if size > DENSE else _solve_dense)(order, rows, columns, values, rhs)
+            left = np.zeros_like(rhs)
+            np.add.at(left, rows, values * x[columns])
+            np.add.at(terms, rows, np.abs(values * x[columns]))
+            ratios = np.abs(rhs - left) / np.maximum(terms + np.abs(rhs), np.finfo(float).tiny)
+        errors[some] = np.max(np.where(np.isnan(ratios), np.inf, ratios), axis=0, initial=0.0)
+    return errors
+
+
+def _solve_dense(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """x of A x = rhs for each sample of A, all of them eliminated side by side without a choice of pivots."""
+    size, count = rhs.shape
+    matrices = np.zeros((count, size, size))
+    matrices[:, rows, columns] = samples.T
+    rest, y = matrices[:, order.rows, :][:, :, order.columns], rhs.T[:, order.rows].copy()
+    for k in range(size):
         below = k + 1 + np.flatnonzero(np.any(rest[:, k + 1 :, k], axis=0))
         right = k + 1 + np.flatnonzero(np.any(rest[:, k, k + 1 :], axis=0))
-        factors = rest[:, below, k] / np.where(alive, pivot, np.inf)[:, None]
+        factors = rest[:, below, k] / rest[:, k, k, None]
         rest[:, below[:, None], right] -= factors[:, :, None] * rest[:, k, right][:, None, :]
-    return alive | hopeless
+        y[:, below] -= factors * y[:, k, None]
+    for k in reversed(range(size)):
+        y[:, k] = (y[:, k] - np.einsum("mj,mj->m", rest[:, k, k + 1 :], y[:, k + 1 :])) / rest[:, k, k]
+    x = np.empty_like(rhs)
+    x[list(order.columns)] = y.T
+    return x
+
+
+def _solve_sparse(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """The same for one large matrix."""
+    size = len(rhs)
+    row_position, column_position = np.argsort(order.rows), np.argsort(order.columns)
+    permuted = csc_array((samples[:, 0], (row_position[rows], column_position[columns])), shape=(size, size))
+    x = np.full_like(rhs, np.nan)
+    try:
+        factors = splu(permuted, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"Equil": False})
+    except RuntimeError:  # singular
+        return x
+    if np.array_equal(factors.perm_r, np.arange(size)):  # else a pivot was zero
+        x[list(order.columns), 0] = factors.solve(rhs[list(order.rows), 0])
+    return x
 
 
 def diagonal_order(matrix: ca.SX) -> PivotOrder:

@@ -7,6 +7,7 @@ import numpy as np
 
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.methods._step import UnknownBlock
+from dalembert.systems import MechanicalSystem
 
 LEAST_NOISE = 1e-12
 """The relative size that rounding errors may give to increments of a block that vanishes."""
@@ -52,9 +53,9 @@ def weights_and_noise(reduced: ReducedStep, measured: list, delta: ca.SX) -> tup
         else:
             # A block that happens to vanish must not drown the others in its rounding errors.
             floor = (rounding / LEAST_NOISE) ** 2
-            if step.constrains_positions:
+            if step.constrains_positions and name == list(states)[1]:
                 momentum = ca.repmat(states[name], len(block.nodes), 1) + (0 if impulse else block.symbols)
-                scale += _squared_mass(reduced, measured[0], momentum) * ca.sumsqr(states[measured[0].of]) / (h * h)
+                scale += _momentum_of_positions(reduced, measured[0], momentum)
                 floor = 16
         if impulse:
             scale /= _momentum_of_impulse(reduced, block)
@@ -64,15 +65,33 @@ def weights_and_noise(reduced: ReducedStep, measured: list, delta: ca.SX) -> tup
     return ca.vertcat(ca.SX(0, 1), *weights), noise
 
 
-def _squared_mass(reduced: ReducedStep, velocities: UnknownBlock, momentum: ca.SX) -> ca.SX:
-    """|p|^2 / |V|^2; at rest, where both are what rounding makes of zero, that of the derivative of v with respect to p."""
+def _momentum_of_positions(reduced: ReducedStep, first: UnknownBlock, momentum: ca.SX) -> ca.SX:
+    """The squared size of the momentum that belongs to velocities q/h, by which errors of positions are amplified.
+
+    In mechanics from the masses, which are there at rest too, and each in the units of its coordinate.
+    """
+    step, system = reduced.equations.step, reduced.equations.step.definition
+    y, h = step.state[first.of], step.h_symbol
+    if not isinstance(system, MechanicalSystem):
+        return _squared_ratio(reduced, first, momentum) * ca.sumsqr(y) / (h * h)
+    # (a momentum that no velocity sees has no mass, and its errors nothing to do with positions)
+    inverse = ca.densify(ca.diag(system.function("H_pp")(step.time_symbol, *step.state.values(), step.theta)))
+    seen = [i for i in range(y.shape[0]) if not inverse[i].is_zero()]
+    if not ca.depends_on(inverse, ca.vertcat(*step.state.values())):
+        return ca.sumsqr(ca.vertcat(ca.SX(0, 1), *(y[i] / inverse[i] for i in seen))) / (h * h)
+    tiny = 1e-30 * ca.sumsqr(inverse) + 1e-300  # a mass may vanish on the way
+    return sum((y[i] ** 2 / (inverse[i] ** 2 + tiny) for i in seen), ca.SX(0)) / (h * h)
+
+
+def _squared_ratio(reduced: ReducedStep, first: UnknownBlock, momentum: ca.SX) -> ca.SX:
+    """|z|^2 / |V|^2; at rest, where both are what rounding makes of zero, that of the derivative of v with respect to z."""
     step = reduced.equations.step
-    per = step.h_symbol**2 if velocities.per_h else 1
-    rest = REST * ca.sumsqr(step.state[velocities.of]) / per
-    p = list(step.state.values())[1]
+    per = step.h_symbol**2 if first.per_h else 1
+    rest = REST * ca.sumsqr(step.state[first.of]) / per
+    z = list(step.state.values())[1]
     v = step.definition.function("v")(step.time_symbol, *step.state.values(), step.theta)
-    mobility = ca.sumsqr(ca.jacobian(v, p)) / p.shape[0] * (1 if velocities.per_h else step.h_symbol**2)
-    return (ca.sumsqr(momentum) + rest / mobility) / (ca.sumsqr(velocities.symbols) + rest + 1e-300)
+    mobility = ca.sumsqr(ca.jacobian(v, z)) / z.shape[0] * (1 if first.per_h else step.h_symbol**2)
+    return (ca.sumsqr(momentum) + rest / mobility) / (ca.sumsqr(first.symbols) + rest + 1e-300)
 
 
 def _momentum_of_impulse(reduced: ReducedStep, block: UnknownBlock) -> ca.SX:

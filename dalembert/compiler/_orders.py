@@ -1,16 +1,22 @@
-"""A program for each start: which pivot order serves it, so that as many starts as possible share one program."""
+"""Which pivot order serves a start, so that as many starts, step sizes and parameters as possible share one program.
+
+Orders are looked at in a fixed sequence: one that comes from the structure of the equations alone, then those that earlier
+starts of the same model needed, then one of the start's own, from states on the constraints with the start's parameters. The
+first is taken with which a solve at the start has a small backward error.
+"""
 
 from __future__ import annotations
 
 import functools
+import logging
 
-import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import PivotOrder, SingularMatrix, choose_pivots, survives
+from dalembert.compiler._elimination import PivotOrder, SingularMatrix, backward_errors, choose_pivots, diagonal_order
 from dalembert.compiler._guess import first_guess
 from dalembert.compiler._program import Program, program_of, reduced_step
 from dalembert.compiler._reduction import Part, ReducedStep
+from dalembert.compiler._samples import sampled_entries
 from dalembert.methods import OneStepMethod
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System
@@ -19,8 +25,16 @@ from dalembert.systems._states import States
 OWN_ORDERS = 64
 """How many members of an ensemble may choose a pivot order of their own."""
 
-MATRIX_ROOM = 2_000_000
-"""How many entries of matrices to hold at once where many are looked at."""
+LARGEST_ERROR: dict[Part, float] = {"jacobian": 1e-8, "last": 1e-14}
+"""The backward error that an order may have: Newton's iteration corrects it, the last unknowns are solved for only once."""
+
+_needed: dict[tuple[ReducedStep, Part], list[PivotOrder]] = {}
+"""Orders that starts have needed because the structure's own would not do, oldest first."""
+
+SHORT = 2.0**-10
+"""How much shorter a step is by which entries are found that vanish with h."""
+
+log = logging.getLogger(__name__)
 
 
 @one_at_a_time
@@ -38,24 +52,13 @@ def build_program(
     Steps are `contiguous` unless they are substeps of a composition, which do not start where they last ended.
     """
     reduced = reduced_step(system, method)
-    guess = first_guess(reduced, system, state, h) if near is None else near
-
-    packed = state.packed
-
-    def order_of(part: Part) -> PivotOrder:
-        order = None if near is not None else _order_near(reduced, part, packed, guess, h)
-        if order is not None and _survives(order, reduced, part, guess[None], state, h)[0]:
-            return order
-        random = np.random.default_rng(1788)
-        samples = []
-        for spread in (0.0, 1e-3, 1e-2):
-            point, around = (x + spread * np.abs(x) * random.standard_normal(len(x)) for x in (guess, packed))
-            samples.append(reduced.entries(part)(point, state.t, h, state.theta, around))
-        return _order_from(reduced.matrix(part), samples)
-
-    order = order_of("jacobian")
-    last_order = None if reduced.last is None else order_of("last")
-    return program_of(system, method, order, last_order, contiguous)
+    if near is not None:
+        orders = [_order_at(reduced, part, state, h, near) for part in _parts(reduced)]
+        return program_of(system, method, *_pair(orders), contiguous)
+    states = States(system, np.array([state.t]), state.packed[None], state.theta[None], state.multipliers[None])
+    guesses = first_guess(reduced, system, state, h)[None]
+    orders = [_orders_for(reduced, part, states, h, guesses)[0] for part in _parts(reduced)]
+    return program_of(system, method, *_pair(orders), contiguous)
 
 
 @one_at_a_time
@@ -67,86 +70,120 @@ def build_programs(
     Where many do, most of the time would go into compiling: the first such order serves for the rest.
     """
     reduced = reduced_step(system, method)
-    parts: tuple[Part, ...] = ("jacobian",) if reduced.last is None else ("jacobian", "last")
-    sizes = [(_rounded_size(packed), _rounded_size(guess)) for packed, guess in zip(states.packed, guesses, strict=True)]
-    shared = np.ones(len(states), dtype=bool)
-    for size in set(sizes):
-        members = np.flatnonzero([other == size for other in sizes])
-        for part in parts:
-            order = _order_near(reduced, part, states.packed[members[0]], guesses[members[0]], h)
-            here = states.take(members)
-            shared[members] &= order is not None and _survives(order, reduced, part, guesses[members], here, h)
-    own = np.flatnonzero(~shared)
-    late = dict.fromkeys(own[OWN_ORDERS:].tolist(), own[0] if len(own) else 0)
-    chosen: dict[tuple[float, float] | int, Program] = {}
-    programs: list[Program] = []
-    for k, size in enumerate(sizes):
-        key = size if shared[k] else late.get(k, k)
-        if key not in chosen:
-            chosen[key] = build_program(system, method, states[k], h, contiguous=contiguous)
-        programs.append(chosen[key])
-    return programs
+    orders = [_orders_for(reduced, part, states, h, guesses) for part in _parts(reduced)]
+    return [program_of(system, method, *_pair(own), contiguous) for own in zip(*orders, strict=True)]
 
 
-def _order_near(reduced: ReducedStep, part: Part, packed: np.ndarray, guess: np.ndarray, h: float) -> PivotOrder | None:
-    """The order that all states of about this size share, if there is one."""
-    coarse_h = float(np.copysign(10.0 ** np.round(np.log10(abs(h))), h))
-    n_theta, sizes = reduced.data[2].shape[0], (_rounded_size(packed), _rounded_size(guess))
-    return _shared_order(reduced, part, n_theta, len(packed), len(guess), *sizes, coarse_h)
+def _parts(reduced: ReducedStep) -> tuple[Part, ...]:
+    return ("jacobian",) if reduced.last is None else ("jacobian", "last")
 
 
-def _survives(
-    order: PivotOrder, reduced: ReducedStep, part: Part, guesses: np.ndarray, states: State | States, h: float
-) -> np.ndarray:
-    """Whether the order meets no vanishing pivot at each of the states and guesses."""
-    pattern, members = reduced.matrix(part).sparsity(), len(guesses)
-    rows, columns = pattern.get_triplet()
-    verdicts = [np.zeros(0, dtype=bool)]
-    most = max(1, MATRIX_ROOM // max(1, pattern.numel()))
-    t, theta, packed = np.reshape(states.t, -1), np.atleast_2d(states.theta), np.atleast_2d(states.packed)
-    for first in range(0, members, most):
-        some = slice(first, first + most)
-        count = len(guesses[some])
-        arguments = (guesses[some].T, t[None, some], np.full((1, count), h), theta[some].T, packed[some].T)
-        values = np.asarray(reduced.entries(part).map(count)(*arguments), dtype=float).reshape(len(rows), count, order="F")
-        matrices = np.zeros((count, *pattern.shape))
-        matrices[:, rows, columns] = values.T
-        verdicts.append(survives(order, matrices))
-    return np.concatenate(verdicts)
+def _pair(orders: list[PivotOrder] | tuple[PivotOrder, ...]) -> tuple[PivotOrder, PivotOrder | None]:
+    return orders[0], orders[1] if len(orders) > 1 else None
+
+
+def _orders_for(reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray) -> list[PivotOrder]:
+    """An order for each state: the first that serves it."""
+    chosen: list[PivotOrder | None] = [None] * len(states)
+    open_members = np.arange(len(states))
+    needed = _needed.setdefault((reduced, part), [])
+    structural = _structural_order(reduced, part)
+
+    def offer(order: PivotOrder, members: np.ndarray) -> np.ndarray:
+        """Give the order to the members that it serves; the others are returned."""
+        serves = order_errors(order, reduced, part, states.take(members), h, guesses[members]) <= LARGEST_ERROR[part]
+        for member in members[serves]:
+            chosen[member] = order
+        return members[~serves]
+
+    for order in ([] if structural is None else [structural]) + needed:
+        open_members = offer(order, open_members)
+    made: list[PivotOrder] = []
+    while len(open_members) and len(made) < OWN_ORDERS:
+        member, rest = open_members[0], open_members[1:]
+        order = _own_order(reduced, part, states, int(member), h, guesses[member])
+        chosen[member] = order
+        made.append(order)
+        if order not in needed:
+            if needed:
+                log.warning("%s needs another pivot order here, and so another program", reduced.equations.step.definition)
+            needed.append(order)
+        open_members = offer(order, rest)
+    return [order or made[0] for order in chosen]
+
+
+def _own_order(reduced: ReducedStep, part: Part, states: States, member: int, h: float, guess: np.ndarray) -> PivotOrder:
+    """The order of one state: from its neighbourhood, or, where that does not serve it, from just this step."""
+    state = states[member]
+    try:
+        order = _chosen_from(reduced, part, sampled_entries(reduced, part, states.system, state, h))
+    except SingularMatrix:
+        return _order_at(reduced, part, state, h, guess)
+    error = order_errors(order, reduced, part, states.take(np.array([member])), h, guess[None])[0]
+    return order if error <= LARGEST_ERROR[part] else _order_at(reduced, part, state, h, guess)
+
+
+def _order_at(reduced: ReducedStep, part: Part, state: State, h: float, x: np.ndarray) -> PivotOrder:
+    """The order for a step from a state with the unknowns x, and for what is close to it."""
+    random = np.random.default_rng(1788)
+    samples = []
+    for spread in (0.0, 1e-3, 1e-2):
+        point, around = (v + spread * np.abs(v) * random.standard_normal(len(v)) for v in (x, state.packed))
+        samples.append(np.asarray(reduced.entries(part)(point, state.t, h, state.theta, around), dtype=float).ravel())
+    return _chosen_from(reduced, part, samples)
 
 
 @functools.lru_cache(maxsize=1024)
-def _shared_order(
-    reduced: ReducedStep, part: Part, n_theta: int, n_state: int, n_x: int, state_size: float, x_size: float, h: float
-) -> PivotOrder | None:
-    """The order from random states of about the start's size, at time zero, with all parameters one; None if undefined there.
+def _structural_order(reduced: ReducedStep, part: Part) -> PivotOrder | None:
+    """The order that all starts, parameters and step sizes may share, if there is one.
 
-    Not from the start itself: other parameters, neighbouring starts and step sizes then share one order, and so one program.
+    The matrix of the last block is, in mechanics, G M^-1 G^T and the like: positive definite, so that pivots on its diagonal
+    serve everywhere. Else the order comes from random states of size one with all parameters one.
     """
     random = np.random.default_rng(1788)
-    samples = [
-        reduced.entries(part)(
-            x_size * random.standard_normal(n_x), 0.0, h, np.ones(n_theta), state_size * random.standard_normal(n_state)
-        )
-        for _ in range(9)
-    ]
+    _, _, theta, state = reduced.data
+    samples = []
+    for h in (1e-1, 1e-2, 1e-3) * 3:
+        sizes = [1.0 if block.per_h else h for block in reduced.blocks for _ in range(block.symbols.shape[0])]
+        x = np.array(sizes) * random.standard_normal(len(sizes))
+        values = reduced.entries(part)(x, 0.0, h, np.ones(theta.shape[0]), random.standard_normal(state.shape[0]))
+        samples.append(np.asarray(values, dtype=float).ravel())
+    finite = sum(bool(np.all(np.isfinite(values))) for values in samples)
     try:
-        return _order_from(reduced.matrix(part), samples) if len(_finite(samples)) >= 3 else None
+        if part == "last":
+            return diagonal_order(reduced.matrix(part))
+        return _chosen_from(reduced, part, samples) if finite >= 3 else None
     except SingularMatrix:  # it need not be singular for the model's own parameters
         return None
 
 
-def _order_from(matrix: ca.SX, samples: list) -> PivotOrder:
+def _chosen_from(reduced: ReducedStep, part: Part, samples: list[np.ndarray]) -> PivotOrder:
+    matrix = reduced.matrix(part)
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-    finite = _finite(samples)
+    finite = [values for values in samples if np.all(np.isfinite(values))]
     return choose_pivots(rows, columns, np.array(finite).T if finite else np.ones((len(rows), 1)), matrix.shape[0])
 
 
-def _finite(samples: list) -> list[np.ndarray]:
-    arrays = [np.asarray(sample, dtype=float).ravel() for sample in samples]
-    return [values for values in arrays if np.all(np.isfinite(values))]
+def order_errors(
+    order: PivotOrder, reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray
+) -> np.ndarray:
+    """The backward errors of solves in this order, one for each state and guess.
 
+    Entries that vanish with h, compared to others, say nothing about the sizes of unknowns: they are told apart by the matrix
+    of a much shorter step.
+    """
+    count = len(states)
+    if not count:
+        return np.zeros(0)
+    pattern = reduced.matrix(part).sparsity()
+    rows, columns = (np.array(a, dtype=int) for a in pattern.get_triplet())
+    kept = np.array([1.0 if block.per_h else SHORT for block in reduced.blocks for _ in range(block.symbols.shape[0])])
+    entries = reduced.entries(part).map(count)
 
-def _rounded_size(x: np.ndarray) -> float:
-    size = float(np.max(np.abs(x), initial=0.0))
-    return 2.0 ** round(np.log2(size)) if 1e-100 < size < 1e100 else 1.0
+    def at(x: np.ndarray, size: float) -> np.ndarray:
+        values = entries(x.T, states.t[None], np.full((1, count), size), states.theta.T, states.packed.T)
+        return np.asarray(values, dtype=float).reshape(len(rows), count, order="F")
+
+    samples, short = at(guesses, h), at(guesses * kept, SHORT * h)
+    lasting = ~(np.abs(short) < 0.5 * np.abs(samples))
+    return backward_errors(order, rows, columns, samples, pattern.size1(), lasting)

@@ -8,11 +8,11 @@ from dalembert.compiler._elimination import diagonal_order, eliminate
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 
-TOLERATED = 1e-9
+TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
 
-SMALLEST = 1e-10
-"""What the squared size of the terms is taken for where all of them are smaller, as at rest."""
+SMALLEST = 1e-28
+"""A squared residual that is always tolerated: where all terms vanish, as at rest in the origin, none has a size."""
 
 
 def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
@@ -50,8 +50,22 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:
         return ca.SX(0)
     system, t1, (y1, z1) = step.definition, step.time_symbol + step.h_symbol, new
     G, hidden_z = system.function("G")(t1, y1, step.theta), system.function("hidden_z")(t1, y1, z1, step.theta)
-    scale = ca.sumsqr(G) * ca.sumsqr(y1) / step.h_symbol**2 + ca.sumsqr(hidden_z) * ca.sumsqr(z1)
-    return ca.logic_not(ca.sumsqr(residual) <= TOLERATED**2 * (scale + SMALLEST))
+    by_position, by_momentum = ca.sumsqr(y1) / step.h_symbol**2, ca.sumsqr(z1)
+    # Each row in its own units; velocities that are constrained apart from positions, in those of all.
+    positions = [ca.sumsqr(G[i, :]) * by_position for i in range(system.n_holonomic)]
+    hidden = [ca.sumsqr(hidden_z[i, :]) * by_momentum for i in range(system.n_holonomic)]
+    together = ca.sumsqr(G) * by_position + ca.sumsqr(hidden_z) * by_momentum
+    scales = [scale for name in step.ends if name == "g" for scale in positions]
+    for name in step.ends:
+        if name == "g_dot":
+            scales += [a + b for a, b in zip(positions, hidden, strict=True)]
+        elif name == "k":
+            scales += [together] * system.n_nonholonomic
+    assert len(scales) == residual.shape[0]
+    excess = ca.SX(-1)
+    for k, scale in enumerate(scales):
+        excess = ca.fmax(excess, residual[k] ** 2 - TOLERATED**2 * scale)
+    return excess > SMALLEST
 
 
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:

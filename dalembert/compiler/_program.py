@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -25,6 +25,7 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._stopping import fastest
 from dalembert.methods import OneStepMethod
+from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -35,6 +36,8 @@ OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
 
 KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
+WAY_OUT = ("entries", "residual")
+"""Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +51,39 @@ class Program:
     increment: tuple[ca.SX, ca.SX] | None
     """What an iteration subtracts from x, and its squared size, in straight-line programs."""
     memory_size: int
+    filled: int
+    """Where elimination at run time keeps its factors; the order has no influence on what lies before."""
     code: Code
     straight_line: bool
     index: np.ndarray
     index_start: dict[str, int]
     cost_ratio: float
     """What a factorisation costs, in iterations."""
+    way_out: Code | None = None
+    """The kernels `WAY_OUT`, in programs that have a way out."""
+    dense: int = 0
+    """Where, in programs that have a way out, the entries of the matrix lie; then the full one, scales and pivots."""
 
-    @property
-    def addresses(self) -> np.ndarray:
-        """The kernels' addresses in the order of `KERNELS`."""
-        return np.array([self.code.addresses[name] for name in KERNELS], dtype=np.int64)
+    @functools.cache  # noqa: B019 - a program lives as long as its process
+    @one_at_a_time
+    def with_way_out(self) -> Program:
+        """The same program, able to solve single steps by dense elimination with partial pivoting."""
+        reduced, layout, n = self.reduced, self.layout, self.layout.n_x
+        symbols = _symbols(reduced, layout)
+        entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
+        dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
+        work = dense + entries.shape[0] + n * n + 4 * n
+        kernels = (
+            Kernel("entries", symbols, [(entries, dense)]),
+            Kernel("residual", symbols, [(reduced.residual, layout.residual)]),
+        )
+        assembly, used = emit_module(kernels, work)
+        index, starts = self.index, dict(self.index_start)
+        for name, table in zip(("entry_row", "entry_column"), rows_and_columns, strict=True):
+            starts[name] = len(index)
+            index = np.concatenate([index, np.array(table, dtype=np.int64)])
+        code = compile_module(assembly, WAY_OUT)
+        return replace(self, memory_size=work + used, index=index, index_start=starts, way_out=code, dense=dense)
 
     @property
     def operations(self) -> int:
@@ -97,85 +122,126 @@ def program_of(
     return _programs[key]
 
 
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """Kernels and what belongs to them, of a program that eliminates in straight-line code or, in any order, at run time."""
+
+    kernels: tuple[Kernel, ...]
+    layout: Layout
+    increment: tuple[ca.SX, ca.SX] | None
+    code: Code
+    memory_size: int
+
+
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
-    measured = [block for block in reduced.blocks if block.kind != "carried"]
     straight_line = order.products <= STRAIGHT_LINE_LIMIT
-    time, h, theta, state = reduced.data
-    n_x = reduced.x.shape[0]
-    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
-    n_filled = 0
-    tables: dict[str, np.ndarray] = {}
-    residual, results = reduced.residual, _results(reduced, last_order)
-    forms, explicit = LinearForms(reduced.x, ca.vertcat(*reduced.data)), reduced.explicit_stage
-    if straight_line:
-        residual, explicit = forms.rewrite(residual), forms.rewrite(explicit)
-        ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
-        results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
-        reciprocals, lower, upper = eliminate(ca.jacobian(residual, reduced.x), order)
-        reciprocals, lower, upper, stored = _name_factors(reciprocals, lower, upper)
-    else:
-        tables = filled_pattern(rows, columns, order)
-        stored = [(ca.SX.sym("entry"), entry) for entry in reduced.jacobian.nonzeros()]
-        n_filled = len(tables["column"])
-    n_factors = len(stored) + n_filled
-    n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
-    sizes = (theta.shape[0], state.shape[0], n_stage, n_x, len(measured), n_factors, len(forms.once))
-    layout = Layout(*sizes)
-    once_names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once))
-    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
-    symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x)]
-    symbols.append((once_names, layout.once))
-    names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
-    values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
-    weights, delta = ca.SX.sym("weight", len(measured)), ca.SX.sym("delta", state.shape[0])
-    if straight_line:
-        step = substitute(reciprocals, lower, upper, order, residual)
-        size = weighted_size(reduced, measured, weights, step, explicit)
-        increment = (step, size)
-        iterate = Kernel(
-            "iterate",
-            [*symbols, (names, layout.factors), (weights, layout.weights)],
-            [(reduced.x - step, layout.x), (size, layout.increment_size)],
-        )
-    else:
-        increment = None
-        iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
-    measures = weights_and_noise(reduced, measured, delta)
-    kernels = (
-        predictor(reduced, layout, delta, measures, once, contiguous),
-        Kernel(
-            "weigh",
-            [*symbols, (delta, layout.delta)],
-            list(zip((*measures, once), (layout.weights, layout.noise, layout.once), strict=True)),
-        ),
-        Kernel("factor", symbols, [(values, layout.factors)]),
-        iterate,
-        Kernel("finish", symbols, list(zip(results, layout.results, strict=True))),
+    compiled = (
+        _straight_line_kernels(reduced, order, last_order, contiguous)
+        if straight_line
+        else _looped_kernels(reduced, last_order, contiguous)
     )
-    assembly, used = emit_module(kernels, layout.work)
-    code = compile_module(assembly, KERNELS)
-    measured_index = {block.name: k for k, block in enumerate(measured)}
+    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
+    tables = {} if straight_line else filled_pattern(rows, columns, order)
+    n_filled = 0 if straight_line else len(tables["column"])
+    measured = {id(block): k for k, block in enumerate(_measured(reduced))}
     tables["weight_of"] = np.concatenate(
-        [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured_index.get(b.name, -1)) for b in reduced.blocks)]
+        [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured.get(id(b), -1)) for b in reduced.blocks)]
     )
     starts = np.cumsum([0, *(len(table) for table in tables.values())])
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
-    factor_cost = operation_count(kernels[2].function()[0]) + loop_factor
-    iteration_cost = operation_count(kernels[3].function()[0]) + loop_solve + OVERHEAD
+    factor_cost = operation_count(compiled.kernels[2].function()[0]) + loop_factor
+    iteration_cost = operation_count(compiled.kernels[3].function()[0]) + loop_solve + OVERHEAD
     return Program(
         reduced=reduced,
         order=order,
-        layout=layout,
-        kernels=kernels,
-        increment=increment,
-        memory_size=layout.work + used,
-        code=code,
+        layout=compiled.layout,
+        kernels=compiled.kernels,
+        increment=compiled.increment,
+        memory_size=compiled.memory_size + n_filled,
+        filled=compiled.memory_size,
+        code=compiled.code,
         straight_line=straight_line,
         index=np.concatenate(list(tables.values())).astype(np.int64),
         index_start=dict(zip(tables, starts.tolist(), strict=False)),
         cost_ratio=factor_cost / iteration_cost,
     )
+
+
+def _measured(reduced: ReducedStep) -> list[UnknownBlock]:
+    """The blocks whose increments decide when Newton's iteration has converged."""
+    return [block for block in reduced.blocks if block.kind != "carried"]
+
+
+def _straight_line_kernels(
+    reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool
+) -> _Compiled:
+    """Kernels that eliminate in a fixed order, in code without loops."""
+    forms = LinearForms(reduced.x, ca.vertcat(*reduced.data))
+    residual, explicit = forms.rewrite(reduced.residual), forms.rewrite(reduced.explicit_stage)
+    results = _results(reduced, last_order)
+    ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
+    results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
+    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(residual, reduced.x), order))
+    layout = _layout(reduced, len(stored), len(forms.once))
+    names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
+    values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
+    weights = ca.SX.sym("weight", layout.n_weights)
+    step = substitute(reciprocals, lower, upper, order, residual)
+    size = weighted_size(reduced, _measured(reduced), weights, step, explicit)
+    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once)), layout.once)]
+    factor = Kernel("factor", symbols, [(values, layout.factors)])
+    iterate = Kernel(
+        "iterate",
+        [*symbols, (names, layout.factors), (weights, layout.weights)],
+        [(reduced.x - step, layout.x), (size, layout.increment_size)],
+    )
+    finish = Kernel("finish", symbols, list(zip(results, layout.results, strict=True)))
+    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
+    return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
+
+
+@functools.cache
+def _looped_kernels(reduced: ReducedStep, last_order: PivotOrder | None, contiguous: bool) -> _Compiled:
+    """Kernels that leave elimination to a loop over tables, the same for every pivot order."""
+    entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
+    layout = _layout(reduced, entries.shape[0], 0)
+    symbols = _symbols(reduced, layout)
+    factor = Kernel("factor", symbols, [(entries, layout.factors)])
+    iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
+    finish = Kernel("finish", symbols, list(zip(_results(reduced, last_order), layout.results, strict=True)))
+    return _assemble(reduced, layout, (factor, iterate, finish), ca.SX(0, 1), None, contiguous)
+
+
+def _layout(reduced: ReducedStep, n_factors: int, n_once: int) -> Layout:
+    _, _, theta, state = reduced.data
+    n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
+    n_weights = len(_measured(reduced))
+    return Layout(theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_weights, n_factors, n_once)
+
+
+def _symbols(reduced: ReducedStep, layout: Layout) -> list[tuple[ca.SX, int]]:
+    """The data of a step and its unknowns, with their slots."""
+    places = (layout.time, layout.h, layout.theta, layout.state, layout.x)
+    return list(zip((*reduced.data, reduced.x), places, strict=True))
+
+
+def _assemble(
+    reduced: ReducedStep,
+    layout: Layout,
+    solving: tuple[Kernel, Kernel, Kernel],
+    once: ca.SX,
+    increment: tuple[ca.SX, ca.SX] | None,
+    contiguous: bool,
+) -> _Compiled:
+    """Put the kernels that predict and weigh before those that factor, iterate and finish, and compile all."""
+    delta = ca.SX.sym("delta", layout.n_state)
+    weights = weights_and_noise(reduced, _measured(reduced), delta)
+    outputs = list(zip((*weights, once), (layout.weights, layout.noise, layout.once), strict=True))
+    weigh = Kernel("weigh", [*_symbols(reduced, layout), (delta, layout.delta)], outputs)
+    kernels = (predictor(reduced, layout, delta, weights, once, contiguous), weigh, *solving)
+    assembly, used = emit_module(kernels, layout.work)
+    return _Compiled(kernels, layout, increment, compile_module(assembly, KERNELS), layout.work + used)
 
 
 def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:

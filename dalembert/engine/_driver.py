@@ -10,6 +10,14 @@ import numpy as np
 
 from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, stopping_rule
 from dalembert.engine._compiled import compiled
+from dalembert.engine._dense_solve import (
+    PIVOTED_STEPS,
+    PIVOTING,
+    count_pivoted,
+    dense_increment,
+    factorize_dense,
+    order_fails,
+)
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import KNOWN_AGES, Substep
 
@@ -89,9 +97,12 @@ judge = inlined(stopping_rule(both, either, choose, larger))
 @inlined
 def factorize(sub):
     """Renew the factors at the current unknowns."""
-    call_kernel(sub.kernels.factor, sub.memory)
-    if not sub.layout.straight_line:
-        eliminate(sub.memory, sub.layout, sub.tables, sub.work)
+    if sub.layout.straight_line >= PIVOTING:
+        factorize_dense(sub)
+    else:
+        call_kernel(sub.kernels.factor, sub.memory)
+        if not sub.layout.straight_line:
+            eliminate(sub.memory, sub.layout, sub.tables, sub.work)
     sub.counts.factorizations += 1
     sub.counts.age = 0
 
@@ -100,6 +111,8 @@ def factorize(sub):
 def newton_increment(sub):
     """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
     layout, index, memory, work = sub.layout, sub.tables, sub.memory, sub.work
+    if layout.straight_line >= PIVOTING:
+        return dense_increment(sub)
     call_kernel(sub.kernels.iterate, memory)
     if layout.straight_line:
         return memory[2]
@@ -168,6 +181,26 @@ def keep_factors(iterations, counts, numbers, known):
     return False
 
 
+@compiled()
+def solve_pivoting(sub):
+    """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1."""
+    layout, counts = sub.layout, sub.counts
+    if sub.kernels.entries == 0 or layout.straight_line >= PIVOTING:
+        return -1
+    for k in range(layout.n_x):
+        sub.memory[layout.x + k] = sub.guess[k]
+    factorize(sub)
+    newton_increment(sub)
+    if not order_fails(sub):
+        return -1
+    layout.straight_line += PIVOTING
+    counts.pivoted_left = PIVOTED_STEPS
+    iterations = solve(sub)
+    if iterations < 0:
+        layout.straight_line -= PIVOTING
+    return iterations
+
+
 @inlined
 def solve_step(sub):
     """Solve the step equations from the guess in memory; a failure with old factors is tried again with new ones."""
@@ -184,9 +217,13 @@ def solve_step(sub):
         factorize(sub)
         iterations = solve(sub)
     if iterations < 0:
+        iterations = solve_pivoting(sub)
+    if iterations < 0:
         return False
     if not keep_factors(iterations, sub.counts, sub.numbers, sub.known):
         sub.counts.age = -1
+    if sub.layout.straight_line >= PIVOTING:
+        count_pivoted(sub)
     return True
 
 
@@ -206,6 +243,19 @@ def finish_step(sub):
     return np.isfinite(total) and (orientation * sub.counts.sign > 0.0 or tolerated)
 
 
+@compiled()
+def meet_constraints(sub):
+    """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see."""
+    for _ in range(MAX_REFRESHES):
+        if not np.isnan(sub.memory[ORIENTATION_SLOT]):
+            return False
+        factorize(sub)
+        newton_increment(sub)
+        if finish_step(sub):
+            return True
+    return False
+
+
 @inlined
 def make_step(sub):
     """One step from the state in memory to its increment in memory; False, its guess in memory, if it could not be made."""
@@ -216,7 +266,7 @@ def make_step(sub):
     else:
         call_kernel(kernels.predict if counts.mode == PREDICT else kernels.weigh, memory)
         solved = sub.layout.n_x == 0 or solve_step(sub)
-        if not (solved and finish_step(sub)):
+        if not (solved and (finish_step(sub) or meet_constraints(sub))):
             for k in range(sub.layout.n_x):
                 memory[at(sub.layout.x + k)] = sub.guess[k]
             counts.age = -1

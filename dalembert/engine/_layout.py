@@ -9,14 +9,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-KERNELS = np.dtype([(name, np.int64) for name in ("predict", "weigh", "factor", "iterate", "finish", "weigh_again")])
-"""Addresses of kernels; only those for several lanes have the last one."""
+KERNELS = np.dtype([
+    (name, np.int64)
+    for name in ("predict", "weigh", "factor", "iterate", "finish", "entries", "residual", "weigh_again")
+])  # fmt: skip
+"""Addresses of kernels, 0 for those that a program does not have.
+
+Only programs with a way out of a failing pivot order have `entries` and `residual`, only those for several lanes the last one.
+"""
 
 COUNTS = np.dtype([
     (name, np.int64)
-    for name in ("steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep")
+    for name in (
+        "steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep", "pivoted",
+        "pivoted_left",
+    )
 ])  # fmt: skip
-"""Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so."""
+"""Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so.
+
+`pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried again.
+"""
 
 NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest")])
 """`rate` is the last step's rate of convergence; like `tolerance` and `fastest`, the best to believe in, it is squared."""
@@ -32,6 +44,7 @@ LAYOUT = np.dtype([
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "filled",
         "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "polish", "stage_multipliers", "n_stage",
+        "dense", "entry_row", "entry_column",
     )
 ])  # fmt: skip
 """Slots of a program's memory, sizes, and positions in its tables."""

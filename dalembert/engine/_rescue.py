@@ -1,27 +1,43 @@
-"""What happens to a step that the compiled iteration could not make: exact Newton with LAPACK, or a diagnosis."""
+"""What happens to a step that the compiled iteration could not make: other pivots, exact Newton with LAPACK, or a diagnosis."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler import SingularMatrix, build_program, first_guess
+from dalembert.compiler import SingularMatrix, build_program, first_guess, order_errors
+from dalembert.compiler._elimination import DENSE
+from dalembert.engine import _driver as driver
+from dalembert.errors import PivotWarning
 from dalembert.systems import State, System
 from dalembert.systems._consistent import short, unpack
 from dalembert.systems._newton import newton
 from dalembert.systems._projection import smallest_singular_value
+from dalembert.systems._states import States
 
 if TYPE_CHECKING:
     from dalembert.engine._stepper import Stepper
+
+FAILING = 1e-6
+"""The backward error of a solve from which on a step's trouble is put down to the pivot order."""
+
+A_FEW = 3
+"""How many steps of a run may take the way out of a failing pivot order before it warns."""
 
 PATH = np.linspace(0.0, 2.0, 9)
 """Where along the tangent, in steps, a diagnosis looks."""
 
 
 def rescue(run: Stepper) -> str | None:
-    """Make the pending step by damped exact Newton; None on success, else the reason of the failure."""
+    """Make the pending step by damped exact Newton; None on success, else the reason of the failure.
+
+    A step in which the pivot order fails is left to the driver, which gets other pivots.
+    """
+    if _changes_pivots(run, run.unknowns):
+        return None
     reduced = run.program.reduced
     data = (run.time, run.h, run.start.theta, run.state)
     equations = ca.Function("equations", [reduced.x, *reduced.data], [reduced.residual, reduced.jacobian])
@@ -36,7 +52,6 @@ def rescue(run: Stepper) -> str | None:
         if not np.all(np.isfinite(increment)):
             continue
         if orientation[0] * orientation_at(run.system, run.start) > 0:
-            _repivot(run, x)
             run.accept(x)
             return None
         if np.isfinite(orientation[0]):
@@ -69,17 +84,46 @@ def _tangent_guess(run: Stepper) -> np.ndarray | None:
     return first_guess(run.program.reduced, run.system, here, run.h) if np.all(np.isfinite(here.multipliers)) else None
 
 
-def _repivot(run: Stepper, x: np.ndarray) -> None:
-    """Choose a new pivot order if the fixed one has become unstable at x."""
-    y, z = np.split(run.state, [run.system.state_blocks[0][1]])
-    none = np.zeros(0)
-    here = State(run.time, y, z, none, none, none, {}, run.start.theta, run.start.names)
-    try:
-        program = build_program(run.system, run.method, here, run.h, contiguous=run.contiguous, near=x)
-    except SingularMatrix:
-        return
-    if program.order != run.program.order:
-        run.use(program)
+def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
+    """Give the driver other pivots if the fixed order fails at x: dense elimination, or in large programs another order."""
+    program, n = run.program, run.program.layout.n_x
+    if n == 0 or program.way_out is not None:
+        return False
+    none = np.zeros((1, run.system.n_multipliers))
+    here = States(run.system, np.array([run.time]), run.state[None], run.start.theta[None], none)
+    error = float(order_errors(program.order, program.reduced, "jacobian", here, run.h, x[None])[0])
+    if error < FAILING:
+        return False
+    if n <= DENSE:
+        other = program.with_way_out()
+    else:
+        y, z = np.split(run.state, [run.system.state_blocks[0][1]])
+        state = State(run.time, y, z, none[0], none[0], none[0], {}, run.start.theta, run.start.names)
+        try:
+            other = build_program(run.system, run.method, state, run.h, contiguous=run.contiguous, near=x)
+        except SingularMatrix:
+            return False
+        if other.order == program.order:
+            return False
+    run.use(other)
+    run.counts["mode"], run.counts["age"] = driver.GUESS_READY, -1
+    run.trouble = f"at t = {run.time:.6g} a solve in the pivot order chosen at the start has a backward error of {error:.1e}"
+    return True
+
+
+def warn_of_pivots(steppers: list[Stepper]) -> None:
+    """Say once why a run is slow if more than a few of its steps needed pivots of their own."""
+    pivoted = sum(int(stepper.counts["pivoted"]) for stepper in steppers)
+    trouble = next((stepper.trouble for stepper in steppers if stepper.trouble), "")
+    if pivoted > A_FEW and trouble and not any(stepper.warned for stepper in steppers):
+        for stepper in steppers:
+            stepper.warned = True
+        warnings.warn(
+            f"{pivoted} steps were solved by dense elimination, several times slower than the others: {trouble}. Start where "
+            "the mechanism is far from a singular configuration, or in units in which its numbers are closer to 1",
+            PivotWarning,
+            stacklevel=2,
+        )
 
 
 def _outside(run: Stepper, increment: np.ndarray, lam: np.ndarray, psi: np.ndarray) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, Steps
-from dalembert.engine._rescue import rescue
+from dalembert.engine._rescue import rescue, warn_of_pivots
 from dalembert.engine._spec import RunSpec
 from dalembert.engine._stepper import Given, Stepper, driver_records
 from dalembert.errors import UnsupportedSystem
@@ -135,6 +135,7 @@ class Run:
             "newton_iterations": int(self.counts["iterations"].sum()),
             "factorizations": int(self.counts["factorizations"].sum()),
             "rescued_steps": sum(stepper.rescued for stepper in self.steppers),
+            "pivoted_steps": int(self.counts["pivoted"].sum()),
             "build_seconds": self.build_time,
             "wall_seconds": self.wall_time,
         }
@@ -165,6 +166,7 @@ class Run:
                 chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, min(10 * chunk, self.steps)))
             if report is not None:
                 report(self.steps_done)
+        warn_of_pivots(self.steppers)
         return None
 
     def _rescue(self) -> str | None:

@@ -37,6 +37,10 @@ class Stepper:
     given: Given | None = None
     """What would else be found out here."""
     rescued: int = 0
+    trouble: str = ""
+    """Why other pivots than the program's own were needed, if they were."""
+    warned: bool = False
+    """Whether the user has been told so."""
     program: Program = field(init=False)
     memory: np.ndarray = field(init=False)
 
@@ -150,14 +154,16 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
     """Kernels of programs, compiled for one trajectory or for lanes, and where things lie in their memory and tables."""
     kernels, layouts = np.zeros(len(programs), dtype=KERNELS), np.zeros(len(programs), dtype=LAYOUT)
     for program, code, addresses, layout in zip(programs, codes, kernels, layouts, strict=True):
-        for name, address in code.code.addresses.items():
+        way_out = {} if program.way_out is None else program.way_out.addresses
+        for name, address in (code.code.addresses | way_out).items():
             addresses[name] = address
         slots, n_entries = program.layout, program.reduced.jacobian.nnz()
         places: dict[str, int] = {
             **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
             "weights": slots.weights, "factors": slots.factors, "stage_multipliers": slots.stage_multipliers,
             "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "n_entries": n_entries,
-            "filled": slots.factors + n_entries, "straight_line": program.straight_line, "polish": program.reduced.polish,
+            "filled": program.filled, "dense": program.dense, "straight_line": program.straight_line,
+            "polish": program.reduced.polish,
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

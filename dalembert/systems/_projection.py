@@ -24,10 +24,23 @@ def well_conditioned(matrix: np.ndarray) -> bool:
 
 
 def smallest_singular_value(rows: np.ndarray) -> float:
-    """Of a matrix with its rows normalised; infinite if it has none."""
+    """Of a matrix with its rows normalised; infinite if it has none.
+
+    Where it is small, columns are scaled, too: lengths of 1e-9 beside angles make nothing dependent.
+    """
     if not len(rows):
         return np.inf
-    return float(np.linalg.svd(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300), compute_uv=False)[-1])
+
+    def least(matrix: np.ndarray) -> float:
+        normalised = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-300)
+        return float(np.linalg.svd(normalised, compute_uv=False)[-1])
+
+    found = least(rows)
+    if found > 1e-6 or not np.all(np.isfinite(rows)):
+        return found
+    for axis in (1, 0) * 8:
+        rows = rows / np.sqrt(np.maximum(np.max(np.abs(rows), axis=axis, keepdims=True), 1e-300))
+    return max(found, least(rows))
 
 
 class _Projection:

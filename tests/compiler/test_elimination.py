@@ -7,8 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from dalembert.compiler import SingularMatrix
-from dalembert.compiler._elimination import choose_pivots, eliminate, filled_pattern, substitute
+from dalembert.compiler import SingularMatrix, _elimination
+from dalembert.compiler._elimination import (
+    PivotOrder,
+    backward_errors,
+    choose_pivots,
+    eliminate,
+    filled_pattern,
+    substitute,
+)
+from dalembert.compiler._samples import neighbours
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import LAYOUT
 
@@ -221,3 +229,43 @@ def test_units_of_a_model_do_not_matter(name, stages):
         return np.concatenate([run.q[-1] / length, run.p[-1] * T / (m * length)])
 
     np.testing.assert_allclose(end(*UNITS[name]), end(1.0, 1.0, 1.0), atol=1e-12)
+
+
+def error_of(order, *matrices):
+    rows, columns, _ = entries(sum(np.abs(A) for A in matrices))
+    return backward_errors(order, rows, columns, np.column_stack([A[rows, columns] for A in matrices]), len(matrices[0]))
+
+
+DIAGONAL = PivotOrder((0, 1), (0, 1), 2)
+
+
+@pytest.mark.parametrize("dense", [200, 0], ids=["full", "sparse"])
+def test_backward_error_shows_growth(dense, monkeypatch):
+    monkeypatch.setattr(_elimination, "DENSE", dense)
+    small, tiny, gone, broken = (np.array([[pivot, 1.0], [1.0, 1.0]]) for pivot in (1e-4, 1e-12, 0.0, np.nan))
+    errors = error_of(DIAGONAL, small, tiny, gone, broken)
+    assert errors[0] < 1e-11 and 1e-13 < errors[1] < 1e-1 and errors[2] == np.inf
+    assert errors[3] == 0.0  # no order would help
+    assert np.all(error_of(PivotOrder((1, 0), (0, 1), 2), small, tiny, gone) < 1e-15)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(3, 20), st.floats(1, 60))
+def test_backward_error_does_not_depend_on_units(seed, n, octaves):
+    """The errors of orders that fail more or less: the same, up to what one right-hand side and rounding make of them."""
+    random = np.random.default_rng(seed)
+    A = sparse(random, n, 0.5) * 10.0 ** random.uniform(-3, 3, (n, n))
+    order = PivotOrder(tuple(random.permutation(n).tolist()), tuple(random.permutation(n).tolist()), 0)
+    left, right = (2.0 ** np.round(random.uniform(-octaves, octaves, n)) for _ in range(2))
+    before, after = (np.clip(error_of(order, B)[0], 1e-15, 1.0) for B in (A, left[:, None] * A * right))
+    assert 1e-2 < before / after < 1e2
+
+
+def test_neighbours_are_on_the_constraints_and_turned():
+    problem = da.problems.double_pendulum()
+    state = da.consistent(problem, q0=problem.q0, p0=problem.p0)
+    states, time = neighbours(problem.system, state)
+    assert states[0] is state and len(states) > 3 and 0.01 < time < 10
+    for near in states[1:]:
+        assert np.abs(problem.system.evaluate("g", 0.0, near.q, theta=near.theta)).max() < 1e-14
+        assert 0.01 < np.abs(near.q - state.q).max() < 3

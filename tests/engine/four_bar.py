@@ -22,8 +22,8 @@ DIMENSIONS = {"l": (0, 1, 0), "b": (0, 1, 0), "m": (1, 0, 0), "g": (0, 1, -2), "
 
 def in_units(mass: float, length: float, time: float) -> dict[str, float]:
     """The parameters in units of which a kilogram, a metre and a second are so many."""
-    powers = {name: DIMENSIONS[name[0]] for name in SI}
-    return {name: value * np.prod(np.power((mass, length, time), powers[name])) for name, value in SI.items()}
+    units = np.array([mass, length, time], dtype=float)
+    return {name: float(value * np.prod(units ** DIMENSIONS[name[0]])) for name, value in SI.items()}
 
 
 def masses(values: Mapping[str, float]) -> np.ndarray:
