@@ -74,13 +74,13 @@ def _momentum_of_positions(reduced: ReducedStep, first: UnknownBlock, momentum: 
     y, h = step.state[first.of], step.h_symbol
     if not isinstance(system, MechanicalSystem):
         return _squared_ratio(reduced, first, momentum) * ca.sumsqr(y) / (h * h)
-    # (a momentum that no velocity sees has no mass, and its errors nothing to do with positions)
+    # A momentum on which no velocity depends has no mass, and its errors have nothing to do with positions.
     inverse = ca.densify(ca.diag(system.function("H_pp")(step.time_symbol, *step.state.values(), step.theta)))
-    seen = [i for i in range(y.shape[0]) if not inverse[i].is_zero()]
+    with_mass = [i for i in range(y.shape[0]) if not inverse[i].is_zero()]
     if not ca.depends_on(inverse, ca.vertcat(*step.state.values())):
-        return ca.sumsqr(ca.vertcat(ca.SX(0, 1), *(y[i] / inverse[i] for i in seen))) / (h * h)
+        return ca.sumsqr(ca.vertcat(ca.SX(0, 1), *(y[i] / inverse[i] for i in with_mass))) / (h * h)
     tiny = 1e-30 * ca.sumsqr(inverse) + 1e-300  # a mass may vanish on the way
-    return sum((y[i] ** 2 / (inverse[i] ** 2 + tiny) for i in seen), ca.SX(0)) / (h * h)
+    return sum((y[i] ** 2 / (inverse[i] ** 2 + tiny) for i in with_mass), ca.SX(0)) / (h * h)
 
 
 def _squared_ratio(reduced: ReducedStep, first: UnknownBlock, momentum: ca.SX) -> ca.SX:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.contact import _plan as at
 from dalembert.engine._compiled import compiled
+from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
 from dalembert.engine._driver import judge
 from dalembert.engine._kernel_call import call_kernel
 
@@ -24,45 +25,6 @@ def compiled_as(result: str, *arguments: str) -> Callable:
     """Compile a function of (plan, memory, ...)."""
     signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
     return compiled(signature)
-
-
-@compiled_as("boolean", "int64")
-def factor_dense(plan, memory, n):
-    """LU of the n x n matrix in memory, row by row, with row exchanges; False if it is singular or not finite."""
-    a, pivots = plan[at.A], plan[at.PIVOTS]
-    for k in range(n):
-        best, largest = k, abs(memory[a + k * n + k])
-        for i in range(k + 1, n):
-            if abs(memory[a + i * n + k]) > largest:
-                best, largest = i, abs(memory[a + i * n + k])
-        if not 0.0 < largest < np.inf:
-            return False
-        plan[pivots + k] = best
-        if best != k:
-            for j in range(n):
-                memory[a + k * n + j], memory[a + best * n + j] = memory[a + best * n + j], memory[a + k * n + j]
-        for i in range(k + 1, n):
-            factor = memory[a + i * n + k] / memory[a + k * n + k]
-            memory[a + i * n + k] = factor
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    memory[a + i * n + j] -= factor * memory[a + k * n + j]
-    return True
-
-
-@compiled_as("void", "int64")
-def solve_dense(plan, memory, n):
-    """Solve with the factors of `factor_dense`, over the residual in memory."""
-    a, b, pivots = plan[at.A], plan[at.F], plan[at.PIVOTS]
-    for k in range(n):
-        other = plan[pivots + k]
-        memory[b + k], memory[b + other] = memory[b + other], memory[b + k]
-        for j in range(k):
-            memory[b + k] -= memory[a + k * n + j] * memory[b + j]
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            memory[b + k] -= memory[a + k * n + j] * memory[b + j]
-        memory[b + k] /= memory[a + k * n + k]
 
 
 @compiled_as("float64", "int64", "int64")
@@ -84,6 +46,7 @@ def newton(plan, memory, equations, dt):
     of holonomic constraints: increments below 1e-7 h/dt that no longer shrink are accepted as well.
     """
     row, x, f = plan[equations], plan[at.X], plan[at.F]
+    matrix, pivots = plan[at.A], plan[at.PIVOTS]
     n = plan[row + at.SIZE]
     if n == 0:
         return True
@@ -98,9 +61,9 @@ def newton(plan, memory, equations, dt):
         call_kernel(plan[row + at.RESIDUAL], memory)
         if fresh:
             call_kernel(plan[row + at.MATRIX], memory)
-            if not factor_dense(plan, memory, n):
+            if not eliminate_dense(memory, matrix, pivots, n):
                 return False
-        solve_dense(plan, memory, n)
+        substitute_dense(memory, matrix, pivots, n, memory[f : f + n])
         size, first = 0.0, 0
         for block in range(plan[row + at.BLOCKS]):
             count = plan[row + at.FIRST_BLOCK + 2 * block]

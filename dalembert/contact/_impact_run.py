@@ -304,8 +304,9 @@ def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarra
                  "DIP", "PHI_DIP"):  # fmt: skip
         named[name], size = size, size + m
     named["SIZES"], size = size, size + program.n_blocks
+    named["PIVOTS"], size = size, size + places.n_x
     named |= {"COUPLED": program.coupled, "FULL_IS_PARTIAL": method.full_is_partial}
-    tables = {**program.solves, "JUST_HIT": np.zeros(m), "PASSED": np.zeros(m), "PIVOTS": np.zeros(places.n_x)}
+    tables = {**program.solves, "JUST_HIT": np.zeros(m), "PASSED": np.zeros(m)}
     end = at.N_NAMED
     for name, table in tables.items():
         named[name], end = end, end + len(table)

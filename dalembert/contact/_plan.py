@@ -31,12 +31,12 @@ STATE, HIT, AHEAD, PHI, RATE, SLACK, STRENGTH, DELTA, AFTER, TANGENT, X, F, A = 
 
 # places in memory: states at the start of a partial step, at its end and at contact; phi and phi_dot there; how far round-off
 # blurs phi; grad phi^T H_pp grad phi at the step's start; a place between the ends where phi was seen below zero, and
-# phi there; the sizes of blocks of unknowns
+# phi there; the sizes of blocks of unknowns; pivots
 (HERE, THERE, CONTACT, PHI_HERE, RATE_HERE, PHI_THERE, RATE_THERE, PHI_CONTACT, RATE_CONTACT, BLUR, STRENGTH_BEFORE,
- DIP, PHI_DIP, SIZES) = range(24, 38)  # fmt: skip
+ DIP, PHI_DIP, SIZES, PIVOTS) = range(24, 39)  # fmt: skip
 
-# places in the plan: systems of equations, marks of constraints that were just hit or on which no collision was found, pivots
-FLOW, WALL, RESET, FLOW_AFTER, WALL_AFTER, JUST_HIT, PASSED, PIVOTS = range(38, 46)
+# places in the plan: systems of equations, marks of constraints that were just hit or on which no collision was found
+FLOW, WALL, RESET, FLOW_AFTER, WALL_AFTER, JUST_HIT, PASSED = range(39, 46)
 
 # facts about the integrator: resets are coupled with what follows; Phi^partial is Phi^full
 COUPLED, FULL_IS_PARTIAL = range(46, 48)

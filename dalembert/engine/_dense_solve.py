@@ -41,25 +41,27 @@ def equilibrate(memory, matrix, scales, n):
 
 @compiled()
 def eliminate_dense(memory, matrix, pivots, n):
-    """LU of a matrix, row by row, with row exchanges, which are noted from the slot `pivots` on."""
+    """LU of a matrix, row by row, with row exchanges, noted from slot `pivots` on; False if it is singular or not finite."""
     for k in range(n):
-        pivot = k
+        pivot, largest = k, abs(memory[matrix + n * k + k])
         for i in range(k + 1, n):
-            if abs(memory[matrix + n * i + k]) > abs(memory[matrix + n * pivot + k]):
-                pivot = i
+            if abs(memory[matrix + n * i + k]) > largest:
+                pivot, largest = i, abs(memory[matrix + n * i + k])
+        if not 0.0 < largest < np.inf:
+            return False
         memory[pivots + k] = pivot
         if pivot != k:
             for j in range(n):
                 swapped = memory[matrix + n * k + j]
                 memory[matrix + n * k + j] = memory[matrix + n * pivot + j]
                 memory[matrix + n * pivot + j] = swapped
-        reciprocal = 1.0 / memory[matrix + n * k + k]
         for i in range(k + 1, n):
-            factor = memory[matrix + n * i + k] * reciprocal
+            factor = memory[matrix + n * i + k] / memory[matrix + n * k + k]
             memory[matrix + n * i + k] = factor
             if factor != 0.0:
                 for j in range(k + 1, n):
                     memory[at(matrix + n * i + j)] -= factor * memory[at(matrix + n * k + j)]
+    return True
 
 
 @compiled()
@@ -91,7 +93,8 @@ def factorize_dense(sub):
     for k in range(layout.n_entries):
         memory[matrix + n * tables[layout.entry_row + k] + tables[layout.entry_column + k]] = memory[entries + k]
     equilibrate(memory, matrix, matrix + n * n, n)
-    eliminate_dense(memory, matrix, matrix + n * n + 2 * n, n)
+    if not eliminate_dense(memory, matrix, matrix + n * n + 2 * n, n):
+        memory[matrix + n * n - 1] = np.nan  # so is every increment, which ends the iteration
 
 
 @compiled()

@@ -150,7 +150,7 @@ def _tail(store: RunStore, run: Run) -> np.ndarray:
 def _stats(run: Run, before: Checkpoint) -> dict[str, float]:
     """What the run took, in this process and in those before it, without chunks that were lost."""
     now = run.stats()
-    return {name: before.stats[name] + now[name] for name in _counted(run)}
+    return {name: before.stats.get(name, 0) + now[name] for name in _counted(run)}
 
 
 def _counted(run: Run) -> list[str]:

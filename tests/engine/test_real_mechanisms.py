@@ -14,6 +14,7 @@ import dalembert as da
 from dalembert.compiler import _orders, _program, build_program, first_guess
 from dalembert.compiler._elimination import backward_errors, choose_pivots, diagonal_order
 from dalembert.engine import _rescue
+from dalembert.engine._dense_solve import PIVOTED_STEPS
 from dalembert.engine._stepper import write_start
 from dalembert.errors import PivotWarning
 from dalembert.systems import state_at
@@ -186,7 +187,8 @@ def test_a_failing_pivot_order_has_a_compiled_way_out(method, way, monkeypatch, 
     else:
         with pytest.warns(PivotWarning, match="steps were solved by dense elimination.*a backward error of"):
             run = da.simulate(linkage(), method, **start(), h=2e-3, steps=150)
-        assert run.stats["pivoted_steps"] == 150
+        # After every PIVOTED_STEPS the fixed order is tried again, and rounding may let it through a single step.
+        assert 150 - 150 // PIVOTED_STEPS <= run.stats["pivoted_steps"] <= 150
     assert run.stats["rescued_steps"] == 0
     assert np.abs(run.q - wanted.q).max() < 1e-13
     assert max(np.abs(residual).max() for residual in run.residuals.values()) < 1e-13

@@ -149,6 +149,18 @@ def test_a_finished_run_can_be_made_longer(first, save_every, tmp_path, small_ch
     assert_same_bytes(tmp_path / "whole.zarr", tmp_path / "longer.zarr")
 
 
+def test_counts_that_an_older_store_does_not_have_begin_at_zero(tmp_path, small_chunks):
+    system, method, options = CASES["small"]
+    run = da.simulate(system, method, steps=100, save_to=tmp_path / "run.zarr", **options)
+    place = tmp_path / "run.zarr" / "zarr.json"
+    content = json.loads(place.read_text())
+    for part in ("checkpoint", "progress"):
+        del content["attributes"][part]["stats"]["pivoted_steps"]
+    place.write_text(json.dumps(content))
+    resumed = da.resume(tmp_path / "run.zarr", system, method, steps=200)
+    assert resumed.stats["pivoted_steps"] == 0 and resumed.stats["newton_iterations"] > run.stats["newton_iterations"]
+
+
 def test_one_row_a_chunk_and_a_chunk_longer_than_the_run(tmp_path, monkeypatch):
     expected = da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=30, save_every=7)
     for numbers in (1, 10**6):
