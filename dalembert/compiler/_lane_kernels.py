@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import Layout
-from dalembert.compiler._stopping import FASTEST_GUESS, stopping_rule
+from dalembert.compiler._stopping import FASTEST_GUESS, STALL, stopping_rule
 
 CONTROL = (
     "mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong",
@@ -101,7 +101,7 @@ def _weigh_again(weigh: Kernel, layout: Layout, asks: ca.SX, slot: dict[str, int
 def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -> dict[str, ca.SX]:
     """What an increment of this size means for each lane; `age` is 0 in the first iteration."""
     mask, previous, age, both, either = lane["mask"], lane["previous"], lane["age"], ca.logic_and, ca.logic_or
-    closed, rate, slow, diverges = judge(size, previous, lane["rate"], noise, lane["tolerance"], fastest, age + 1)
+    closed, rate, slow, diverges = judge(size, previous, lane["rate"], noise, lane["tolerance"], fastest, STALL, age + 1)
     open_ = both(mask, ca.logic_not(closed))
     far = both(age == 0, size > 1.0)  # the guess was far too small to measure increments by, as in a start from rest
     return {

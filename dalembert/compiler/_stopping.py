@@ -14,6 +14,7 @@ ROUND_OFF = (0.5 * 2.220446049250313e-16) ** 2
 STAGNATION = 1e-10**2
 SMALL = 1e-13**2  # below this size a ratio of increments says nothing about convergence
 SLOW, FAST = 0.3**2, 0.1**2
+STALL = 0.5**2  # increments that shrink less than this have arrived at round-off
 FASTEST_GUESS = 1e-5**2  # a lucky cancellation must not pass for fast convergence
 
 MAX_ITERATIONS = 40
@@ -33,7 +34,9 @@ def fastest(system: System) -> float:
 def stopping_rule(both: Callable, either: Callable, choose: Callable, larger: Callable) -> Callable:
     """The rule, in terms of the operations of numbers or of symbolic expressions: and, or, if-else, maximum."""
 
-    def judge(size: Any, previous: Any, rate: Any, noise: Any, tolerance: Any, fastest: Any, iteration: Any) -> tuple:
+    def judge(
+        size: Any, previous: Any, rate: Any, noise: Any, tolerance: Any, fastest: Any, stall: Any, iteration: Any
+    ) -> tuple:
         """(converged, rate, slow, diverges) after an increment of this size; slow iterations need new factors.
 
         `previous` is the increment before, infinite in the first iteration, for which the rate of the last step stands in;
@@ -45,7 +48,7 @@ def stopping_rule(both: Callable, either: Callable, choose: Callable, larger: Ca
         # Increments stop shrinking at round-off; slow convergence also looks like that, so it must have been fast before.
         # Early on, an increment that is small by chance makes the next one look like stagnation.
         fast_before = both(both(size <= STAGNATION, rate <= FAST), iteration > 3)
-        stalled = both(ratio >= 0.25, either(size <= noise, fast_before))
+        stalled = both(ratio >= stall, either(size <= noise, fast_before))
         converged = either(either(size * rate <= ROUND_OFF, size <= tolerance), stalled)
         slow = ratio > SLOW
         # Increments that are larger than the unknowns, and grow, lead anywhere, maybe to another solution.

@@ -16,9 +16,9 @@ from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
 from dalembert.engine._driver import judge
 from dalembert.engine._kernel_call import call_kernel
 
-STALLED, TIGHT, CAREFUL = 1e-9**2, 4e-16**2, 1e-2**2
+STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1.0, 0.25**2
 """What the stopping rule of all Newton iterations is told here: increments that no longer shrink are accepted up to this size,
-all are below this one, and no better rate of convergence is believed in."""
+all are below this one, and no rate of convergence replaces the last iteration: balls that hit at the same time must do so."""
 
 
 def compiled_as(result: str, *arguments: str) -> Callable:
@@ -76,7 +76,7 @@ def newton(plan, memory, equations, dt):
         if not np.isfinite(size + largest_of(plan, memory, f, n)):
             return False
         stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
-        converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, iteration)
+        converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, STALL, iteration)
         if converged or (size <= blurred and stalled == 3):
             return True
         least = min(least, size)

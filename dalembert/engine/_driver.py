@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, stopping_rule
+from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, stopping_rule
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import (
     PIVOTED_STEPS,
@@ -136,7 +136,9 @@ def solve(sub):
     for iteration in range(1, MAX_ITERATIONS + 1):
         size = newton_increment(sub)
         counts.iterations += 1
-        converged, rate, slow, diverges = judge(size, previous, rate, noise, numbers.tolerance, numbers.fastest, iteration)
+        converged, rate, slow, diverges = judge(
+            size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
+        )
         if converged:
             if iteration > 1:
                 numbers.rate = rate

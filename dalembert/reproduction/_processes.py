@@ -86,7 +86,8 @@ class Schedule:
 
 
 def _module(experiment: Experiment) -> str:
-    function: Any = experiment.compute
+    """The module that states the claim: what it computes may come from a module that all of a document share."""
+    function: Any = experiment.holds
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__module__", ""))
