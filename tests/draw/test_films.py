@@ -147,7 +147,7 @@ def test_a_film_that_cannot_be_written_leaves_nothing_behind(run, tmp_path):
 
 
 def test_a_film_that_takes_long_reports_its_progress(run, tmp_path, capsys, monkeypatch):
-    from dalembert import progress
+    from dalembert import _progress as progress
 
     clock = iter(range(100_000))  # every look at it is a second later
     monkeypatch.setattr(progress.time, "perf_counter", lambda: float(next(clock)))
