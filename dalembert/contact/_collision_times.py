@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.contact import _plan as at
 from dalembert.contact._dense_newton import compiled_as, newton
-from dalembert.engine._compiled import compiled
+from dalembert.engine._compiled import internal
 from dalembert.engine._kernel_call import call_kernel
 
 MERGE = 1.5e-8
@@ -31,7 +31,7 @@ def place(plan, memory, row, t):
         memory[plan[at.STATE] + k] = memory[plan[row] + k]
 
 
-@compiled_as("void", "int64", "float64", "int64", "int64")
+@compiled_as("void", "int64", "float64", "int64", "int64", from_python=True)
 def observe(plan, memory, state, t, phi, rate):
     """phi and phi_dot at a state."""
     place(plan, memory, state, t)
@@ -64,13 +64,13 @@ def flow(plan, memory, after, t, dt, target):
     return np.isfinite(total)
 
 
-@compiled("UniTuple(float64, 2)(float64, float64, float64, float64)")
+@internal("UniTuple(float64, 2)(float64, float64, float64, float64)")
 def hermite(phi0, slope0, phi1, slope1):
     """c2 and c3 of the cubic phi0 + slope0 u + c2 u^2 + c3 u^3 through phi and its slope at u = 0 and u = 1."""
     return 3.0 * (phi1 - phi0) - 2.0 * slope0 - slope1, 2.0 * (phi0 - phi1) + slope0 + slope1
 
 
-@compiled("float64(float64, float64, float64, float64)")
+@internal("float64(float64, float64, float64, float64)")
 def lowest(phi0, slope0, phi1, slope1):
     """Where in (0, 1) the Hermite cubic of phi has its minimum, if it falls at 0 and rises at 1; else -1."""
     if slope0 >= 0.0 or slope1 <= 0.0:
@@ -86,7 +86,7 @@ def lowest(phi0, slope0, phi1, slope1):
     return b
 
 
-@compiled("float64(float64, float64, float64, float64, boolean)")
+@internal("float64(float64, float64, float64, float64, boolean)")
 def first_root(phi0, slope0, phi1, slope1, on_wall):
     """The first zero in (0, 1] of the Hermite cubic of phi, that at 0 left out if the leg starts on the wall; else -1.
 

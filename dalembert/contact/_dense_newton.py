@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dalembert.contact import _plan as at
-from dalembert.engine._compiled import compiled
+from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
 from dalembert.engine._driver import judge
 from dalembert.engine._kernel_call import call_kernel
@@ -21,10 +21,10 @@ STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1.0, 0.25**2
 all are below this one, and no rate of convergence replaces the last iteration: balls that hit at the same time must do so."""
 
 
-def compiled_as(result: str, *arguments: str) -> Callable:
+def compiled_as(result: str, *arguments: str, from_python: bool = False) -> Callable:
     """Compile a function of (plan, memory, ...)."""
     signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
-    return compiled(signature)
+    return compiled(signature) if from_python else internal(signature)
 
 
 @compiled_as("float64", "int64", "int64")

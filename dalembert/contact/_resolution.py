@@ -38,7 +38,7 @@ GONE = 1e-6
 """A gradient of phi that has fallen by this factor since the step began counts as vanished."""
 
 
-@compiled_as("float64", "int64", "float64")
+@compiled_as("float64", "int64", "float64", from_python=True)
 def energy_of(plan, memory, row, t):
     """H at a state, and with it BLUR, how far round-off blurs phi: here, or where positions come from in this step."""
     place(plan, memory, row, t)
@@ -137,7 +137,7 @@ def log_sums(plan, memory, log, t, first):
     plan[at.LOGGED] = entry
 
 
-@compiled_as("int64", "float64[:, ::1]", "float64")
+@compiled_as("int64", "float64[:, ::1]", "float64", from_python=True)
 def collide(plan, memory, log, t):
     """Reset all constraints that touch HERE and approach, one after the other, the fastest first, until none does.
 

@@ -6,10 +6,12 @@ this file once a machine and keeps it on disk.
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, stopping_rule
-from dalembert.engine._compiled import compiled
+from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import (
     PIVOTED_STEPS,
     PIVOTING,
@@ -72,26 +74,12 @@ def substitute(memory, layout, index, work):
 
 
 @inlined
-def both(a, b):
-    return a and b
-
-
-@inlined
-def either(a, b):
-    return a or b
-
-
-@inlined
 def choose(condition, a, b):
     return a if condition else b
 
 
-@inlined
-def larger(a, b):
-    return max(a, b)
-
-
-judge = inlined(stopping_rule(both, either, choose, larger))
+# Operators, which Numba compiles in place, where functions would be copied into the driver twenty times.
+judge = inlined(stopping_rule(operator.and_, operator.or_, choose, max))
 
 
 @inlined
@@ -183,7 +171,7 @@ def keep_factors(iterations, counts, numbers, known):
     return False
 
 
-@compiled()
+@internal()
 def solve_pivoting(sub):
     """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1."""
     layout, counts = sub.layout, sub.counts
@@ -209,15 +197,16 @@ def solve_step(sub):
     x, size, memory, guess = sub.layout.x, sub.layout.n_x, sub.memory, sub.guess
     for k in range(size):
         guess[k] = memory[at(x + k)]
-    reused = sub.counts.age >= 0
-    if not reused:
-        factorize(sub)
-    iterations = solve(sub)
-    if iterations < 0 and reused:
+    iterations, renewed = -1, sub.counts.age < 0
+    while True:  # the only place for `solve`, which is long: every other copy of it takes seconds to compile
+        if renewed:
+            factorize(sub)
+        iterations = solve(sub)
+        if renewed or iterations >= 0:
+            break
         for k in range(size):
             memory[at(x + k)] = guess[k]
-        factorize(sub)
-        iterations = solve(sub)
+        renewed = True
     if iterations < 0:
         iterations = solve_pivoting(sub)
     if iterations < 0:
@@ -245,7 +234,7 @@ def finish_step(sub):
     return np.isfinite(total) and (orientation * sub.counts.sign > 0.0 or tolerated)
 
 
-@compiled()
+@internal()
 def meet_constraints(sub):
     """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see."""
     for _ in range(MAX_REFRESHES):

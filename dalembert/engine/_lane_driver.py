@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.compiler._lane_kernels import CONTROL, DIVERGES
 from dalembert.compiler._stopping import MAX_ITERATIONS, MAX_REFRESHES
-from dalembert.engine._compiled import compiled
+from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._driver import (
     DONE,
     GUESS_READY,
@@ -110,7 +110,7 @@ def any_lane(bits, first, lanes):
     return some != 0
 
 
-@compiled()
+@internal()
 def attend(memory, iteration, lanes, control):
     """Mask the lanes for which there is no hope; True if one that goes on asks for new weights or factors."""
     asked = False
@@ -144,7 +144,7 @@ def solve_lanes(sub):
     return MAX_ITERATIONS
 
 
-@compiled()
+@internal()
 def begin_again(memory, x, guess, lanes, control):
     """Put the lanes that are lost, and no others, back to their guess."""
     for lane in range(lanes):
@@ -208,7 +208,7 @@ def make_step_lanes(sub):
     return False
 
 
-@compiled()
+@internal()
 def advance_unit(steps, unit, store, last_step, save_every):
     """Steps of one unit, as `advance` of the driver makes them for one trajectory."""
     kernels, layouts, starts, offsets, controls, guess, failed, lanes, watch, _ = steps
