@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from scipy.sparse import csc_array, csr_array
-from scipy.sparse.linalg import splu
 
 THRESHOLD = 0.05
 """A pivot must have at least this size relative to the largest entry of its column, in every sample."""
@@ -109,13 +107,18 @@ def balance(
     present = lasting & (samples != 0)
     with np.errstate(divide="ignore"):
         logarithms = np.where(present, np.log(np.abs(samples)), 0.0)
-    indicators = np.ones(len(rows)), np.arange(len(rows))
-    sums = [csr_array((indicators[0], (index, indicators[1])), shape=(size, len(rows))) for index in (rows, columns)]
-    counts = [np.maximum(part @ present, 1) for part in sums]
-    exponents = np.zeros((2, size, samples.shape[1]))
+    count = samples.shape[1]
+    places = [(index[:, None] * count + np.arange(count)).ravel() for index in (rows, columns)]
+
+    def sums(k: int, values: np.ndarray) -> np.ndarray:
+        """Sums over the rows, or the columns, of each sample."""
+        return np.bincount(places[k], weights=values.ravel(), minlength=size * count).reshape(size, count)
+
+    counts = [np.maximum(sums(k, present), 1) for k in (0, 1)]
+    exponents = np.zeros((2, size, count))
     for _ in range(SWEEPS):
         for k, other in ((0, columns), (1, rows)):
-            exponents[k] = -(sums[k] @ (logarithms + present * exponents[1 - k][other])) / counts[k]
+            exponents[k] = -sums(k, logarithms + present * exponents[1 - k][other]) / counts[k]
     return np.exp(exponents[0]), np.exp(exponents[1])
 
 
@@ -202,6 +205,9 @@ def _solve_dense(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, sampl
 
 def _solve_sparse(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The same for one large matrix."""
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu  # SciPy takes a third of the time of importing the library
+
     size = len(rhs)
     row_position, column_position = np.argsort(order.rows), np.argsort(order.columns)
     permuted = csc_array((samples[:, 0], (row_position[rows], column_position[columns])), shape=(size, size))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import casadi as ca
 import numpy as np
 
@@ -9,7 +11,6 @@ from dalembert.compiler._ir import Kernel
 from dalembert.compiler._last_stage import same
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep
-from dalembert.methods import Step
 from dalembert.methods._step import UnknownBlock
 from dalembert.systems import State, System
 from dalembert.systems._newton import newton
@@ -25,7 +26,7 @@ def first_guess(reduced: ReducedStep, system: System, state: State, h: float) ->
     step = reduced.equations.step
     (y, _), (z, _) = system.state_blocks
     rates = {y: state.v, z: system.at("z_dot", state.values, state.theta), "lam": state.lam, "psi": state.psi}
-    limits = _limits(step, state)
+    limits = _limits(reduced, state)
     guess = {}
     for block in step.unknowns if limits else reduced.blocks:
         if block.kind == "carried":
@@ -35,7 +36,7 @@ def first_guess(reduced: ReducedStep, system: System, state: State, h: float) ->
         else:
             guess[block.name] = np.outer(block.nodes, rates[block.of]).ravel() * (1.0 if block.per_h else h)
     if limits:
-        _explicit_sweep(step, guess, state, h)
+        _explicit_sweep(reduced, guess, state, h)
     return np.concatenate([np.zeros(0), *(guess[block.name][: block.symbols.shape[0]] for block in reduced.blocks)])
 
 
@@ -60,14 +61,12 @@ def first_guesses(reduced: ReducedStep, states: States, h: np.ndarray) -> np.nda
     return np.concatenate(parts, axis=1)
 
 
-def _limits(step: Step, state: State) -> dict[str, np.ndarray]:
+def _limits(reduced: ReducedStep, state: State) -> dict[str, np.ndarray]:
     """The limits of impulse blocks for h -> 0, on the branch of the state's own multipliers."""
+    step = reduced.equations.step
     if not step.limits:
         return {}
-    x = ca.vertcat(*(block.symbols for block, _ in step.limits))
-    residual = ca.vertcat(*(equation for _, equation in step.limits))
-    data = [step.time_symbol, step.theta, *step.state.values()]
-    equations = ca.Function("limits", [x, *data], [residual, ca.jacobian(residual, x)])
+    equations = _limit_equations(reduced)
     values = (state.t, state.theta, state.first, state.second)
     start = np.concatenate([np.tile(getattr(state, block.of), len(block.nodes)) for block, _ in step.limits])
     found = newton(lambda y: tuple(np.asarray(value, dtype=float) for value in equations(y, *values)), start)
@@ -77,17 +76,35 @@ def _limits(step: Step, state: State) -> dict[str, np.ndarray]:
     return {block.name: part for (block, _), part in zip(step.limits, np.split(found, ends), strict=True)}
 
 
-def _explicit_sweep(step: Step, guess: dict[str, np.ndarray], state: State, h: float) -> None:
+@functools.lru_cache(maxsize=1024)
+def _limit_equations(reduced: ReducedStep) -> ca.Function:
+    """The equations of the limits, and their Jacobian."""
+    step = reduced.equations.step
+    x = ca.vertcat(*(block.symbols for block, _ in step.limits))
+    residual = ca.vertcat(*(equation for _, equation in step.limits))
+    data = [step.time_symbol, step.theta, *step.state.values()]
+    return ca.Function("limits", [x, *data], [residual, ca.jacobian(residual, x)])
+
+
+def _explicit_sweep(reduced: ReducedStep, guess: dict[str, np.ndarray], state: State, h: float) -> None:
     """Put the guess into the right-hand side of every equation that states a block of unknowns, one after the other."""
+    for block, value in _explicit_stages(reduced):
+        known = [guess[b.name] for b in reduced.equations.step.unknowns]
+        right = value(*known, state.t, h, state.theta, state.first, state.second)
+        guess[block.name] = np.asarray(right, dtype=float).ravel()
+
+
+@functools.lru_cache(maxsize=1024)
+def _explicit_stages(reduced: ReducedStep) -> list[tuple[UnknownBlock, ca.Function]]:
+    """The blocks of unknowns that equations state, and the right-hand sides of these."""
+    step = reduced.equations.step
     symbols = [block.symbols for block in step.unknowns]
     data = [step.time_symbol, step.h_symbol, step.theta, *step.state.values()]
-    for equation in step.equations:
-        block = next((b for b in step.unknowns if same(b.symbols, equation.left)), None)
-        if block is not None:
-            value = ca.Function("stage", [*symbols, *data], [equation.right])
-            known = [guess[b.name] for b in step.unknowns]
-            right = value(*known, state.t, h, state.theta, state.first, state.second)
-            guess[block.name] = np.asarray(right, dtype=float).ravel()
+    return [
+        (block, ca.Function("stage", [*symbols, *data], [equation.right]))
+        for equation in step.equations
+        for block in [b for b in step.unknowns if same(b.symbols, equation.left)][:1]
+    ]
 
 
 def extrapolation(block: UnknownBlock) -> np.ndarray:

@@ -18,9 +18,6 @@ import llvmlite.binding as llvm
 from dalembert.compiler._ir import LIBM
 from dalembert.symbolic._lock import one_at_a_time
 
-LONG = 40_000
-"""Lines of assembly from which on LLVM optimises less, so that compiling takes seconds and not minutes."""
-
 
 @dataclass(frozen=True)
 class Code:
@@ -92,13 +89,12 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
 def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code:
     target = _target()
     cpu, features = code_target()
-    speed = 2 if assembly.count("\n") < LONG else 1
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=speed, codemodel="jitdefault")
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, codemodel="jitdefault")
     module = llvm.parse_assembly(assembly)
     module.verify()
     code = None if stored is None else _read(stored)
     if code is None:
-        options = llvm.create_pipeline_tuning_options(speed_level=speed)
+        options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
         options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)

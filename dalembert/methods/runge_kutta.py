@@ -9,6 +9,7 @@ onto g = 0, then p along G^T onto g_t + G H_p = 0, with both matrices at the unp
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,6 +24,21 @@ from dalembert.systems import BoundSystem, MechanicalSystem, System
 from dalembert.tableaux import Tableau
 
 ALL_CONSTRAINTS = frozenset({"g", "g_dot"})
+
+
+@functools.cache
+def _failed_condition(tableau: Tableau, hat: Tableau) -> str | None:
+    """The condition that a pair fails without which (3.11) has no solution in general."""
+    A, A_hat = tableau.A, hat.A
+    if np.any(A[0] != 0):
+        return "(3.12): a_1j = 0, so that g(Q_1) = 0 is given"
+    if np.any(A_hat[:, -1] != 0):
+        return "(3.10): a^_is = 0, so that Lambda_s is free to fulfil the hidden constraint"
+    if not tableaux.stiffly_accurate(tableau):
+        return "(3.9): a_sj = b_j, so that q_1 = Q_s"
+    if np.linalg.matrix_rank(A[1:] @ A_hat[:, :-1]) < tableau.stages - 1:
+        return "H: A_0 A^_0 invertible"
+    return None
 
 
 class PartitionedEquations(OneStepMethod):
@@ -43,16 +59,7 @@ class PartitionedEquations(OneStepMethod):
         super().check(system)
         if not system.n_holonomic:
             return
-        A, A_hat = self.tableau.A, self.hat.A
-        failed = None
-        if np.any(A[0] != 0):
-            failed = "(3.12): a_1j = 0, so that g(Q_1) = 0 is given"
-        elif np.any(A_hat[:, -1] != 0):
-            failed = "(3.10): a^_is = 0, so that Lambda_s is free to fulfil the hidden constraint"
-        elif not tableaux.stiffly_accurate(self.tableau):
-            failed = "(3.9): a_sj = b_j, so that q_1 = Q_s"
-        elif np.linalg.matrix_rank(A[1:] @ A_hat[:, :-1]) < self.tableau.stages - 1:
-            failed = "H: A_0 A^_0 invertible"
+        failed = _failed_condition(self.tableau, self.hat)
         if failed:
             raise UnsupportedSystem(
                 f"the pair {self.tableau.name} and {self.hat.name} cannot serve holonomic constraints, because it fails "
