@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import casadi as ca
 import numpy as np
@@ -27,7 +27,7 @@ FLAGS = "nsz arcp contract"
 """What LLVM may do to the arithmetic: fuse products and sums, share reciprocals, forget the sign of zero; never reassociate."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """What a kernel computes: expressions of symbols, with a slot of memory for every scalar on both sides."""
 
@@ -43,6 +43,17 @@ class Kernel:
         store_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.outputs)])
         return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
 
+    @lru_cache(maxsize=8)  # noqa: B019 - for as long as a program is made of it
+    def code(self) -> tuple[list[Instruction], np.ndarray, np.ndarray]:
+        """The instructions, with the slots of inputs and outputs."""
+        function, load_slots, store_slots = self.function()
+        return instructions(function), load_slots, store_slots
+
+    @property
+    def operations(self) -> int:
+        """How many arithmetic operations the kernel takes."""
+        return _operations(self.code()[0])
+
 
 _COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
 
@@ -54,7 +65,7 @@ _ARITHMETIC = {
     ca.OP_SQ: "fmul {flags} {kind} {x}, {x}",
     ca.OP_TWICE: "fadd {flags} {kind} {x}, {x}",
     ca.OP_NEG: "fneg {flags} {kind} {x}",
-    ca.OP_INV: "fdiv {flags} {kind} {one}, {x}",
+    ca.OP_INV: "fdiv {flags} {kind} {y}, {x}",
 }
 
 _INTRINSICS = {
@@ -129,8 +140,8 @@ class _Body:
         if code in _PASS_THROUGH:
             return operands[0]
         if code in _ARITHMETIC:
-            x, y = operands[0], operands[-1]
-            return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y, one=self.number(1.0)))
+            x, y = operands[0], self.number(1.0) if code == ca.OP_INV else operands[-1]
+            return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y))
         if code in _INTRINSICS:
             suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
             return self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)
@@ -199,41 +210,45 @@ def instructions(function: ca.Function) -> list[Instruction]:
     CasADi's own elimination of common subexpressions (`cse`, 3.8.2) is not used anywhere here: where merged operands let an
     expression simplify, as (x / a) * a does, it has replaced later expressions by values of others.
     """
+    # A million of these calls take a second: they are not looked up every time, and results are not asked for twice.
+    identity, inputs, outputs = function.instruction_id, function.instruction_input, function.instruction_output
     registers: dict[int, int] = {}
     numbers: dict[tuple, int] = {}
     result: list[Instruction] = []
     for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
+        code = identity(k)
         if code == ca.OP_OUTPUT:
-            result.append((code, (registers[function.instruction_input(k)[0]],), 0.0, function.instruction_output(k)[1]))
+            result.append((code, (registers[inputs(k)[0]],), 0.0, outputs(k)[1]))
             continue
         if code == ca.OP_CONST:
             value = function.instruction_constant(k)
             entry: Instruction = (code, (), value, -1)
             key: tuple = (code, np.float64(value).tobytes())  # -0.0 is not 0.0, and nan is itself
         elif code == ca.OP_INPUT:
-            entry = key = (code, (), 0.0, function.instruction_input(k)[1])
+            entry = key = (code, (), 0.0, inputs(k)[1])
         else:
-            operands = tuple(registers[i] for i in function.instruction_input(k))
+            operands = tuple([registers[i] for i in inputs(k)])
             entry = (code, operands, 0.0, -1)
-            key = (code, *(sorted(operands) if code in _COMMUTATIVE else operands))
-        if key not in numbers:
-            numbers[key] = len(result)
+            key = (code, *sorted(operands)) if code in _COMMUTATIVE else (code, *operands)
+        number = numbers.setdefault(key, len(result))
+        if number == len(result):
             result.append(entry)
-        registers[function.instruction_output(k)[0]] = numbers[key]
+        registers[outputs(k)[0]] = number
     return result
 
 
 def operation_count(function: ca.Function) -> int:
     """How many arithmetic operations a CasADi function takes."""
-    ignored = (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)
-    return sum(code not in ignored for code, *_ in instructions(function))
+    return _operations(instructions(function))
+
+
+def _operations(code: list[Instruction]) -> int:
+    return sum(operation not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT) for operation, *_ in code)
 
 
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
-    function, load_slots, store_slots = kernel.function()
-    code = instructions(function)
+    code, load_slots, store_slots = kernel.code()
     computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
     piece_of = {k: position // PIECE for position, k in enumerate(computed)}
     n_pieces = max(1, -(-len(computed) // PIECE))

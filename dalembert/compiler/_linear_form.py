@@ -34,6 +34,7 @@ class LinearForms:
     parameters: ca.SX
     once: list[tuple[ca.SX, ca.SX]] = field(default_factory=list)
     _table: list[ca.SX] = field(default_factory=list)
+    _values: list[float | None] = field(default_factory=list)
     _number: dict[tuple, int] = field(default_factory=dict)
     _names: dict[int, ca.SX] = field(default_factory=dict)
     _atoms: list[ca.SX] = field(default_factory=list)
@@ -44,24 +45,29 @@ class LinearForms:
     # -- coefficients: equal ones get the same number --------------------------------------------------------------------
 
     def _coefficient(self, key: tuple, node: ca.SX) -> int:
-        if node.is_constant():
-            key = ("number", float(node))
+        value = float(node) if node.is_constant() else None
+        if value is not None:
+            key = ("number", value)
         if key not in self._number:
             self._number[key] = len(self._table)
             self._table.append(node)
+            self._values.append(value)
         return self._number[key]
 
     def _constant(self, value: float) -> int:
-        return self._coefficient(("number", value), ca.SX(value))
+        number = self._number.get(("number", value))
+        return self._coefficient((), ca.SX(value)) if number is None else number
 
     def _apply(self, operation: int, *operands: int) -> int:
-        nodes = [self._table[k] for k in operands]
-        node = ca.SX.binary(operation, *nodes) if len(nodes) == 2 else ca.SX.unary(operation, *nodes)
-        return self._coefficient((operation, *operands), node)
+        key = (operation, *operands)
+        if key not in self._number:
+            nodes = [self._table[k] for k in operands]
+            node = ca.SX.binary(operation, *nodes) if len(nodes) == 2 else ca.SX.unary(operation, *nodes)
+            self._number[key] = self._coefficient(key, node)
+        return self._number[key]
 
     def _value(self, coefficient: int) -> float | None:
-        node = self._table[coefficient]
-        return float(node) if node.is_constant() else None
+        return self._values[coefficient]
 
     def _name(self, coefficient: int) -> ca.SX:
         node = self._table[coefficient]

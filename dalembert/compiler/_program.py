@@ -17,7 +17,7 @@ from dalembert.compiler._elimination import (
 )
 from dalembert.compiler._guess import predictor
 from dalembert.compiler._increments import weighted_size, weights_and_noise
-from dalembert.compiler._ir import Kernel, emit_module, operation_count
+from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
@@ -88,7 +88,7 @@ class Program:
     @property
     def operations(self) -> int:
         """How many operations the kernels take, each once."""
-        return sum(operation_count(kernel.function()[0]) for kernel in self.kernels)
+        return sum(kernel.operations for kernel in self.kernels)
 
     @functools.cache  # noqa: B019 - a program lives as long as its process
     @one_at_a_time
@@ -150,8 +150,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     starts = np.cumsum([0, *(len(table) for table in tables.values())])
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
-    factor_cost = operation_count(compiled.kernels[2].function()[0]) + loop_factor
-    iteration_cost = operation_count(compiled.kernels[3].function()[0]) + loop_solve + OVERHEAD
+    factor_cost = compiled.kernels[2].operations + loop_factor
+    iteration_cost = compiled.kernels[3].operations + loop_solve + OVERHEAD
     return Program(
         reduced=reduced,
         order=order,
