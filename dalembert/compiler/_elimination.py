@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from dalembert.symbolic._operations import multiply, subtract
+
 THRESHOLD = 0.05
 """A pivot must have at least this size relative to the largest entry of its column, in every sample."""
 
@@ -247,14 +249,16 @@ def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], Rows, Rows]:
         row, factors = entries[i], {}
         while any(j < k for j in row):
             j = min(row)
-            factor = row.pop(j) * reciprocals[j]
+            factor = multiply(row.pop(j), reciprocals[j])
             factors[j] = factor
             for column, value in upper[j].items():
-                row[column] = row[column] - factor * value if column in row else -factor * value
+                row[column] = subtract(row[column], multiply(factor, value)) if column in row else multiply(-factor, value)
         reciprocals.append(1 / row.pop(k))
         lower.append(factors)
         upper.append(row)
-    unit = [{j: value * reciprocal for j, value in row.items()} for row, reciprocal in zip(upper, reciprocals, strict=True)]
+    unit = [
+        {j: multiply(value, reciprocal) for j, value in row.items()} for row, reciprocal in zip(upper, reciprocals, strict=True)
+    ]
     return reciprocals, lower, unit
 
 
@@ -264,13 +268,13 @@ def substitute(reciprocals: list[ca.SX], lower: Rows, upper: Rows, order: PivotO
     for k, i in enumerate(order.rows):
         value = rhs[i]
         for j in sorted(lower[k]):
-            value = value - lower[k][j] * y[j]
+            value = subtract(value, multiply(lower[k][j], y[j]))
         y.append(value)
     x: list[ca.SX] = [ca.SX(0)] * len(y)
     for k in reversed(range(len(y))):
-        value = y[k] * reciprocals[k]
+        value = multiply(y[k], reciprocals[k])
         for j in sorted(upper[k], reverse=True):
-            value = value - upper[k][j] * x[j]
+            value = subtract(value, multiply(upper[k][j], x[j]))
         x[k] = value
     result: list[ca.SX] = [ca.SX(0)] * len(y)
     for k, column in enumerate(order.columns):

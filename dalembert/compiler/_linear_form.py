@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 
 from dalembert.compiler._ir import instructions
+from dalembert.symbolic._operations import add, multiply, subtract
 
 LATENCY = {ca.OP_SQRT: 18, ca.OP_DIV: 14, ca.OP_INV: 14}
 
@@ -108,10 +109,10 @@ class LinearForms:
             x, coefficient, value = self._atoms[k], form.terms[k], self._value(form.terms[k])
             alone = total is None and value == 1.0
             if value in (1.0, -1.0):
-                total = (x if value == 1.0 else -x) if total is None else (total + x if value == 1.0 else total - x)
+                total = (x if value == 1.0 else -x) if total is None else (add if value == 1.0 else subtract)(total, x)
             else:
-                term = self._name(coefficient) * x
-                total = term if total is None else total + term
+                term = multiply(self._name(coefficient), x)
+                total = term if total is None else add(total, term)
             ready = max(ready, self._ready[k]) + (0 if alone else 4)
         return ca.SX(0) if total is None else total, ready
 

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.symbolic._operations import add, divide, multiply, subtract, unary
 
 NUMPY: dict[str, Callable] = {}
 """How NumPy's functions act on symbols: "ufunc" and "function", which `_array`, built on this module, writes here."""
@@ -116,7 +117,7 @@ def _power(x: ca.SX, y: ca.SX) -> ca.SX:
         if exponent.is_integer() and abs(exponent) <= 8:
             result = ca.SX(1)
             for _ in range(int(abs(exponent))):
-                result = result * x
+                result = multiply(result, x)
             return 1 / result if exponent < 0 else result
         if exponent == 0.5:
             return ca.sqrt(x)
@@ -144,13 +145,13 @@ SAME_NAME = ("sign", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan"
 
 # NumPy's name -> what it does to CasADi expressions. The methods of these names serve NumPy's loops over object arrays.
 UNARY: dict[str, Callable[[ca.SX], ca.SX]] = {
-    **{name: getattr(ca, name) for name in SAME_NAME},
-    **{f"arc{name}": getattr(ca, f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{name: unary(name) for name in SAME_NAME},
+    **{f"arc{name}": unary(f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "negative": operator.neg,
     "positive": operator.pos,
-    **dict.fromkeys(("absolute", "fabs"), ca.fabs),
+    **dict.fromkeys(("absolute", "fabs"), unary("fabs")),
     "cbrt": lambda x: ca.sign(x) * ca.fabs(x) ** (1 / 3),
-    "square": lambda x: x * x,
+    "square": lambda x: multiply(x, x),
     "reciprocal": lambda x: 1 / x,
     "exp2": lambda x: ca.exp(x * np.log(2.0)),
     "log2": lambda x: ca.log(x) / np.log(2.0),
@@ -165,14 +166,18 @@ UNARY: dict[str, Callable[[ca.SX], ca.SX]] = {
 
 BINARY: dict[str, Callable[[ca.SX, ca.SX], ca.SX]] = {
     **{name: getattr(operator, short) for short, name in COMPARISONS.items()},
-    **{ARITHMETIC[short]: getattr(operator, short) for short in ("add", "sub", "mul", "truediv")},
-    "true_divide": operator.truediv,
+    "add": add,
+    "subtract": subtract,
+    "multiply": multiply,
+    **dict.fromkeys(("divide", "true_divide"), divide),
     "floor_divide": lambda x, y: ca.floor((x - _remainder(x, y)) / y + 0.5),
     "remainder": _remainder,
     "fmod": ca.fmod,
     **dict.fromkeys(("power", "float_power"), _power),
     "arctan2": ca.atan2,
-    "hypot": lambda x, y: ca.sqrt(x * x + y * y),  # libm's hypot guards against overflow at ten times the cost
+    "hypot": lambda x, y: ca.sqrt(
+        add(multiply(x, x), multiply(y, y))
+    ),  # libm's hypot guards against overflow at ten times the cost
     **dict.fromkeys(("minimum", "fmin"), ca.fmin),
     **dict.fromkeys(("maximum", "fmax"), ca.fmax),
     "copysign": ca.copysign,
@@ -203,7 +208,7 @@ def _is_number(x: Any) -> bool:
 
 
 def _install_operators() -> None:
-    def unary(name: str) -> Callable[[Scalar], Any]:
+    def of_one(name: str) -> Callable[[Scalar], Any]:
         return lambda self: elementary(name, self)
 
     def binary(name: str, reflected: bool) -> Callable[[Scalar, Any], Any]:
@@ -217,11 +222,11 @@ def _install_operators() -> None:
 
     for name in UNARY:
         if not hasattr(Scalar, name):
-            setattr(Scalar, name, unary(name))
+            setattr(Scalar, name, of_one(name))
     for name in ("arctan2", "hypot", "fmod", "copysign", "heaviside"):
         setattr(Scalar, name, functools.partialmethod(lambda self, other, name: elementary(name, self, other), name=name))
     for operator_name, name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-        setattr(Scalar, f"__{operator_name}__", unary(name))
+        setattr(Scalar, f"__{operator_name}__", of_one(name))
     for operator_name, name in (ARITHMETIC | COMPARISONS).items():
         setattr(Scalar, f"__{operator_name}__", binary(name, reflected=False))
     for operator_name, name in ARITHMETIC.items():
