@@ -11,6 +11,7 @@ every value is a vector. Functions without a vector instruction are called lane 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -22,6 +23,9 @@ from dalembert.symbolic._lock import one_at_a_time
 
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
+
+STORES = 400
+"""Outputs a piece: the time in which LLVM schedules stores grows with the square of their number."""
 
 FLAGS = "nsz arcp contract"
 """What LLVM may do to the arithmetic: fuse products and sums, share reciprocals, forget the sign of zero; never reassociate."""
@@ -246,13 +250,24 @@ def _operations(code: list[Instruction]) -> int:
     return sum(operation not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT) for operation, *_ in code)
 
 
+def _pieces(computed: list[int], stores: Counter[int]) -> tuple[dict[int, int], int]:
+    """The piece in which each value is computed, and how many pieces there are."""
+    piece_of: dict[int, int] = {}
+    piece = operations = stored = 0
+    for k in computed:
+        if operations == PIECE or stored >= STORES:
+            piece, operations, stored = piece + 1, 0, 0
+        piece_of[k] = piece
+        operations, stored = operations + 1, stored + stores[k]
+    return piece_of, piece + 1
+
+
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     code, load_slots, store_slots = kernel.code()
     computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
-    piece_of = {k: position // PIECE for position, k in enumerate(computed)}
-    n_pieces = max(1, -(-len(computed) // PIECE))
     outputs = [(entry[1][0], int(store_slots[entry[3]])) for entry in code if entry[0] == ca.OP_OUTPUT]
+    piece_of, n_pieces = _pieces(computed, Counter(value for value, _ in outputs))
     # In a kernel of several pieces an output that overwrites an input must wait until the last piece has loaded it.
     delayed = set(map(int, load_slots)) & {slot for _, slot in outputs} if n_pieces > 1 else set()
 
