@@ -3,11 +3,13 @@
 import importlib.util
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]  # two modules of one name; they have no doctests
 
+TESTS = Path(__file__).parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 
@@ -18,11 +20,20 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+SHARING = ("compiler", "ensembles", "experiments", "impacts", "methods", "modified", "plot", "problems", "systems", "tableaux")
+"""Folders in which the tests of a file use the same models and runs."""
+
+
 def pytest_collection_modifyitems(items):
-    """Tests in a browser share one, so that they share a process, too."""
+    """Tests in a browser share one, so that they share a process, too; so do tests that share models and what was compiled.
+
+    All others are handed out one by one, last: they keep the processes busy until the end.
+    """
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("browser"))
+        elif item.path.parent.name in SHARING and item.path.is_relative_to(TESTS):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")
