@@ -11,6 +11,7 @@ every value is a vector. Functions without a vector instruction are called lane 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,14 +19,16 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._body import SCALAR_LOOP, VECTOR_LOOP, Body
+from dalembert.compiler._rolled import emit_rolled
+from dalembert.compiler._tape import read_tape
 from dalembert.symbolic._lock import one_at_a_time
+
+STRAIGHT_LINE = 5_000
+"""Instructions up to which kernels have no loops."""
 
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
-
-FLAGS = "nsz arcp contract"
-"""What LLVM may do to the arithmetic: fuse products and sums, share reciprocals, forget the sign of zero; never reassociate."""
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -42,149 +45,6 @@ class Kernel:
         load_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.inputs)])
         store_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.outputs)])
         return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
-
-
-_COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
-
-_ARITHMETIC = {
-    ca.OP_ADD: "fadd {flags} {kind} {x}, {y}",
-    ca.OP_SUB: "fsub {flags} {kind} {x}, {y}",
-    ca.OP_MUL: "fmul {flags} {kind} {x}, {y}",
-    ca.OP_DIV: "fdiv {flags} {kind} {x}, {y}",
-    ca.OP_SQ: "fmul {flags} {kind} {x}, {x}",
-    ca.OP_TWICE: "fadd {flags} {kind} {x}, {x}",
-    ca.OP_NEG: "fneg {flags} {kind} {x}",
-    ca.OP_INV: "fdiv {flags} {kind} {one}, {x}",
-}
-
-_INTRINSICS = {
-    ca.OP_SQRT: "sqrt",
-    ca.OP_FABS: "fabs",
-    ca.OP_FLOOR: "floor",
-    ca.OP_CEIL: "ceil",
-    ca.OP_COPYSIGN: "copysign",
-    ca.OP_FMIN: "minnum",
-    ca.OP_FMAX: "maxnum",
-    ca.OP_SIN: "sin",
-    ca.OP_COS: "cos",
-    ca.OP_EXP: "exp",
-    ca.OP_LOG: "log",
-    ca.OP_POW: "pow",
-    ca.OP_CONSTPOW: "pow",
-}
-"""What LLVM itself knows, for vectors too."""
-
-_LIBRARY = {
-    ca.OP_TAN: "tan",
-    ca.OP_ASIN: "asin",
-    ca.OP_ACOS: "acos",
-    ca.OP_ATAN: "atan",
-    ca.OP_ATAN2: "atan2",
-    ca.OP_SINH: "sinh",
-    ca.OP_COSH: "cosh",
-    ca.OP_TANH: "tanh",
-    ca.OP_ASINH: "asinh",
-    ca.OP_ACOSH: "acosh",
-    ca.OP_ATANH: "atanh",
-    ca.OP_ERF: "erf",
-    ca.OP_EXPM1: "expm1",
-    ca.OP_LOG1P: "log1p",
-    ca.OP_HYPOT: "hypot",
-    ca.OP_FMOD: "fmod",
-    ca.OP_REMAINDER: "remainder",
-    ca.OP_ERFINV: "dalembert_erfinv",
-}
-"""What the C library computes, and `_erfinv`."""
-
-_MATH = ("erfc", "sin", "cos", "sincos", "exp", "log", "pow", "floor", "ceil")
-LIBM = (*(name for name in _LIBRARY.values() if not name.startswith("dalembert_")), *_MATH)
-"""Symbols of the C library that compiled kernels may call."""
-
-_PASS_THROUGH = (ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME)
-
-
-class _Body:
-    """The lines of one straight-line function, in static single assignment form."""
-
-    def __init__(self, lanes: int = 1) -> None:
-        self.lanes = lanes
-        self.kind, self.truth = ("double", "i1") if lanes == 1 else (f"<{lanes} x double>", f"<{lanes} x i1>")
-        self.lines: list[str] = []
-        self.declarations: set[str] = set()
-        self._count = 0
-
-    def number(self, value: float) -> str:
-        """A constant, the same in all lanes."""
-        digits = f"0x{np.float64(value).view(np.uint64):016X}"
-        return digits if self.lanes == 1 else f"<{', '.join([f'double {digits}'] * self.lanes)}>"
-
-    def assign(self, instruction: str) -> str:
-        name = f"%v{self._count}"
-        self._count += 1
-        self.lines.append(f"  {name} = {instruction}")
-        return name
-
-    def operation(self, code: int, operands: list[str]) -> str:
-        """Append one CasADi operation; its value's name is returned."""
-        if code in _PASS_THROUGH:
-            return operands[0]
-        if code in _ARITHMETIC:
-            x, y = operands[0], operands[-1]
-            return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y, one=self.number(1.0)))
-        if code in _INTRINSICS:
-            suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
-            return self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)
-        if code in _LIBRARY:
-            return self._by_lane(_LIBRARY[code], operands)
-        if code in _COMPARISONS:
-            return self._number(self.assign(f"fcmp {_COMPARISONS[code]} {self.kind} {operands[0]}, {operands[1]}"))
-        zero, one = self.number(0.0), self.number(1.0)
-        truths = [self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands]
-        if code == ca.OP_NOT:
-            return self._select(truths[0], zero, one)
-        if code == ca.OP_AND:
-            return self._number(self.assign(f"and {self.truth} {truths[0]}, {truths[1]}"))
-        if code == ca.OP_OR:
-            return self._number(self.assign(f"or {self.truth} {truths[0]}, {truths[1]}"))
-        if code == ca.OP_IF_ELSE_ZERO:
-            return self._select(truths[0], operands[1], zero)
-        if code == ca.OP_SIGN:
-            positive = self.assign(f"fcmp ogt {self.kind} {operands[0]}, {zero}")
-            negative = self.assign(f"fcmp olt {self.kind} {operands[0]}, {zero}")
-            rest = self._select(negative, self.number(-1.0), operands[0])
-            return self._select(positive, one, rest)
-        raise AssertionError(f"CasADi operation {code} is not known to the compiler")
-
-    def call(self, name: str, operands: list[str], kind: str = "double") -> str:
-        if not name.startswith("dalembert_"):
-            self.declarations.add(f"declare {kind} @{name}({', '.join([kind] * len(operands))}) #0")
-        return self.assign(f"call {kind} @{name}({', '.join(f'{kind} {x}' for x in operands)})")
-
-    def _by_lane(self, name: str, operands: list[str]) -> str:
-        if self.lanes == 1:
-            return self.call(name, operands)
-        result = "undef"
-        for lane in range(self.lanes):
-            parts = [self.assign(f"extractelement {self.kind} {x}, i32 {lane}") for x in operands]
-            result = self.assign(f"insertelement {self.kind} {result}, double {self.call(name, parts)}, i32 {lane}")
-        return result
-
-    def _select(self, truth: str, x: str, y: str) -> str:
-        return self.assign(f"select {self.truth} {truth}, {self.kind} {x}, {self.kind} {y}")
-
-    def _number(self, truth: str) -> str:
-        return self._select(truth, self.number(1.0), self.number(0.0))
-
-    def load(self, slot: int) -> str:
-        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
-        return self.assign(f"load {self.kind}, ptr {address}, align {8 * self.lanes}")
-
-    def store(self, value: str, slot: int) -> None:
-        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
-        self.lines.append(f"  store {self.kind} {value}, ptr {address}, align {8 * self.lanes}")
-
-    def function(self, signature: str, result: str = "void") -> str:
-        return "\n".join([f"define {signature} {{", *self.lines, f"  ret {result}", "}"])
 
 
 Instruction = tuple[int, tuple[int, ...], float, int]
@@ -233,6 +93,10 @@ def operation_count(function: ca.Function) -> int:
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     function, load_slots, store_slots = kernel.function()
+    if function.n_instructions() > STRAIGHT_LINE:
+        rolled = emit_rolled(kernel.name, read_tape(function), load_slots, store_slots, work, lanes)
+        if rolled is not None:
+            return rolled
     code = instructions(function)
     computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
     piece_of = {k: position // PIECE for position, k in enumerate(computed)}
@@ -256,10 +120,10 @@ def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str
     texts: list[str] = []
     declarations: set[str] = set()
     for piece, members in enumerate(by_piece):
-        body = _Body(lanes)
+        body = Body(lanes)
         names: dict[int, str] = {}
 
-        def name_of(value: int, body: _Body = body, names: dict[int, str] = names) -> str:
+        def name_of(value: int, body: Body = body, names: dict[int, str] = names) -> str:
             if value not in names:
                 operation, _, constant, position = code[value]
                 if operation == ca.OP_CONST:
@@ -311,7 +175,7 @@ def _erfinv() -> tuple[str, set[str]]:
         error = ca.if_else(a < 0.5, ca.erf(y) - a, (1 - a) - ca.erfinv(y))
         y = y - error / (2 / np.sqrt(np.pi) * ca.exp(-y * y))
     y = ca.copysign(ca.if_else(a < 1, y, ca.if_else(a == 1, np.inf, np.nan)), x)
-    body = _Body()
+    body = Body()
     names: dict[int, str] = {}
     for k, (code, operands, constant, _) in enumerate(instructions(ca.Function("erfinv", [x], [y]))):
         if code == ca.OP_OUTPUT:
@@ -337,4 +201,23 @@ def emit_module(kernels: Sequence[Kernel], work: int, lanes: int = 1) -> tuple[s
     declarations = sorted(needs.union(*(names for _, names, _ in emitted)))
     attributes = ["attributes #0 = { nounwind willreturn memory(none) }", "attributes #1 = { nounwind }"]
     used = max((used for _, _, used in emitted), default=0)
-    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes])), used
+    text, properties = _number_loops(text)
+    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes, *properties])), used
+
+
+def _number_loops(text: str) -> tuple[str, list[str]]:
+    """Give every loop properties of its own: vectors for those whose turns are independent, no unrolling for the others."""
+    if VECTOR_LOOP not in text and SCALAR_LOOP not in text:
+        return text, []
+    properties = [
+        "!0 = distinct !{}", '!1 = !{!"llvm.loop.parallel_accesses", !0}', '!2 = !{!"llvm.loop.vectorize.enable", i1 true}',
+        '!3 = !{!"llvm.loop.vectorize.enable", i1 false}', '!4 = !{!"llvm.loop.unroll.disable"}',
+    ]  # fmt: skip
+
+    def number(match: re.Match[str]) -> str:
+        mine = f"!{len(properties)}"
+        rules = "!1, !2" if match[0] == VECTOR_LOOP else "!3, !4"
+        properties.append(f"{mine} = distinct !{{{mine}, {rules}}}")
+        return mine
+
+    return re.sub(f"{VECTOR_LOOP}|{SCALAR_LOOP}", number, text), properties

@@ -1,0 +1,270 @@
+"""Kernels with loops: one for each run of equal shapes (`_shapes.py`), whose inputs are gathered through tables.
+
+A column of a run's inputs is a constant, a slot, an arithmetic progression of slots or a table of them. Results of a run lie side
+by side, so that most columns of later runs are progressions. What belongs to no run stays straight-line code. Outputs that
+overwrite inputs are copied to their places at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._body import Body
+from dalembert.compiler._shapes import Pieces, Run, cut, run_of
+from dalembert.compiler._tape import Tape
+
+SHORTEST = 8
+"""Pieces of one shape from which on they become a loop."""
+
+VECTOR = 16
+"""Turns of a loop from which on LLVM is asked for vectors."""
+
+PIECE = 1500
+
+
+@dataclass
+class Assembly:
+    """The functions and tables of one kernel, in the order of their calls."""
+
+    name: str
+    lanes: int
+    functions: list[str] = field(default_factory=list)
+    tables: dict[tuple, str] = field(default_factory=dict)
+    declarations: set[str] = field(default_factory=set)
+
+    def add(self, body: Body) -> None:
+        self.functions.append(body.function(f"internal void @{self.name}_{len(self.functions)}(ptr noundef %memory) #1"))
+        self.declarations |= body.declarations
+
+    def table(self, kind: str, values: Sequence[str]) -> str:
+        """A constant array, named; equal ones are stored once."""
+        key = (kind, tuple(values))
+        if key not in self.tables:
+            self.tables[key] = f"@{self.name}_table_{len(self.tables)}"
+        return self.tables[key]
+
+    def text(self) -> str:
+        arrays = [
+            f"{name} = internal unnamed_addr constant [{len(values)} x {kind}] [{', '.join(f'{kind} {v}' for v in values)}]"
+            for (kind, values), name in self.tables.items()
+        ]
+        calls = "\n".join(f"  call void @{self.name}_{k}(ptr %memory)" for k in range(len(self.functions)))
+        main = f"define void @{self.name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}"
+        return "\n\n".join([*arrays, *self.functions, main])
+
+
+def emit_rolled(
+    name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
+) -> tuple[str, set[str], int] | None:
+    """Assembly of a kernel as loops, what it calls and the slots that it uses; None where too little repeats."""
+    pieces = cut(tape)
+    roots = np.flatnonzero(pieces.root)
+    order = np.lexsort((roots, pieces.shape[roots], pieces.level[roots]))
+    roots = roots[order]
+    keys = np.stack([pieces.level[roots], pieces.shape[roots]])
+    starts = np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1
+    groups = np.split(roots, starts)
+    if sum(len(group) for group in groups if len(group) >= SHORTEST or pieces.shape[group[0]] < 0) < len(roots) / 2:
+        return None
+    kernel = _Rolled(tape, pieces, Assembly(name, lanes), load_slots, store_slots, work)
+    kernel.compute(groups)
+    return kernel.assembly.text(), kernel.assembly.declarations, kernel.used - work
+
+
+class _Rolled:
+    """Slots of all stored values, and the loops and pieces that compute them."""
+
+    def __init__(
+        self, tape: Tape, pieces: Pieces, assembly: Assembly, load_slots: np.ndarray, store_slots: np.ndarray, work: int
+    ) -> None:
+        self.tape, self.pieces, self.assembly, self.used = tape, pieces, assembly, work
+        self.slot = np.full(len(tape.code), -1, dtype=np.int64)
+        inputs = tape.inputs >= 0
+        self.slot[inputs] = load_slots[tape.inputs[inputs]]
+        self.results, self.places = tape.outputs, store_slots
+        # An output may be stored at once unless its place is still read, or holds a value that is read.
+        free = pieces.root[self.results] & ~np.isin(store_slots, load_slots)
+        self.direct = np.zeros(len(store_slots), dtype=bool)
+        first = np.unique(self.results[free], return_index=True)[1]
+        self.direct[np.flatnonzero(free)[first]] = True
+        self.slot[self.results[self.direct]] = store_slots[self.direct]
+
+    def compute(self, groups: list[np.ndarray]) -> None:
+        rest: list[int] = []
+        level = 0
+        for group in groups:
+            if self.pieces.level[group[0]] > level:
+                self._straight(rest)
+                rest, level = [], int(self.pieces.level[group[0]])
+            if self.pieces.shape[group[0]] < 0:
+                self._place(group)
+                self._sums(group)
+            elif len(group) >= SHORTEST:
+                self._place(group)
+                self._loop(run_of(self.tape, self.pieces, group))
+            else:
+                rest += group.tolist()
+        self._straight(rest)
+        self._copy_outputs()
+
+    def _place(self, values: np.ndarray) -> None:
+        new = values[self.slot[values] < 0]
+        self.slot[new] = self.used + np.arange(len(new))
+        self.used += len(new)
+
+    # -- loops ----------------------------------------------------------------------------------------------------------
+
+    def _loop(self, run: Run) -> None:
+        body, count = Body(self.assembly.lanes), len(run.results)
+        distinct: dict[bytes, int] = {}
+        read = [_Column(self, body, column, count) for column in run.columns]
+        for column in read:
+            column.before()
+        body.begin_loop(count, vector=count >= VECTOR and self.assembly.lanes == 1)
+        names: list[str] = []
+        for column, values in zip(read, run.columns, strict=True):
+            first = distinct.setdefault(values.tobytes(), len(names))
+            names.append(names[first] if first < len(names) else column.value())
+        for code, arguments in run.operations:
+            names.append(body.operation(code, [names[k] for k in arguments]))
+        target = _Column(self, body, run.results, count)
+        target.before()
+        target.store(names[-1])
+        body.end_loop(count)
+        self.assembly.add(body)
+
+    def _sums(self, group: np.ndarray) -> None:
+        """Long sums, each a loop over its terms in their order."""
+        for value in group.tolist():
+            body, terms = Body(self.assembly.lanes), self.pieces.terms[value]
+            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms])
+            for constant in numbers[self.slot[numbers] < 0]:
+                self._place(numbers[numbers == constant])
+                body.store(body.number(self.tape.constants[constant]), int(self.slot[constant]))
+            values, factor = _Column(self, body, self.slot[numbers], len(terms), slots=True), _Column(self, body, signs, len(terms))
+            values.before()
+            factor.before()
+            body.begin_loop(len(terms), vector=False, start=body.number(0.0))
+            term = values.value()
+            if np.any(signs < 0):
+                term = body.operation(ca.OP_MUL, [factor.value(), term])
+            body.end_loop(len(terms), result=body.operation(ca.OP_ADD, ["%sum", term]))
+            body.store("%total", int(self.slot[value]))
+            self.assembly.add(body)
+
+    # -- the rest -------------------------------------------------------------------------------------------------------
+
+    def _straight(self, values: list[int]) -> None:
+        """Straight-line code for pieces of one level."""
+        body, names = Body(self.assembly.lanes), {}
+        for value in values:
+            if len(body.lines) > 2 * PIECE:
+                self.assembly.add(body)
+                body, names = Body(self.assembly.lanes), {}
+            self._place(np.array([value]))
+            body.store(self._tree(value, body, names, True), int(self.slot[value]))
+        if body.lines:
+            self.assembly.add(body)
+
+    def _tree(self, value: int, body: Body, names: dict[int, str], top: bool) -> str:
+        if value in names:
+            return names[value]
+        code = int(self.tape.code[value])
+        if code == ca.OP_CONST:
+            name = body.number(self.tape.constants[value])
+        elif not top and (code == ca.OP_INPUT or self.pieces.root[value]):
+            name = body.load(int(self.slot[value]))
+        else:
+            operands = [k for k in self.tape.operands[value].tolist() if k >= 0]
+            name = body.operation(code, [self._tree(k, body, names, False) for k in operands])
+        if not top:
+            names[value] = name
+        return name
+
+    def _copy_outputs(self) -> None:
+        """Put outputs that had to wait, or that are inputs, constants or the same as others, where they belong."""
+        waiting = np.flatnonzero(~self.direct)
+        if not len(waiting):
+            return
+        values, places = self.results[waiting], self.places[waiting]
+        constant = self.tape.code[values] == ca.OP_CONST
+        unsafe = ~constant & np.isin(self.slot[values], places) & (self.slot[values] != places)
+        kept = np.full(len(waiting), -1, dtype=np.int64)
+        kept[unsafe] = self.used + np.arange(int(unsafe.sum()))
+        self.used += int(unsafe.sum())
+        self._copy(values[unsafe], self.slot[values[unsafe]], kept[unsafe])
+        self._copy(values, np.where(unsafe, kept, self.slot[values]), places)
+
+    def _copy(self, values: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
+        """Copy in stretches in which both sides are progressions."""
+        constant = self.tape.code[values] == ca.OP_CONST
+        kinds = np.stack([constant[:-1] != constant[1:], *(np.diff(s, prepend=s[:1] - 1)[1:] != 1 for s in (sources, targets))])
+        breaks = np.flatnonzero(np.any(kinds, axis=0)) + 1 if len(values) > 1 else np.zeros(0, int)
+        for part in np.split(np.arange(len(values)), breaks):
+            if not len(part):
+                continue
+            body = Body(self.assembly.lanes)
+            if len(part) < SHORTEST:
+                for k in part.tolist():
+                    held = body.number(self.tape.constants[values[k]]) if constant[k] else body.load(int(sources[k]))
+                    body.store(held, int(targets[k]))
+            else:
+                read = (
+                    _Column(self, body, values[part], len(part))
+                    if constant[part[0]]
+                    else _Column(self, body, sources[part], len(part), slots=True)
+                )
+                write = _Column(self, body, targets[part], len(part), slots=True)
+                read.before()
+                body.begin_loop(len(part), vector=self.assembly.lanes == 1)
+                write.store(read.value())
+                body.end_loop(len(part))
+            self.assembly.add(body)
+
+
+class _Column:
+    """One input or output of a loop: where its values lie."""
+
+    def __init__(self, kernel: _Rolled, body: Body, values: np.ndarray, count: int, slots: bool = False) -> None:
+        self.body, self.assembly, self.count, self.fixed = body, kernel.assembly, count, ""
+        self.numbers: np.ndarray | None = None
+        if values.dtype.kind == "f":
+            self.numbers = values
+        elif slots:
+            self.slots = values
+        elif kernel.tape.code[values[0]] == ca.OP_CONST:
+            self.numbers = kernel.tape.constants[values]
+        else:
+            self.slots = kernel.slot[values]
+
+    def before(self) -> None:
+        """What is the same in all turns is read before the loop."""
+        if self.numbers is not None:
+            if np.all(self.numbers.view(np.int64) == self.numbers.view(np.int64)[0]):
+                self.fixed = self.body.number(self.numbers[0])
+        elif np.all(self.slots == self.slots[0]):
+            self.fixed = self.body.load(int(self.slots[0]))
+
+    def value(self) -> str:
+        if self.fixed:
+            return self.fixed
+        if self.numbers is not None:
+            table = self.assembly.table("double", [f"0x{v:016X}" for v in self.numbers.view(np.uint64).tolist()])
+            return self.body.load_constant(table, self.count)
+        return self.body.load_at(self._address())
+
+    def store(self, name: str) -> None:
+        self.body.store_at(name, self._address())
+
+    def _address(self) -> str:
+        differences = np.diff(self.slots)
+        if len(differences) and np.all(differences == differences[0]):
+            return self.body.progression(int(self.slots[0]), int(differences[0]))
+        return self.body.entry(self.assembly.table("i32", [str(v) for v in self.slots.tolist()]), self.count)
+
+
+Emit = Callable[[], None]
