@@ -7,7 +7,7 @@ overwrite inputs are copied to their places at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -200,29 +200,18 @@ class _Rolled:
         self._copy(values, np.where(unsafe, kept, self.slot[values]), places)
 
     def _copy(self, values: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
-        """Copy in stretches in which both sides are progressions."""
+        """Constants in one loop, what is stored in another."""
         constant = self.tape.code[values] == ca.OP_CONST
-        kinds = np.stack([constant[:-1] != constant[1:], *(np.diff(s, prepend=s[:1] - 1)[1:] != 1 for s in (sources, targets))])
-        breaks = np.flatnonzero(np.any(kinds, axis=0)) + 1 if len(values) > 1 else np.zeros(0, int)
-        for part in np.split(np.arange(len(values)), breaks):
-            if not len(part):
+        for some, slots in ((np.flatnonzero(constant), False), (np.flatnonzero(~constant), True)):
+            if not len(some):
                 continue
-            body = Body(self.assembly.lanes)
-            if len(part) < SHORTEST:
-                for k in part.tolist():
-                    held = body.number(self.tape.constants[values[k]]) if constant[k] else body.load(int(sources[k]))
-                    body.store(held, int(targets[k]))
-            else:
-                read = (
-                    _Column(self, body, values[part], len(part))
-                    if constant[part[0]]
-                    else _Column(self, body, sources[part], len(part), slots=True)
-                )
-                write = _Column(self, body, targets[part], len(part), slots=True)
-                read.before()
-                body.begin_loop(len(part), vector=self.assembly.lanes == 1)
-                write.store(read.value())
-                body.end_loop(len(part))
+            body, count = Body(self.assembly.lanes), len(some)
+            read = _Column(self, body, sources[some] if slots else values[some], count, slots=slots)
+            write = _Column(self, body, targets[some], count, slots=True)
+            read.before()
+            body.begin_loop(count, vector=self.assembly.lanes == 1)
+            write.store(read.value())
+            body.end_loop(count)
             self.assembly.add(body)
 
 
@@ -266,5 +255,3 @@ class _Column:
             return self.body.progression(int(self.slots[0]), int(differences[0]))
         return self.body.entry(self.assembly.table("i32", [str(v) for v in self.slots.tolist()]), self.count)
 
-
-Emit = Callable[[], None]
