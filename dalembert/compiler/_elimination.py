@@ -95,8 +95,8 @@ def _order_of_superlu(rows: np.ndarray, columns: np.ndarray, values: np.ndarray,
     except RuntimeError:
         raise SingularMatrix from None
     below, right = np.diff(factors.L.indptr) - 1, np.diff(factors.U.tocsr().indptr) - 1
-    order = (tuple(np.argsort(permutation).tolist()) for permutation in (factors.perm_r, factors.perm_c))
-    return PivotOrder(*order, int(below @ (1 + right)))
+    rows_in_order, columns_in_order = (tuple(np.argsort(p).tolist()) for p in (factors.perm_r, factors.perm_c))
+    return PivotOrder(rows_in_order, columns_in_order, int(below @ (1 + right)))
 
 
 def _equilibrate(

@@ -20,15 +20,13 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._body import SCALAR_LOOP, VECTOR_LOOP, Body
-from dalembert.compiler._rolled import emit_rolled
-from dalembert.compiler._tape import read_tape
+from dalembert.compiler._rolled import LONG, emit_rolled
+from dalembert.compiler._tape import Tape, read_tape
 from dalembert.symbolic._lock import one_at_a_time
-
-STRAIGHT_LINE = 5_000
-"""Instructions up to which kernels have no loops."""
 
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -47,114 +45,89 @@ class Kernel:
         return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
 
 
-Instruction = tuple[int, tuple[int, ...], float, int]
-"""Operation, operands as indices of earlier instructions, constant, position in or out."""
-
-_COMMUTATIVE = (ca.OP_ADD, ca.OP_MUL)
-
-
-def instructions(function: ca.Function) -> list[Instruction]:
-    """A CasADi function as a list of instructions, in which no value is computed twice.
-
-    CasADi's own elimination of common subexpressions (`cse`, 3.8.2) is not used anywhere here: where merged operands let an
-    expression simplify, as (x / a) * a does, it has replaced later expressions by values of others.
-    """
-    registers: dict[int, int] = {}
-    numbers: dict[tuple, int] = {}
-    result: list[Instruction] = []
-    for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        if code == ca.OP_OUTPUT:
-            result.append((code, (registers[function.instruction_input(k)[0]],), 0.0, function.instruction_output(k)[1]))
-            continue
-        if code == ca.OP_CONST:
-            value = function.instruction_constant(k)
-            entry: Instruction = (code, (), value, -1)
-            key: tuple = (code, np.float64(value).tobytes())  # -0.0 is not 0.0, and nan is itself
-        elif code == ca.OP_INPUT:
-            entry = key = (code, (), 0.0, function.instruction_input(k)[1])
-        else:
-            operands = tuple(registers[i] for i in function.instruction_input(k))
-            entry = (code, operands, 0.0, -1)
-            key = (code, *(sorted(operands) if code in _COMMUTATIVE else operands))
-        if key not in numbers:
-            numbers[key] = len(result)
-            result.append(entry)
-        registers[function.instruction_output(k)[0]] = numbers[key]
-    return result
-
-
 def operation_count(function: ca.Function) -> int:
     """How many arithmetic operations a CasADi function takes."""
-    ignored = (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)
-    return sum(code not in ignored for code, *_ in instructions(function))
+    return len(read_tape(function).computed)
 
 
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     function, load_slots, store_slots = kernel.function()
-    if function.n_instructions() > STRAIGHT_LINE:
-        rolled = emit_rolled(kernel.name, read_tape(function), load_slots, store_slots, work, lanes)
+    tape = read_tape(function)
+    if len(tape.computed) > LONG:
+        rolled = emit_rolled(kernel.name, tape, load_slots, store_slots, work, lanes)
         if rolled is not None:
             return rolled
-    code = instructions(function)
-    computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
+    return _emit_straight(kernel.name, tape, load_slots, store_slots, work, lanes)
+
+
+def _emit_straight(
+    name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
+) -> tuple[str, set[str], int]:
+    """A kernel without loops, cut into pieces."""
+    computed, operands = tape.computed.tolist(), [[k for k in pair if k >= 0] for pair in tape.operands.tolist()]
     piece_of = {k: position // PIECE for position, k in enumerate(computed)}
     n_pieces = max(1, -(-len(computed) // PIECE))
-    outputs = [(entry[1][0], int(store_slots[entry[3]])) for entry in code if entry[0] == ca.OP_OUTPUT]
+    outputs = list(zip(tape.outputs.tolist(), store_slots.tolist(), strict=True))
     # In a kernel of several pieces an output that overwrites an input must wait until the last piece has loaded it.
     delayed = set(map(int, load_slots)) & {slot for _, slot in outputs} if n_pieces > 1 else set()
 
     crossing: dict[int, int] = {}
     for k in computed:
-        for operand in code[k][1]:
+        for operand in operands[k]:
             if operand in piece_of and piece_of[operand] != piece_of[k]:
                 crossing.setdefault(operand, work + len(crossing))
     for value, slot in outputs:
         if slot in delayed and piece_of.get(value, n_pieces - 1) != n_pieces - 1:
             crossing.setdefault(value, work + len(crossing))
 
-    by_piece: list[list[int]] = [[] for _ in range(n_pieces)]
-    for k in computed:
-        by_piece[piece_of[k]].append(k)
     texts: list[str] = []
     declarations: set[str] = set()
-    for piece, members in enumerate(by_piece):
-        body = Body(lanes)
-        names: dict[int, str] = {}
-
-        def name_of(value: int, body: Body = body, names: dict[int, str] = names) -> str:
-            if value not in names:
-                operation, _, constant, position = code[value]
-                if operation == ca.OP_CONST:
-                    names[value] = body.number(constant)
-                else:
-                    names[value] = body.load(int(load_slots[position]) if operation == ca.OP_INPUT else crossing[value])
-            return names[value]
-
+    for piece in range(n_pieces):
+        members = computed[piece * PIECE : (piece + 1) * PIECE]
         mine = [
             (value, slot)
             for value, slot in outputs
             if (n_pieces - 1 if slot in delayed else piece_of.get(value, n_pieces - 1)) == piece
         ]
-        produced = set(members)
-        for value in [operand for k in members for operand in code[k][1]] + [value for value, _ in mine]:
-            if value not in produced:
-                name_of(value)  # loads first
-        for k in members:
-            names[k] = body.operation(code[k][0], [names[operand] for operand in code[k][1]])
-        for k in members:
-            if k in crossing:
-                body.store(names[k], crossing[k])
-        for value, slot in mine:
-            body.store(names[value], slot)
+        body = _emit_piece(tape, operands, members, mine, crossing, load_slots, lanes)
         suffix = f"_{piece}" if n_pieces > 1 else ""
-        texts.append(body.function(f"void @{kernel.name}{suffix}(ptr noundef %memory) #1"))
+        texts.append(body.function(f"void @{name}{suffix}(ptr noundef %memory) #1"))
         declarations |= body.declarations
     if n_pieces > 1:
-        calls = "\n".join(f"  call void @{kernel.name}_{piece}(ptr %memory)" for piece in range(n_pieces))
-        texts.append(f"define void @{kernel.name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
+        calls = "\n".join(f"  call void @{name}_{piece}(ptr %memory)" for piece in range(n_pieces))
+        texts.append(f"define void @{name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
     return "\n\n".join(texts), declarations, len(crossing)
+
+
+def _emit_piece(
+    tape: Tape,
+    operands: list[list[int]],
+    members: list[int],
+    outputs: list[tuple[int, int]],
+    crossing: dict[int, int],
+    load_slots: np.ndarray,
+    lanes: int,
+) -> Body:
+    """One piece: loads first, then the operations, then stores."""
+    body, codes = Body(lanes), tape.code
+    names: dict[int, str] = {}
+    produced = set(members)
+    for value in [operand for k in members for operand in operands[k]] + [value for value, _ in outputs]:
+        if value in produced or value in names:
+            continue
+        if codes[value] == ca.OP_CONST:
+            names[value] = body.number(tape.constants[value])
+        else:
+            names[value] = body.load(int(load_slots[tape.inputs[value]]) if codes[value] == ca.OP_INPUT else crossing[value])
+    for k in members:
+        names[k] = body.operation(int(codes[k]), [names[operand] for operand in operands[k]])
+    for k in members:
+        if k in crossing:
+            body.store(names[k], crossing[k])
+    for value, slot in outputs:
+        body.store(names[value], slot)
+    return body
 
 
 @cache
@@ -175,21 +148,18 @@ def _erfinv() -> tuple[str, set[str]]:
         error = ca.if_else(a < 0.5, ca.erf(y) - a, (1 - a) - ca.erfinv(y))
         y = y - error / (2 / np.sqrt(np.pi) * ca.exp(-y * y))
     y = ca.copysign(ca.if_else(a < 1, y, ca.if_else(a == 1, np.inf, np.nan)), x)
-    body = Body()
-    names: dict[int, str] = {}
-    for k, (code, operands, constant, _) in enumerate(instructions(ca.Function("erfinv", [x], [y]))):
-        if code == ca.OP_OUTPUT:
-            text = body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[operands[0]]}")
-            return text, body.declarations
+    tape, body = read_tape(ca.Function("erfinv", [x], [y])), Body()
+    names: list[str] = []
+    for code, pair, constant in zip(tape.code.tolist(), tape.operands.tolist(), tape.constants.tolist(), strict=True):
+        operands = [names[k] for k in pair if k >= 0]
         if code == ca.OP_INPUT:
-            names[k] = "%x"
+            names.append("%x")
         elif code == ca.OP_CONST:
-            names[k] = body.number(constant)
-        elif code == ca.OP_ERFINV:
-            names[k] = body.call("erfc", [names[operands[0]]])
+            names.append(body.number(constant))
         else:
-            names[k] = body.operation(code, [names[i] for i in operands])
-    raise AssertionError("a CasADi function without output")
+            names.append(body.call("erfc", operands) if code == ca.OP_ERFINV else body.operation(code, operands))
+    text = body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[tape.outputs[0]]}")
+    return text, body.declarations
 
 
 @one_at_a_time

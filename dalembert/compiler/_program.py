@@ -25,7 +25,9 @@ from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest
+from dalembert.compiler._tape import read_tape
 from dalembert.methods import OneStepMethod
 from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
@@ -133,7 +135,7 @@ class _Compiled:
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
-    straight_line = order.products <= STRAIGHT_LINE_LIMIT
+    straight_line = order.products <= STRAIGHT_LINE_LIMIT and not _repeats(reduced)
     compiled = (
         _straight_line_kernels(reduced, order, last_order, contiguous)
         if straight_line
@@ -142,7 +144,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     tables: list[np.ndarray] = []
     starts, memory_size, n_filled = {"matrix": -1, "last": -1, "turn": -1}, compiled.memory_size, 0
     for name, matrix, pivots, slots in _eliminated(reduced, compiled.layout, order, last_order, straight_line):
-        pattern = filled_pattern(*(np.array(a, dtype=int) for a in matrix.sparsity().get_triplet()), pivots)
+        rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
+        pattern = filled_pattern(rows, columns, pivots)
         starts[name] = describe(tables, pattern, filled=memory_size, **slots)
         memory_size += len(pattern["column"])
         n_filled += len(pattern["column"]) if name == "matrix" else 0
@@ -167,6 +170,12 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         index_start=starts,
         cost_ratio=factor_cost / iteration_cost,
     )
+
+
+def _repeats(reduced: ReducedStep) -> bool:
+    """Whether loops serve the equations better than straight-line code."""
+    values = ca.vertcat(reduced.residual, _entries(reduced.jacobian))
+    return repeats(read_tape(ca.Function("newton", [ca.vertcat(reduced.x, *reduced.data)], [ca.densify(values)])))
 
 
 def _eliminated(
@@ -226,7 +235,7 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     results = list(zip(_results(reduced), layout.results, strict=True))
-    last = ()
+    last: tuple[Kernel, ...] = ()
     if reduced.last is not None:
         outputs = [(_entries(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
         last = (Kernel("last", symbols, outputs),)
@@ -234,7 +243,9 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     if reduced.turn is not None:
         results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
         results.append((_entries(reduced.turn.matrix), layout.turn_entries))
-    return _assemble(reduced, layout, (factor, iterate, *last, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous)
+    return _assemble(
+        reduced, layout, (factor, iterate, *last, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous
+    )
 
 
 def _entries(matrix: ca.SX) -> ca.SX:
@@ -275,7 +286,9 @@ def _assemble(
     weigh = Kernel("weigh", [*_symbols(reduced, layout), (delta, layout.delta)], outputs)
     kernels = (predictor(reduced, layout, delta, weights, once, contiguous), weigh, *solving)
     assembly, used = emit_module(kernels, layout.work)
-    return _Compiled(kernels, layout, increment, compile_module(assembly, tuple(kernel.name for kernel in kernels)), layout.work + used)
+    return _Compiled(
+        kernels, layout, increment, compile_module(assembly, tuple(kernel.name for kernel in kernels)), layout.work + used
+    )
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:

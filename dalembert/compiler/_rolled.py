@@ -1,8 +1,8 @@
 """Kernels with loops: one for each run of equal shapes (`_shapes.py`), whose inputs are gathered through tables.
 
-A column of a run's inputs is a constant, a slot, an arithmetic progression of slots or a table of them. Results of a run lie side
-by side, so that most columns of later runs are progressions. What belongs to no run stays straight-line code. Outputs that
-overwrite inputs are copied to their places at the end.
+A column of a run's inputs is a constant, a slot, an arithmetic progression of slots or a table of them. Results of a run lie
+side by side, so that most columns of later runs are progressions. What belongs to no run stays straight-line code. Outputs
+that overwrite inputs are copied to their places at the end.
 """
 
 from __future__ import annotations
@@ -14,16 +14,23 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._body import Body
-from dalembert.compiler._shapes import Pieces, Run, cut, run_of
+from dalembert.compiler._shapes import FAMILIES, Pieces, Run, cut, run_of
 from dalembert.compiler._tape import Tape
+
+LONG = 3_000
+"""Operations up to which code without loops is always preferred: it is faster, and soon compiled."""
 
 SHORTEST = 8
 """Pieces of one shape from which on they become a loop."""
 
+TYPICAL = 40
+"""How many pieces of one shape there must be on the average: shorter loops are slower than straight-line code."""
+
 VECTOR = 16
 """Turns of a loop from which on LLVM is asked for vectors."""
 
-PIECE = 1500
+LINES = 3_000
+"""Lines of a piece of straight-line code."""
 
 
 @dataclass
@@ -62,17 +69,34 @@ def emit_rolled(
 ) -> tuple[str, set[str], int] | None:
     """Assembly of a kernel as loops, what it calls and the slots that it uses; None where too little repeats."""
     pieces = cut(tape)
-    roots = np.flatnonzero(pieces.root)
-    order = np.lexsort((roots, pieces.shape[roots], pieces.level[roots]))
-    roots = roots[order]
-    keys = np.stack([pieces.level[roots], pieces.shape[roots]])
-    starts = np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1
-    groups = np.split(roots, starts)
-    if sum(len(group) for group in groups if len(group) >= SHORTEST or pieces.shape[group[0]] < 0) < len(roots) / 2:
+    groups = _groups(pieces)
+    if not _mostly_repeated(pieces, groups):
         return None
     kernel = _Rolled(tape, pieces, Assembly(name, lanes), load_slots, store_slots, work)
     kernel.compute(groups)
     return kernel.assembly.text(), kernel.assembly.declarations, kernel.used - work
+
+
+def repeats(tape: Tape) -> bool:
+    """Whether a graph is long, and consists mostly of shapes that occur many times."""
+    if len(tape.computed) <= LONG:
+        return False
+    pieces = cut(tape)
+    return _mostly_repeated(pieces, _groups(pieces))
+
+
+def _groups(pieces: Pieces) -> list[np.ndarray]:
+    """Results of one level and shape, level by level."""
+    roots = np.flatnonzero(pieces.root)
+    roots = roots[np.lexsort((roots, pieces.shape[roots], pieces.level[roots]))]
+    keys = np.stack([pieces.level[roots], pieces.shape[roots]])
+    return np.split(roots, np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1)
+
+
+def _mostly_repeated(pieces: Pieces, groups: list[np.ndarray]) -> bool:
+    """Whether a model's structure repeats, so that more pieces do not mean more shapes; those of a random graph do."""
+    count, in_loops = np.count_nonzero(pieces.root), sum(len(group) for group in groups if len(group) >= SHORTEST)
+    return bool(in_loops > 0.8 * count and count > max(TYPICAL * len(groups), len(groups) ** 2 / 4))
 
 
 class _Rolled:
@@ -138,21 +162,26 @@ class _Rolled:
         self.assembly.add(body)
 
     def _sums(self, group: np.ndarray) -> None:
-        """Long sums, each a loop over its terms in their order."""
+        """Long sums and maxima, each a loop over its terms in their order."""
         for value in group.tolist():
             body, terms = Body(self.assembly.lanes), self.pieces.terms[value]
-            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms])
+            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms[1:]])
             for constant in numbers[self.slot[numbers] < 0]:
                 self._place(numbers[numbers == constant])
                 body.store(body.number(self.tape.constants[constant]), int(self.slot[constant]))
-            values, factor = _Column(self, body, self.slot[numbers], len(terms), slots=True), _Column(self, body, signs, len(terms))
+            count = len(signs)
+            start, values = (
+                body.load(int(self.slot[numbers[0]])),
+                _Column(self, body, self.slot[numbers[1:]], count, slots=True),
+            )
+            factor = _Column(self, body, signs, count)
             values.before()
             factor.before()
-            body.begin_loop(len(terms), vector=False, start=body.number(0.0))
+            body.begin_loop(count, vector=False, start=start)
             term = values.value()
             if np.any(signs < 0):
                 term = body.operation(ca.OP_MUL, [factor.value(), term])
-            body.end_loop(len(terms), result=body.operation(ca.OP_ADD, ["%sum", term]))
+            body.end_loop(count, result=body.operation(FAMILIES[int(self.tape.code[value])], ["%sum", term]))
             body.store("%total", int(self.slot[value]))
             self.assembly.add(body)
 
@@ -160,9 +189,10 @@ class _Rolled:
 
     def _straight(self, values: list[int]) -> None:
         """Straight-line code for pieces of one level."""
-        body, names = Body(self.assembly.lanes), {}
+        body = Body(self.assembly.lanes)
+        names: dict[int, str] = {}
         for value in values:
-            if len(body.lines) > 2 * PIECE:
+            if len(body.lines) > LINES:
                 self.assembly.add(body)
                 body, names = Body(self.assembly.lanes), {}
             self._place(np.array([value]))
@@ -254,4 +284,3 @@ class _Column:
         if len(differences) and np.all(differences == differences[0]):
             return self.body.progression(int(self.slots[0]), int(differences[0]))
         return self.body.entry(self.assembly.table("i32", [str(v) for v in self.slots.tolist()]), self.count)
-

@@ -1,8 +1,8 @@
 """Repeated shapes in a graph: the same formula for every link of a chain, found again in a tape that knows no links.
 
-The tape is cut into pieces at values that are used more than once, at outputs, and at the terms of long sums. A piece is a tree
-of operations over leaves: slots of memory (inputs and results of other pieces) and constants. Pieces of one shape, which is what
-remains of a tree without its leaves, form a run if none of them needs another: one loop computes them all.
+The tape is cut into pieces at values that are used more than once, at outputs, and at the terms of long sums. A piece is a
+tree of operations over leaves: slots of memory (inputs and results of other pieces) and constants. Pieces of one shape, which
+is what remains of a tree without its leaves, form a run if none of them needs another: one loop computes them all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import numpy as np
 from dalembert.compiler._tape import COMMUTATIVE, Tape
 
 LONGEST_SUM = 6
-"""Terms of a sum from which on it becomes a loop over its terms."""
+"""Terms of a sum, or of a maximum, from which on it becomes a loop over its terms."""
+
+FAMILIES = {ca.OP_ADD: ca.OP_ADD, ca.OP_SUB: ca.OP_ADD, ca.OP_FMAX: ca.OP_FMAX, ca.OP_FMIN: ca.OP_FMIN}
+"""What may be accumulated term by term, and by which operation."""
 
 LARGEST = 40
 """Operations of a piece at which it is cut."""
@@ -89,8 +92,9 @@ def _long_sums(
     length = [0] * len(code)
     spine = [-1] * len(code)
     for k, c in enumerate(code):
-        if c in (ca.OP_ADD, ca.OP_SUB):
-            candidates = [x for x in (operands[k] if c == ca.OP_ADD else operands[k][:1]) if length[x] and uses[x] == 1]
+        if c in FAMILIES:
+            family, allowed = FAMILIES[c], operands[k][:1] if c == ca.OP_SUB else operands[k]
+            candidates = [x for x in allowed if length[x] and uses[x] == 1 and FAMILIES[code[x]] == family]
             spine[k] = max(candidates, key=length.__getitem__, default=-1)
             length[k] = 1 + (length[spine[k]] if spine[k] >= 0 else 1)
     terms: dict[int, list[tuple[int, float]]] = {}
