@@ -34,7 +34,7 @@ from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
 STRAIGHT_LINE_LIMIT = 8_000
-"""Products in an elimination from which on a loop over the pattern replaces straight-line code."""
+"""Products in the eliminations of a step from which on loops over their patterns replace straight-line code."""
 
 OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
@@ -135,7 +135,9 @@ class _Compiled:
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
-    straight_line = order.products <= STRAIGHT_LINE_LIMIT and not _repeats(reduced)
+    turn_order = None if reduced.turn is None else diagonal_order(reduced.turn.matrix)
+    products = sum(0 if pivots is None else pivots.products for pivots in (order, last_order, turn_order))
+    straight_line = products <= STRAIGHT_LINE_LIMIT and not _repeats(reduced)
     compiled = (
         _straight_line_kernels(reduced, order, last_order, contiguous)
         if straight_line
@@ -143,7 +145,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     )
     tables: list[np.ndarray] = []
     starts, memory_size, n_filled = {"matrix": -1, "last": -1, "turn": -1}, compiled.memory_size, 0
-    for name, matrix, pivots, slots in _eliminated(reduced, compiled.layout, order, last_order, straight_line):
+    at_run_time = [] if straight_line else _eliminated(reduced, compiled.layout, order, last_order, turn_order)
+    for name, matrix, pivots, slots in at_run_time:
         rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
         pattern = filled_pattern(rows, columns, pivots)
         starts[name] = describe(tables, pattern, filled=memory_size, **slots)
@@ -179,17 +182,14 @@ def _repeats(reduced: ReducedStep) -> bool:
 
 
 def _eliminated(
-    reduced: ReducedStep, layout: Layout, order: PivotOrder, last_order: PivotOrder | None, straight_line: bool
+    reduced: ReducedStep, layout: Layout, order: PivotOrder, last_order: PivotOrder | None, turn_order: PivotOrder | None
 ) -> list[tuple[str, ca.SX, PivotOrder, dict[str, int]]]:
     """The matrices that are eliminated at run time: names, orders, and where their entries and right-hand sides lie."""
-    if straight_line:
-        return []
     found = [("matrix", reduced.jacobian, order, {"entries": layout.factors, "rhs": layout.residual})]
     if reduced.last is not None and last_order is not None:
         found.append(("last", reduced.last.matrix, last_order, {"entries": layout.last_entries, "rhs": layout.last_rhs}))
-    if reduced.turn is not None:
-        matrix = reduced.turn.matrix
-        found.append(("turn", matrix, diagonal_order(matrix), {"entries": layout.turn_entries, "rhs": 0}))
+    if reduced.turn is not None and turn_order is not None:
+        found.append(("turn", reduced.turn.matrix, turn_order, {"entries": layout.turn_entries, "rhs": 0}))
     return found
 
 
