@@ -24,6 +24,9 @@ NEGLIGIBLE = 1e-14
 SWEEPS = 40
 """How often rows and columns are balanced in turn."""
 
+LARGE = 600
+"""From this size on, pivots are chosen by SuperLU."""
+
 DENSE = 200
 """Up to this size, matrices are eliminated as full ones."""
 
@@ -45,8 +48,13 @@ class PivotOrder:
 
 
 def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
-    """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample."""
+    """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample.
+
+    For a large matrix it would take too long: SuperLU's is taken, with pivots for the first sample.
+    """
     scaled = _equilibrate(rows, columns, samples, size)[0]  # the units of a model must not matter
+    if size > LARGE:
+        return _order_of_superlu(rows, columns, scaled[:, 0], size)
     active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
     holders: list[set[int]] = [set() for _ in range(size)]
     for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
@@ -78,6 +86,20 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
         row_order.append(i)
         column_order.append(j)
     return PivotOrder(tuple(row_order), tuple(column_order), products)
+
+
+def _order_of_superlu(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, size: int) -> PivotOrder:
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    matrix = csc_array((np.where(values == 0, np.finfo(float).tiny, values), (rows, columns)), shape=(size, size))
+    try:
+        factors = splu(matrix, permc_spec="COLAMD", diag_pivot_thresh=0.1, options={"Equil": False})
+    except RuntimeError:
+        raise SingularMatrix from None
+    below, right = np.diff(factors.L.indptr) - 1, np.diff(factors.U.tocsr().indptr) - 1
+    rows_in_order, columns_in_order = (tuple(np.argsort(p).tolist()) for p in (factors.perm_r, factors.perm_c))
+    return PivotOrder(rows_in_order, columns_in_order, int(below @ (1 + right)))
 
 
 def _equilibrate(
@@ -311,4 +333,33 @@ def filled_pattern(rows: np.ndarray, columns: np.ndarray, order: PivotOrder) -> 
     where = {(k, c): starts[k] + n for k, p in enumerate(sorted_rows) for n, c in enumerate(p)}
     scatter = np.array([where[a, b] for a, b in zip(i.tolist(), j.tolist(), strict=True)], dtype=np.int64)
     return {"row_start": starts, "diagonal": diagonal, "column": column, "scatter": scatter, "rows": np.array(order.rows),
-            "columns": np.array(order.columns)}  # fmt: skip
+            "columns": np.array(order.columns), "target": _targets(starts, diagonal, column)}  # fmt: skip
+
+
+def _targets(starts: np.ndarray, diagonal: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Where each product of the elimination is subtracted, in the order in which they are computed."""
+    place, found = np.zeros(len(diagonal), dtype=np.int64), [np.zeros(0, dtype=np.int64)]
+    for i, middle in enumerate(diagonal):
+        first, end = starts[i], starts[i + 1]
+        place[column[first:end]] = np.arange(first, end)
+        found += [place[column[diagonal[j] + 1 : starts[j + 1]]] for j in column[first:middle]]
+    return np.concatenate(found)
+
+
+SPARSE = (
+    "size", "n_entries", "entries", "rhs", "filled", "row_start", "diagonal", "column", "scatter", "rows", "columns", "target",
+)  # fmt: skip
+"""What describes a matrix that is eliminated at run time: sizes, slots of memory, and where its tables begin."""
+
+
+def describe(tables: list[np.ndarray], pattern: dict[str, np.ndarray], **slots: int) -> int:
+    """Append the tables of a matrix, and before them their description; where that lies."""
+    first = sum(len(table) for table in tables)
+    places, sizes = {}, {"size": len(pattern["rows"]), "n_entries": len(pattern["scatter"])}
+    following = first + len(SPARSE)
+    for name, table in pattern.items():
+        places[name] = following
+        following += len(table)
+    known = sizes | slots | places
+    tables += [np.array([known[name] for name in SPARSE]), *pattern.values()]
+    return first

@@ -11,6 +11,7 @@ every value is a vector. Functions without a vector instruction are called lane 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,16 +20,17 @@ from functools import cache, lru_cache
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._body import SCALAR_LOOP, VECTOR_LOOP, Body
+from dalembert.compiler._rolled import LONG, emit_rolled
+from dalembert.compiler._tape import Tape, read_tape
 from dalembert.symbolic._lock import one_at_a_time
 
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
 
+
 STORES = 400
 """Outputs a piece: the time in which LLVM schedules stores grows with the square of their number."""
-
-FLAGS = "nsz arcp contract"
-"""What LLVM may do to the arithmetic: fuse products and sums, share reciprocals, forget the sign of zero; never reassociate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,206 +50,25 @@ class Kernel:
         return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
 
     @lru_cache(maxsize=8)  # noqa: B019 - for as long as a program is made of it
-    def code(self) -> tuple[list[Instruction], np.ndarray, np.ndarray]:
+    def tape(self) -> tuple[Tape, np.ndarray, np.ndarray]:
         """The instructions, with the slots of inputs and outputs."""
         function, load_slots, store_slots = self.function()
-        return instructions(function), load_slots, store_slots
+        return read_tape(function), load_slots, store_slots
 
     @property
     def operations(self) -> int:
         """How many arithmetic operations the kernel takes."""
-        return _operations(self.code()[0])
+        return len(self.tape()[0].computed)
 
 
-_COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
-
-_ARITHMETIC = {
-    ca.OP_ADD: "fadd {flags} {kind} {x}, {y}",
-    ca.OP_SUB: "fsub {flags} {kind} {x}, {y}",
-    ca.OP_MUL: "fmul {flags} {kind} {x}, {y}",
-    ca.OP_DIV: "fdiv {flags} {kind} {x}, {y}",
-    ca.OP_SQ: "fmul {flags} {kind} {x}, {x}",
-    ca.OP_TWICE: "fadd {flags} {kind} {x}, {x}",
-    ca.OP_NEG: "fneg {flags} {kind} {x}",
-    ca.OP_INV: "fdiv {flags} {kind} {y}, {x}",
-}
-
-_INTRINSICS = {
-    ca.OP_SQRT: "sqrt",
-    ca.OP_FABS: "fabs",
-    ca.OP_FLOOR: "floor",
-    ca.OP_CEIL: "ceil",
-    ca.OP_COPYSIGN: "copysign",
-    ca.OP_FMIN: "minnum",
-    ca.OP_FMAX: "maxnum",
-    ca.OP_SIN: "sin",
-    ca.OP_COS: "cos",
-    ca.OP_EXP: "exp",
-    ca.OP_LOG: "log",
-    ca.OP_POW: "pow",
-    ca.OP_CONSTPOW: "pow",
-}
-"""What LLVM itself knows, for vectors too."""
-
-_LIBRARY = {
-    ca.OP_TAN: "tan",
-    ca.OP_ASIN: "asin",
-    ca.OP_ACOS: "acos",
-    ca.OP_ATAN: "atan",
-    ca.OP_ATAN2: "atan2",
-    ca.OP_SINH: "sinh",
-    ca.OP_COSH: "cosh",
-    ca.OP_TANH: "tanh",
-    ca.OP_ASINH: "asinh",
-    ca.OP_ACOSH: "acosh",
-    ca.OP_ATANH: "atanh",
-    ca.OP_ERF: "erf",
-    ca.OP_EXPM1: "expm1",
-    ca.OP_LOG1P: "log1p",
-    ca.OP_HYPOT: "hypot",
-    ca.OP_FMOD: "fmod",
-    ca.OP_REMAINDER: "remainder",
-    ca.OP_ERFINV: "dalembert_erfinv",
-}
-"""What the C library computes, and `_erfinv`."""
-
-_MATH = ("erfc", "sin", "cos", "sincos", "exp", "log", "pow", "floor", "ceil")
-LIBM = (*(name for name in _LIBRARY.values() if not name.startswith("dalembert_")), *_MATH)
-"""Symbols of the C library that compiled kernels may call."""
-
-_PASS_THROUGH = (ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME)
-
-
-class _Body:
-    """The lines of one straight-line function, in static single assignment form."""
-
-    def __init__(self, lanes: int = 1) -> None:
-        self.lanes = lanes
-        self.kind, self.truth = ("double", "i1") if lanes == 1 else (f"<{lanes} x double>", f"<{lanes} x i1>")
-        self.lines: list[str] = []
-        self.declarations: set[str] = set()
-        self._count = 0
-
-    def number(self, value: float) -> str:
-        """A constant, the same in all lanes."""
-        digits = f"0x{np.float64(value).view(np.uint64):016X}"
-        return digits if self.lanes == 1 else f"<{', '.join([f'double {digits}'] * self.lanes)}>"
-
-    def assign(self, instruction: str) -> str:
-        name = f"%v{self._count}"
-        self._count += 1
-        self.lines.append(f"  {name} = {instruction}")
-        return name
-
-    def operation(self, code: int, operands: list[str]) -> str:
-        """Append one CasADi operation; its value's name is returned."""
-        if code in _PASS_THROUGH:
-            return operands[0]
-        if code in _ARITHMETIC:
-            x, y = operands[0], self.number(1.0) if code == ca.OP_INV else operands[-1]
-            return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y))
-        if code in _INTRINSICS:
-            suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
-            return self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)
-        if code in _LIBRARY:
-            return self._by_lane(_LIBRARY[code], operands)
-        if code in _COMPARISONS:
-            return self._number(self.assign(f"fcmp {_COMPARISONS[code]} {self.kind} {operands[0]}, {operands[1]}"))
-        zero, one = self.number(0.0), self.number(1.0)
-        truths = [self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands]
-        if code == ca.OP_NOT:
-            return self._select(truths[0], zero, one)
-        if code == ca.OP_AND:
-            return self._number(self.assign(f"and {self.truth} {truths[0]}, {truths[1]}"))
-        if code == ca.OP_OR:
-            return self._number(self.assign(f"or {self.truth} {truths[0]}, {truths[1]}"))
-        if code == ca.OP_IF_ELSE_ZERO:
-            return self._select(truths[0], operands[1], zero)
-        if code == ca.OP_SIGN:
-            positive = self.assign(f"fcmp ogt {self.kind} {operands[0]}, {zero}")
-            negative = self.assign(f"fcmp olt {self.kind} {operands[0]}, {zero}")
-            rest = self._select(negative, self.number(-1.0), operands[0])
-            return self._select(positive, one, rest)
-        raise AssertionError(f"CasADi operation {code} is not known to the compiler")
-
-    def call(self, name: str, operands: list[str], kind: str = "double") -> str:
-        if not name.startswith("dalembert_"):
-            self.declarations.add(f"declare {kind} @{name}({', '.join([kind] * len(operands))}) #0")
-        return self.assign(f"call {kind} @{name}({', '.join(f'{kind} {x}' for x in operands)})")
-
-    def _by_lane(self, name: str, operands: list[str]) -> str:
-        if self.lanes == 1:
-            return self.call(name, operands)
-        result = "undef"
-        for lane in range(self.lanes):
-            parts = [self.assign(f"extractelement {self.kind} {x}, i32 {lane}") for x in operands]
-            result = self.assign(f"insertelement {self.kind} {result}, double {self.call(name, parts)}, i32 {lane}")
-        return result
-
-    def _select(self, truth: str, x: str, y: str) -> str:
-        return self.assign(f"select {self.truth} {truth}, {self.kind} {x}, {self.kind} {y}")
-
-    def _number(self, truth: str) -> str:
-        return self._select(truth, self.number(1.0), self.number(0.0))
-
-    def load(self, slot: int) -> str:
-        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
-        return self.assign(f"load {self.kind}, ptr {address}, align {8 * self.lanes}")
-
-    def store(self, value: str, slot: int) -> None:
-        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
-        self.lines.append(f"  store {self.kind} {value}, ptr {address}, align {8 * self.lanes}")
-
-    def function(self, signature: str, result: str = "void") -> str:
-        return "\n".join([f"define {signature} {{", *self.lines, f"  ret {result}", "}"])
-
-
-Instruction = tuple[int, tuple[int, ...], float, int]
-"""Operation, operands as indices of earlier instructions, constant, position in or out."""
-
-_COMMUTATIVE = (ca.OP_ADD, ca.OP_MUL)
-
-
-def instructions(function: ca.Function) -> list[Instruction]:
-    """A CasADi function as a list of instructions, in which no value is computed twice.
-
-    CasADi's own elimination of common subexpressions (`cse`, 3.8.2) is not used anywhere here: where merged operands let an
-    expression simplify, as (x / a) * a does, it has replaced later expressions by values of others.
-    """
-    # A million of these calls take a second: they are not looked up every time, and results are not asked for twice.
-    identity, inputs, outputs = function.instruction_id, function.instruction_input, function.instruction_output
-    registers: dict[int, int] = {}
-    numbers: dict[tuple, int] = {}
-    result: list[Instruction] = []
-    for k in range(function.n_instructions()):
-        code = identity(k)
-        if code == ca.OP_OUTPUT:
-            result.append((code, (registers[inputs(k)[0]],), 0.0, outputs(k)[1]))
-            continue
-        if code == ca.OP_CONST:
-            value = function.instruction_constant(k)
-            entry: Instruction = (code, (), value, -1)
-            key: tuple = (code, np.float64(value).tobytes())  # -0.0 is not 0.0, and nan is itself
-        elif code == ca.OP_INPUT:
-            entry = key = (code, (), 0.0, inputs(k)[1])
-        else:
-            operands = tuple([registers[i] for i in inputs(k)])
-            entry = (code, operands, 0.0, -1)
-            key = (code, *sorted(operands)) if code in _COMMUTATIVE else (code, *operands)
-        number = numbers.setdefault(key, len(result))
-        if number == len(result):
-            result.append(entry)
-        registers[outputs(k)[0]] = number
-    return result
-
-
-def operation_count(function: ca.Function) -> int:
-    """How many arithmetic operations a CasADi function takes."""
-    return _operations(instructions(function))
-
-
-def _operations(code: list[Instruction]) -> int:
-    return sum(operation not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT) for operation, *_ in code)
+def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
+    """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
+    tape, load_slots, store_slots = kernel.tape()
+    if len(tape.computed) > LONG:
+        rolled = emit_rolled(kernel.name, tape, load_slots, store_slots, work, lanes)
+        if rolled is not None:
+            return rolled
+    return _emit_straight(kernel.name, tape, load_slots, store_slots, work, lanes)
 
 
 def _pieces(computed: list[int], stores: Counter[int]) -> tuple[dict[int, int], int]:
@@ -262,18 +83,19 @@ def _pieces(computed: list[int], stores: Counter[int]) -> tuple[dict[int, int], 
     return piece_of, piece + 1
 
 
-def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
-    """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
-    code, load_slots, store_slots = kernel.code()
-    computed = [k for k, entry in enumerate(code) if entry[0] not in (ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT)]
-    outputs = [(entry[1][0], int(store_slots[entry[3]])) for entry in code if entry[0] == ca.OP_OUTPUT]
-    piece_of, n_pieces = _pieces(computed, Counter(value for value, _ in outputs))
+def _emit_straight(
+    name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
+) -> tuple[str, set[str], int]:
+    """A kernel without loops, cut into pieces."""
+    computed, operands = tape.computed.tolist(), [[k for k in pair if k >= 0] for pair in tape.operands.tolist()]
+    outputs = list(zip(tape.outputs.tolist(), store_slots.tolist(), strict=True))
+    piece_of, n_pieces = _pieces(computed, Counter(tape.outputs.tolist()))
     # In a kernel of several pieces an output that overwrites an input must wait until the last piece has loaded it.
     delayed = set(map(int, load_slots)) & {slot for _, slot in outputs} if n_pieces > 1 else set()
 
     crossing: dict[int, int] = {}
     for k in computed:
-        for operand in code[k][1]:
+        for operand in operands[k]:
             if operand in piece_of and piece_of[operand] != piece_of[k]:
                 crossing.setdefault(operand, work + len(crossing))
     for value, slot in outputs:
@@ -285,42 +107,51 @@ def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str
         by_piece[piece_of[k]].append(k)
     texts: list[str] = []
     declarations: set[str] = set()
-    for piece, members in enumerate(by_piece):
-        body = _Body(lanes)
-        names: dict[int, str] = {}
-
-        def name_of(value: int, body: _Body = body, names: dict[int, str] = names) -> str:
-            if value not in names:
-                operation, _, constant, position = code[value]
-                if operation == ca.OP_CONST:
-                    names[value] = body.number(constant)
-                else:
-                    names[value] = body.load(int(load_slots[position]) if operation == ca.OP_INPUT else crossing[value])
-            return names[value]
-
+    for piece in range(n_pieces):
+        members = by_piece[piece]
         mine = [
             (value, slot)
             for value, slot in outputs
             if (n_pieces - 1 if slot in delayed else piece_of.get(value, n_pieces - 1)) == piece
         ]
-        produced = set(members)
-        for value in [operand for k in members for operand in code[k][1]] + [value for value, _ in mine]:
-            if value not in produced:
-                name_of(value)  # loads first
-        for k in members:
-            names[k] = body.operation(code[k][0], [names[operand] for operand in code[k][1]])
-        for k in members:
-            if k in crossing:
-                body.store(names[k], crossing[k])
-        for value, slot in mine:
-            body.store(names[value], slot)
+        body = _emit_piece(tape, operands, members, mine, crossing, load_slots, lanes)
         suffix = f"_{piece}" if n_pieces > 1 else ""
-        texts.append(body.function(f"void @{kernel.name}{suffix}(ptr noundef %memory) #1"))
+        texts.append(body.function(f"void @{name}{suffix}(ptr noundef %memory) #1"))
         declarations |= body.declarations
     if n_pieces > 1:
-        calls = "\n".join(f"  call void @{kernel.name}_{piece}(ptr %memory)" for piece in range(n_pieces))
-        texts.append(f"define void @{kernel.name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
+        calls = "\n".join(f"  call void @{name}_{piece}(ptr %memory)" for piece in range(n_pieces))
+        texts.append(f"define void @{name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
     return "\n\n".join(texts), declarations, len(crossing)
+
+
+def _emit_piece(
+    tape: Tape,
+    operands: list[list[int]],
+    members: list[int],
+    outputs: list[tuple[int, int]],
+    crossing: dict[int, int],
+    load_slots: np.ndarray,
+    lanes: int,
+) -> Body:
+    """One piece: loads first, then the operations, then stores."""
+    body, codes = Body(lanes), tape.code
+    names: dict[int, str] = {}
+    produced = set(members)
+    for value in [operand for k in members for operand in operands[k]] + [value for value, _ in outputs]:
+        if value in produced or value in names:
+            continue
+        if codes[value] == ca.OP_CONST:
+            names[value] = body.number(tape.constants[value])
+        else:
+            names[value] = body.load(int(load_slots[tape.inputs[value]]) if codes[value] == ca.OP_INPUT else crossing[value])
+    for k in members:
+        names[k] = body.operation(int(codes[k]), [names[operand] for operand in operands[k]])
+    for k in members:
+        if k in crossing:
+            body.store(names[k], crossing[k])
+    for value, slot in outputs:
+        body.store(names[value], slot)
+    return body
 
 
 @cache
@@ -341,21 +172,18 @@ def _erfinv() -> tuple[str, set[str]]:
         error = ca.if_else(a < 0.5, ca.erf(y) - a, (1 - a) - ca.erfinv(y))
         y = y - error / (2 / np.sqrt(np.pi) * ca.exp(-y * y))
     y = ca.copysign(ca.if_else(a < 1, y, ca.if_else(a == 1, np.inf, np.nan)), x)
-    body = _Body()
-    names: dict[int, str] = {}
-    for k, (code, operands, constant, _) in enumerate(instructions(ca.Function("erfinv", [x], [y]))):
-        if code == ca.OP_OUTPUT:
-            text = body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[operands[0]]}")
-            return text, body.declarations
+    tape, body = read_tape(ca.Function("erfinv", [x], [y])), Body()
+    names: list[str] = []
+    for code, pair, constant in zip(tape.code.tolist(), tape.operands.tolist(), tape.constants.tolist(), strict=True):
+        operands = [names[k] for k in pair if k >= 0]
         if code == ca.OP_INPUT:
-            names[k] = "%x"
+            names.append("%x")
         elif code == ca.OP_CONST:
-            names[k] = body.number(constant)
-        elif code == ca.OP_ERFINV:
-            names[k] = body.call("erfc", [names[operands[0]]])
+            names.append(body.number(constant))
         else:
-            names[k] = body.operation(code, [names[i] for i in operands])
-    raise AssertionError("a CasADi function without output")
+            names.append(body.call("erfc", operands) if code == ca.OP_ERFINV else body.operation(code, operands))
+    text = body.function("internal double @dalembert_erfinv(double %x) #1", f"double {names[tape.outputs[0]]}")
+    return text, body.declarations
 
 
 @one_at_a_time
@@ -367,4 +195,23 @@ def emit_module(kernels: Sequence[Kernel], work: int, lanes: int = 1) -> tuple[s
     declarations = sorted(needs.union(*(names for _, names, _ in emitted)))
     attributes = ["attributes #0 = { nounwind willreturn memory(none) }", "attributes #1 = { nounwind }"]
     used = max((used for _, _, used in emitted), default=0)
-    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes])), used
+    text, properties = _number_loops(text)
+    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes, *properties])), used
+
+
+def _number_loops(text: str) -> tuple[str, list[str]]:
+    """Give every loop properties of its own: vectors for those whose turns are independent, no unrolling for the others."""
+    if VECTOR_LOOP not in text and SCALAR_LOOP not in text:
+        return text, []
+    properties = [
+        "!0 = distinct !{}", '!1 = !{!"llvm.loop.parallel_accesses", !0}', '!2 = !{!"llvm.loop.vectorize.enable", i1 true}',
+        '!3 = !{!"llvm.loop.vectorize.enable", i1 false}', '!4 = !{!"llvm.loop.unroll.disable"}',
+    ]  # fmt: skip
+
+    def number(match: re.Match[str]) -> str:
+        mine = f"!{len(properties)}"
+        rules = "!1, !2" if match[0] == VECTOR_LOOP else "!3, !4"
+        properties.append(f"{mine} = distinct !{{{mine}, {rules}}}")
+        return mine
+
+    return re.sub(f"{VECTOR_LOOP}|{SCALAR_LOOP}", number, text), properties

@@ -15,7 +15,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from dalembert.compiler._ir import LIBM
+from dalembert.compiler._body import LIBM
 from dalembert.symbolic._lock import one_at_a_time
 
 
@@ -95,6 +95,7 @@ def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code
     code = None if stored is None else _read(stored)
     if code is None:
         options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
+        options.loop_vectorization = True
         options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)

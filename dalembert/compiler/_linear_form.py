@@ -12,8 +12,9 @@ import functools
 from dataclasses import dataclass, field
 
 import casadi as ca
+import numpy as np
 
-from dalembert.compiler._ir import instructions
+from dalembert.compiler._tape import read_tape
 from dalembert.symbolic._operations import add, multiply, subtract
 
 LATENCY = {ca.OP_SQRT: 18, ca.OP_DIV: 14, ca.OP_INV: 14}
@@ -119,32 +120,25 @@ class LinearForms:
     def rewrite(self, outputs: ca.SX) -> ca.SX:
         """The same values, in linear forms."""
         inputs = ca.vertcat(self.unknowns, self.parameters)
-        code = instructions(ca.Function("f", [inputs], [ca.densify(outputs)]))
-        uses = [0] * len(code)
-        for _, operands, _, _ in code:
-            for k in operands:
-                uses[k] += 1
+        tape = read_tape(ca.Function("f", [inputs], [ca.densify(outputs)]))
+        used = np.concatenate([tape.operands[tape.operands >= 0], tape.outputs])
+        uses = np.bincount(used, minlength=len(tape.code)).tolist()
         forms: list[Form] = []
         written: dict[int, tuple[ca.SX, int]] = {}
-        result = [ca.SX(0)] * outputs.shape[0]
 
         def write(k: int) -> tuple[ca.SX, int]:
             if k not in written:
                 written[k] = self._written(forms[k])
             return written[k]
 
-        for k, (operation, operands, constant, position) in enumerate(code):
-            if operation == ca.OP_OUTPUT:
-                result[position] = write(operands[0])[0]
-                forms.append(forms[operands[0]])
-                continue
+        for k, (operation, operands, constant, position) in enumerate(tape.rows()):
             writers = [functools.partial(write, j) for j in operands]
             form = self._form(operation, [forms[j] for j in operands], writers, constant, position)
             if uses[k] > 1 and len(form.terms) > 1 and any(j in self._nonlinear for j in form.terms):
                 node, ready = self._written(form)
                 form = self._atom(node, ready, nonlinear=False)  # shared by several sums: an atom of its own
             forms.append(form)
-        return ca.vertcat(ca.SX(0, 1), *result)
+        return ca.vertcat(ca.SX(0, 1), *(write(k)[0] for k in tape.outputs.tolist()))
 
     def _form(self, operation: int, forms: list[Form], write: list, constant: float, position: int) -> Form:
         if operation == ca.OP_CONST:

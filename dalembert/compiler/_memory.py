@@ -18,6 +18,11 @@ class Layout:
     n_weights: int
     n_factors: int
     n_once: int = 0
+    n_last: int = 0
+    """Unknowns that are found by elimination at run time after the others, with so many entries of their matrix."""
+    n_last_entries: int = 0
+    n_turn_entries: int = 0
+    """Entries of the matrix whose determinant is the orientation, where it is eliminated at run time."""
 
     time = 0
     h = 1
@@ -38,12 +43,18 @@ class Layout:
     residual: int = field(init=False)
     factors: int = field(init=False)
     once: int = field(init=False)
+    last_entries: int = field(init=False)
+    last_rhs: int = field(init=False)
+    last_unknowns: int = field(init=False)
+    turn_entries: int = field(init=False)
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
         sizes = {"theta": self.n_theta, "state": self.n_state, "compensation": self.n_state, "delta": self.n_state}
         sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
-        sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once, "work": 0}
+        sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
+        sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
+        sizes |= {"turn_entries": self.n_turn_entries, "work": 0}
         place_in_order(self, self.theta, sizes)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import casadi as ca
 
 from dalembert.compiler._elimination import diagonal_order, eliminate
@@ -15,11 +17,30 @@ SMALLEST = 1e-28
 """A squared residual that is always tolerated: where all terms vanish, as at rest in the origin, none has a size."""
 
 
-def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A symbol that stands for a number with the sign of a determinant, until it is known how that is computed."""
+
+    symbol: ca.SX
+    matrix: ca.SX
+
+    def sign(self) -> ca.SX:
+        """The number, by elimination in straight-line code; in mechanics the matrix is close to positive definite."""
+        sign = ca.SX(1)
+        for pivot in eliminate(self.matrix, diagonal_order(self.matrix))[0]:
+            sign *= ca.sign(pivot)
+        return sign
+
+
+def step_orientation(
+    step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]
+) -> tuple[ca.SX, Turn | None]:
     """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 if stages disagree or the domain is left.
 
-    Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch.
+    Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch. A large matrix is left
+    to those who compile the result.
     """
+    turn = None
     system, theta, h = step.definition, step.theta, step.h_symbol
     if system.n_multipliers == 0:
         value = ca.SX(1)
@@ -29,7 +50,10 @@ def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], m
         values = []
         for lam, psi in _stage_multipliers(step, unknowns):
             directions = ca.sparsify(system.function("directions")(t1, y1, z1, lam, psi, theta))
-            values.append(_sign_of_determinant(hidden_z @ directions, system))
+            matrix = hidden_z @ directions
+            if system.linear_in_multipliers and isinstance(system, MechanicalSystem) and matrix.shape[0] > 3:
+                turn = Turn(ca.SX.sym("turn"), matrix)
+            values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
         value = values[0]
         for other in values[1:]:
             value = ca.if_else(value * other > 0, value, 0)
@@ -37,7 +61,7 @@ def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], m
         arguments = (step.time_symbol + h, *new, multipliers["lam"], multipliers["psi"], *step.state.values(), theta)
         inside = ca.mmin(ca.densify(system.function("domain")(*arguments)))
         value = ca.if_else(inside > 0, value, 0)
-    return value
+    return value, turn
 
 
 def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:
@@ -89,10 +113,7 @@ def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
     if n <= 3:
         return ca.det(ca.densify(matrix))
     if isinstance(system, MechanicalSystem):  # close to positive definite
-        sign = ca.SX(1)
-        for pivot in eliminate(matrix, diagonal_order(matrix))[0]:
-            sign *= ca.sign(pivot)
-        return sign
+        return Turn(ca.SX(0), matrix).sign()
     # By Faddeev and LeVerrier, which needs no pivots: M_k = A M_(k-1) + c_k I, c_k = -tr(A M_(k-1)) / k
     product, coefficient = matrix, ca.SX(0)
     for k in range(1, n + 1):

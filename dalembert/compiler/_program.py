@@ -11,6 +11,8 @@ import numpy as np
 from dalembert.compiler._elimination import (
     PivotOrder,
     Rows,
+    describe,
+    diagonal_order,
     eliminate,
     filled_pattern,
     substitute,
@@ -23,19 +25,20 @@ from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest
+from dalembert.compiler._tape import read_tape
 from dalembert.methods import OneStepMethod
 from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
 STRAIGHT_LINE_LIMIT = 8_000
-"""Products in an elimination from which on a loop over the pattern replaces straight-line code."""
+"""Products in the eliminations of a step from which on loops over their patterns replace straight-line code."""
 
 OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
 
-KERNELS = ("predict", "weigh", "factor", "iterate", "finish")
 WAY_OUT = ("entries", "residual")
 """Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
 
@@ -51,8 +54,6 @@ class Program:
     increment: tuple[ca.SX, ca.SX] | None
     """What an iteration subtracts from x, and its squared size, in straight-line programs."""
     memory_size: int
-    filled: int
-    """Where elimination at run time keeps its factors; the order has no influence on what lies before."""
     code: Code
     straight_line: bool
     index: np.ndarray
@@ -70,7 +71,7 @@ class Program:
         """The same program, able to solve single steps by dense elimination with partial pivoting."""
         reduced, layout, n = self.reduced, self.layout, self.layout.n_x
         symbols = _symbols(reduced, layout)
-        entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
+        entries = _entries(reduced.jacobian)
         dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
         work = dense + entries.shape[0] + n * n + 4 * n
         kernels = (
@@ -134,38 +135,62 @@ class _Compiled:
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
-    straight_line = order.products <= STRAIGHT_LINE_LIMIT
+    turn_order = None if reduced.turn is None else diagonal_order(reduced.turn.matrix)
+    products = sum(0 if pivots is None else pivots.products for pivots in (order, last_order, turn_order))
+    straight_line = products <= STRAIGHT_LINE_LIMIT and not _repeats(reduced)
     compiled = (
         _straight_line_kernels(reduced, order, last_order, contiguous)
         if straight_line
-        else _looped_kernels(reduced, last_order, contiguous)
+        else _looped_kernels(reduced, contiguous)
     )
-    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
-    tables = {} if straight_line else filled_pattern(rows, columns, order)
-    n_filled = 0 if straight_line else len(tables["column"])
+    tables: list[np.ndarray] = []
+    starts, memory_size, n_filled = {"matrix": -1, "last": -1, "turn": -1}, compiled.memory_size, 0
+    at_run_time = [] if straight_line else _eliminated(reduced, compiled.layout, order, last_order, turn_order)
+    for name, matrix, pivots, slots in at_run_time:
+        rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
+        pattern = filled_pattern(rows, columns, pivots)
+        starts[name] = describe(tables, pattern, filled=memory_size, **slots)
+        memory_size += len(pattern["column"])
+        n_filled += len(pattern["column"]) if name == "matrix" else 0
     measured = {id(block): k for k, block in enumerate(_measured(reduced))}
-    tables["weight_of"] = np.concatenate(
-        [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured.get(id(b), -1)) for b in reduced.blocks)]
-    )
-    starts = np.cumsum([0, *(len(table) for table in tables.values())])
+    starts["weight_of"] = sum(len(table) for table in tables)
+    tables += [np.full(b.symbols.shape[0], measured.get(id(b), -1)) for b in reduced.blocks]
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
-    factor_cost = compiled.kernels[2].operations + loop_factor
-    iteration_cost = compiled.kernels[3].operations + loop_solve + OVERHEAD
+    factor, iterate = (next(k for k in compiled.kernels if k.name == name) for name in ("factor", "iterate"))
+    factor_cost = factor.operations + loop_factor
+    iteration_cost = iterate.operations + loop_solve + OVERHEAD
     return Program(
         reduced=reduced,
         order=order,
         layout=compiled.layout,
         kernels=compiled.kernels,
         increment=compiled.increment,
-        memory_size=compiled.memory_size + n_filled,
-        filled=compiled.memory_size,
+        memory_size=memory_size,
         code=compiled.code,
         straight_line=straight_line,
-        index=np.concatenate(list(tables.values())).astype(np.int64),
-        index_start=dict(zip(tables, starts.tolist(), strict=False)),
+        index=np.concatenate([np.zeros(0), *tables]).astype(np.int64),
+        index_start=starts,
         cost_ratio=factor_cost / iteration_cost,
     )
+
+
+def _repeats(reduced: ReducedStep) -> bool:
+    """Whether loops serve the equations better than straight-line code."""
+    values = ca.vertcat(reduced.residual, _entries(reduced.jacobian))
+    return repeats(read_tape(ca.Function("newton", [ca.vertcat(reduced.x, *reduced.data)], [ca.densify(values)])))
+
+
+def _eliminated(
+    reduced: ReducedStep, layout: Layout, order: PivotOrder, last_order: PivotOrder | None, turn_order: PivotOrder | None
+) -> list[tuple[str, ca.SX, PivotOrder, dict[str, int]]]:
+    """The matrices that are eliminated at run time: names, orders, and where their entries and right-hand sides lie."""
+    found = [("matrix", reduced.jacobian, order, {"entries": layout.factors, "rhs": layout.residual})]
+    if reduced.last is not None and last_order is not None:
+        found.append(("last", reduced.last.matrix, last_order, {"entries": layout.last_entries, "rhs": layout.last_rhs}))
+    if reduced.turn is not None and turn_order is not None:
+        found.append(("turn", reduced.turn.matrix, turn_order, {"entries": layout.turn_entries, "rhs": 0}))
+    return found
 
 
 def _measured(reduced: ReducedStep) -> list[UnknownBlock]:
@@ -179,7 +204,7 @@ def _straight_line_kernels(
     """Kernels that eliminate in a fixed order, in code without loops."""
     forms = LinearForms(reduced.x, ca.vertcat(*reduced.data))
     residual, explicit = forms.rewrite(reduced.residual), forms.rewrite(reduced.explicit_stage)
-    results = _results(reduced, last_order)
+    results = _solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
     results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
     reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(residual, reduced.x), order))
@@ -202,22 +227,42 @@ def _straight_line_kernels(
 
 
 @functools.cache
-def _looped_kernels(reduced: ReducedStep, last_order: PivotOrder | None, contiguous: bool) -> _Compiled:
-    """Kernels that leave elimination to a loop over tables, the same for every pivot order."""
-    entries = ca.vertcat(ca.SX(0, 1), *reduced.jacobian.nonzeros())
-    layout = _layout(reduced, entries.shape[0], 0)
+def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
+    """Kernels that leave elimination to loops over tables, the same for every pivot order."""
+    entries = _entries(reduced.jacobian)
+    layout = _layout(reduced, entries.shape[0], 0, at_run_time=True)
     symbols = _symbols(reduced, layout)
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
-    finish = Kernel("finish", symbols, list(zip(_results(reduced, last_order), layout.results, strict=True)))
-    return _assemble(reduced, layout, (factor, iterate, finish), ca.SX(0, 1), None, contiguous)
+    results = list(zip(_results(reduced), layout.results, strict=True))
+    last: tuple[Kernel, ...] = ()
+    if reduced.last is not None:
+        outputs = [(_entries(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
+        last = (Kernel("last", symbols, outputs),)
+        symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
+    if reduced.turn is not None:
+        results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
+        results.append((_entries(reduced.turn.matrix), layout.turn_entries))
+    return _assemble(
+        reduced, layout, (factor, iterate, *last, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous
+    )
 
 
-def _layout(reduced: ReducedStep, n_factors: int, n_once: int) -> Layout:
+def _entries(matrix: ca.SX) -> ca.SX:
+    return ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())
+
+
+def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
     _, _, theta, state = reduced.data
     n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
     n_weights = len(_measured(reduced))
-    return Layout(theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_weights, n_factors, n_once)
+    last, turn = (reduced.last, reduced.turn) if at_run_time else (None, None)
+    return Layout(
+        theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_weights, n_factors, n_once,
+        0 if last is None else last.y.shape[0],
+        0 if last is None else last.matrix.nnz(),
+        0 if turn is None else turn.matrix.nnz(),
+    )  # fmt: skip
 
 
 def _symbols(reduced: ReducedStep, layout: Layout) -> list[tuple[ca.SX, int]]:
@@ -229,7 +274,7 @@ def _symbols(reduced: ReducedStep, layout: Layout) -> list[tuple[ca.SX, int]]:
 def _assemble(
     reduced: ReducedStep,
     layout: Layout,
-    solving: tuple[Kernel, Kernel, Kernel],
+    solving: tuple[Kernel, ...],
     once: ca.SX,
     increment: tuple[ca.SX, ca.SX] | None,
     contiguous: bool,
@@ -241,12 +286,20 @@ def _assemble(
     weigh = Kernel("weigh", [*_symbols(reduced, layout), (delta, layout.delta)], outputs)
     kernels = (predictor(reduced, layout, delta, weights, once, contiguous), weigh, *solving)
     assembly, used = emit_module(kernels, layout.work)
-    return _Compiled(kernels, layout, increment, compile_module(assembly, KERNELS), layout.work + used)
+    return _Compiled(
+        kernels, layout, increment, compile_module(assembly, tuple(kernel.name for kernel in kernels)), layout.work + used
+    )
 
 
-def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
-    """The increment of the state, the stage multipliers, the orientation and H, with the last unknowns solved for."""
-    results = [reduced.increment, ca.vertcat(*reduced.stage_multipliers.values()), reduced.orientation, reduced.energy]
+def _results(reduced: ReducedStep) -> list[ca.SX]:
+    """The increment of the state, the stage multipliers, the orientation and H."""
+    return [reduced.increment, ca.vertcat(*reduced.stage_multipliers.values()), reduced.orientation, reduced.energy]
+
+
+def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
+    """The same with the last unknowns solved for."""
+    results = _results(reduced)
+    results[2] = reduced.signed_orientation
     if reduced.last is not None and last_order is not None:
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._last_stage import explicit_last_stage, same
-from dalembert.compiler._orientation import misses, step_orientation
+from dalembert.compiler._orientation import Turn, misses, step_orientation
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
@@ -48,6 +48,8 @@ class ReducedStep:
     independence between the ends of the step, or if multipliers that enter nonlinearly solve their equations on another branch.
     It is zero where a function of `domain` is not positive, and nan where the step misses a constraint that it imposes.
     """
+    turn: Turn | None
+    """A determinant that the orientation contains as a symbol."""
     energy: ca.SX
     """H, or v where there is no energy, at the end: a model may leave its domain where its derivatives are finite."""
     eliminated: tuple[ca.SX, ca.SX]
@@ -71,8 +73,13 @@ class ReducedStep:
     @cached_property
     def outcome(self) -> ca.Function:
         """(x, data) -> the increment of the state and H, the orientation and the multipliers, the last unknowns solved for."""
-        results = [ca.vertcat(self.increment, self.energy), self.orientation, *self.stage_multipliers.values()]
+        results = [ca.vertcat(self.increment, self.energy), self.signed_orientation, *self.stage_multipliers.values()]
         return ca.Function("outcome", [self.x, *self.data], [self.express(part) for part in results])
+
+    @cached_property
+    def signed_orientation(self) -> ca.SX:
+        """The orientation with its determinant in straight-line code."""
+        return self.orientation if self.turn is None else ca.substitute(self.orientation, self.turn.symbol, self.turn.sign())
 
     def express(self, expression: ca.SX) -> ca.SX:
         """An expression of the step's unknowns in terms of x and the data alone."""
@@ -149,7 +156,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
-    orientation = ca.if_else(misses(step, new, missed), np.nan, step_orientation(step, new, unknowns, multipliers))
+    sign, turn = step_orientation(step, new, unknowns, multipliers)
+    orientation = ca.if_else(misses(step, new, missed), np.nan, sign)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -161,6 +169,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
+        turn=turn,
         energy=ca.sum1(end),
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
         explicit_stage=explicit_stage,

@@ -16,7 +16,7 @@ from dalembert.systems._states import evaluate_rows
 TURNED = 0.05
 """How much a row of G changes, relative to its size, in the neighbourhood of a state."""
 
-MOST_COORDINATES = 200
+MOST_COORDINATES = 60
 """Up to this size, neighbours are projected onto the constraints."""
 
 FRACTIONS = (1e-1, 1e-3)

@@ -22,6 +22,7 @@ from dalembert.engine._dense_solve import (
 )
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import KNOWN_AGES, Substep
+from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
 
 DONE, UNSOLVED = 0, 1
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
@@ -29,48 +30,6 @@ NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT = 3, 4, 5
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
-
-
-@compiled()
-def eliminate(memory, layout, index, work):
-    """LU of the matrix entries in memory, in the fixed order, row by row; reciprocal pivots on the diagonal."""
-    size, entries, filled = layout.n_x, layout.factors, layout.filled
-    row_start, diagonal, column, scatter = layout.row_start, layout.diagonal, layout.column, layout.scatter
-    for k in range(index[row_start + size]):
-        memory[at(filled + k)] = 0.0
-    for k in range(layout.n_entries):
-        memory[at(filled + index[at(scatter + k)])] = memory[at(entries + k)]
-    for i in range(size):
-        start, middle, end = index[row_start + i], index[diagonal + i], index[row_start + i + 1]
-        for k in range(start, end):
-            work[at(index[at(column + k)])] = memory[at(filled + k)]
-        for k in range(start, middle):
-            j = index[at(column + k)]
-            first = index[at(diagonal + j)]
-            factor = work[at(j)] * memory[at(filled + first)]
-            memory[at(filled + k)] = factor
-            for m in range(first + 1, index[at(row_start + j + 1)]):
-                work[at(index[at(column + m)])] -= factor * memory[at(filled + m)]
-        memory[at(filled + middle)] = 1.0 / work[at(i)]
-        for k in range(middle + 1, end):
-            memory[at(filled + k)] = work[at(index[at(column + k)])]
-
-
-@compiled()
-def substitute(memory, layout, index, work):
-    """Solve with the factors of `eliminate`; the result, in pivot order of the columns, is left in `work`."""
-    size, residual, filled = layout.n_x, layout.residual, layout.filled
-    row_start, diagonal, column, rows = layout.row_start, layout.diagonal, layout.column, layout.rows
-    for i in range(size):
-        value = memory[residual + index[rows + i]]
-        for k in range(index[row_start + i], index[diagonal + i]):
-            value -= memory[at(filled + k)] * work[at(index[at(column + k)])]
-        work[i] = value
-    for i in range(size - 1, -1, -1):
-        value = work[i]
-        for k in range(index[diagonal + i] + 1, index[row_start + i + 1]):
-            value -= memory[at(filled + k)] * work[at(index[at(column + k)])]
-        work[i] = value * memory[filled + index[diagonal + i]]
 
 
 @inlined
@@ -90,7 +49,7 @@ def factorize(sub):
     else:
         call_kernel(sub.kernels.factor, sub.memory)
         if not sub.layout.straight_line:
-            eliminate(sub.memory, sub.layout, sub.tables, sub.work)
+            eliminate(sub.memory, sub.tables, sub.layout.matrix)
     sub.counts.factorizations += 1
     sub.counts.age = 0
 
@@ -104,10 +63,10 @@ def newton_increment(sub):
     call_kernel(sub.kernels.iterate, memory)
     if layout.straight_line:
         return memory[2]
-    substitute(memory, layout, index, work)
-    total = 0.0
+    substitute(memory, index, layout.matrix, work)
+    total, columns = 0.0, index[layout.matrix + COLUMNS]
     for k in range(layout.n_x):
-        unknown = index[layout.columns + k]
+        unknown = index[at(columns + k)]
         memory[layout.x + unknown] -= work[k]
         weight = index[layout.weight_of + unknown]
         if weight >= 0:
@@ -219,13 +178,25 @@ def solve_step(sub):
 
 
 @inlined
+def finish(sub):
+    """Compute the results of a step from its unknowns; in large programs the last ones and a determinant by elimination."""
+    memory, layout = sub.memory, sub.layout
+    if layout.last >= 0:
+        call_kernel(sub.kernels.last, memory)
+        solve_sparse(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
+    call_kernel(sub.kernels.finish, memory)
+    if layout.turn >= 0:
+        memory[ORIENTATION_SLOT] *= eliminate(memory, sub.tables, layout.turn)
+
+
+@inlined
 def finish_step(sub):
     """The increment of the state; False if it or H is not finite, or the step is not to be trusted (`ReducedStep.orientation`).
 
     With a tolerance the step may miss its constraints: that is what the tolerance is for.
     """
     memory, layout = sub.memory, sub.layout
-    call_kernel(sub.kernels.finish, memory)
+    finish(sub)
     total = memory[ENERGY_SLOT]
     for k in range(layout.n_state):
         total += memory[at(layout.delta + k)]
@@ -253,7 +224,7 @@ def make_step(sub):
     kernels, memory, counts = sub.kernels, sub.memory, sub.counts
     if counts.mode == SOLVED:  # by the rescue, which has looked at the result
         call_kernel(kernels.weigh, memory)
-        call_kernel(kernels.finish, memory)
+        finish(sub)
     else:
         call_kernel(kernels.predict if counts.mode == PREDICT else kernels.weigh, memory)
         solved = sub.layout.n_x == 0 or solve_step(sub)

@@ -11,7 +11,7 @@ import numpy as np
 
 KERNELS = np.dtype([
     (name, np.int64)
-    for name in ("predict", "weigh", "factor", "iterate", "finish", "entries", "residual", "weigh_again")
+    for name in ("predict", "weigh", "factor", "iterate", "last", "finish", "entries", "residual", "weigh_again")
 ])  # fmt: skip
 """Addresses of kernels, 0 for those that a program does not have.
 
@@ -42,12 +42,15 @@ KNOWN_AGES = 64
 LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
-        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "filled",
-        "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "polish", "stage_multipliers", "n_stage",
-        "dense", "entry_row", "entry_column",
+        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "matrix",
+        "last", "last_unknowns", "turn", "weight_of", "polish", "stage_multipliers", "n_stage", "dense", "entry_row",
+        "entry_column",
     )
 ])  # fmt: skip
-"""Slots of a program's memory, sizes, and positions in its tables."""
+"""Slots of a program's memory, sizes, and positions in its tables.
+
+`matrix`, `last` and `turn` are descriptions of matrices that are eliminated at run time, -1 where there is none.
+"""
 
 
 class Substep(NamedTuple):

@@ -73,7 +73,7 @@ class Run:
     def _join(self) -> None:
         """Lay the steppers' memories and tables end to end, where the driver finds them."""
         parts = self.steppers
-        sizes = [[len(s.memory), len(s.program.index), s.program.layout.n_x] for s in parts]
+        sizes = [[len(s.memory), len(s.program.index), max(s.program.layout.n_x, s.program.layout.n_last)] for s in parts]
         starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)]).T.copy()
         self.memory, programs = np.concatenate([s.memory for s in parts]), [s.program for s in parts]
         index, room = np.concatenate([program.index for program in programs]), np.zeros((2, starts[2, -1]))

@@ -160,9 +160,9 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
         slots, n_entries = program.layout, program.reduced.jacobian.nnz()
         places: dict[str, int] = {
             **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
-            "weights": slots.weights, "factors": slots.factors, "stage_multipliers": slots.stage_multipliers,
+            "weights": slots.weights, "last_unknowns": slots.last_unknowns, "stage_multipliers": slots.stage_multipliers,
             "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "n_entries": n_entries,
-            "filled": program.filled, "dense": program.dense, "straight_line": program.straight_line,
+            "dense": program.dense, "straight_line": program.straight_line,
             "polish": program.reduced.polish,
         }  # fmt: skip
         for name, place in places.items():

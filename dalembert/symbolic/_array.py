@@ -13,6 +13,15 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.symbolic._scalar import BINARY, NUMPY, UNARY, Scalar, elementary, sx_of, where
 
+LONG = 16
+"""Elements from which on an operation is applied to whole columns."""
+
+AT_ONCE = frozenset({
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "square", "sqrt", "exp", "log", "sin", "cos", "tan",
+    "hypot", "maximum", "minimum",
+})  # fmt: skip
+"""Functions that do the same to a column as to its elements, whatever these are."""
+
 
 class SymbolicArray(np.ndarray):
     """An object array of `Scalar`s. Made by dalembert; a model meets it as q, v, p, lam and array parameters."""
@@ -77,6 +86,18 @@ def _elementwise(function: Callable, *inputs: Any) -> Any:
     return wrap(result)
 
 
+def _elements(name: str, *inputs: Any) -> Any:
+    """An elementary function of every element; long arrays all at once, as CasADi columns."""
+    operands = np.broadcast_arrays(*(_objects(x) for x in inputs))
+    table: dict[str, Any] = UNARY if len(operands) == 1 else BINARY
+    if operands[0].size < LONG or name not in AT_ONCE:
+        return _elementwise(functools.partial(elementary, name), *operands)
+    symbolic = [{isinstance(item, Scalar) for item in x.flat} for x in operands]
+    if any(len(kinds) > 1 for kinds in symbolic) or {True} not in symbolic:  # what is a plain number stays one
+        return _elementwise(functools.partial(elementary, name), *operands)
+    return from_column(ca.densify(table[name](*(as_column(x) for x in operands))), operands[0].shape)
+
+
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """NumPy's hook for element-wise functions, products and their reductions."""
     name = ufunc.__name__
@@ -90,7 +111,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     elif name not in UNARY and name not in BINARY:
         raise ModelError(f"np.{name} does not work on symbols; write it with elementary functions such as np.sin or np.where")
     elif method == "__call__":
-        result = _elementwise(functools.partial(elementary, name), *inputs)
+        result = _elements(name, *inputs)
     elif method == "reduce":
         result = _reduce(name, _objects(inputs[0]), kwargs)
     elif method == "outer":
@@ -276,8 +297,8 @@ def as_column(x: Any) -> ca.SX:
 def from_column(column: ca.SX, shape: tuple[int, ...] | None = None) -> SymbolicArray:
     """The array behind a CasADi column."""
     result = np.empty(column.shape[0], dtype=object)
-    for i in range(column.shape[0]):
-        result[i] = Scalar(column[i])
+    for i, item in enumerate(ca.vertsplit(column)):
+        result[i] = Scalar(item)
     return result.reshape(-1 if shape is None else shape).view(SymbolicArray)
 
 

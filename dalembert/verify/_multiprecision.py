@@ -12,8 +12,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler import first_guess
-from dalembert.compiler._ir import instructions
 from dalembert.compiler._reduction import reduce_step
+from dalembert.compiler._tape import read_tape
 from dalembert.errors import InconsistentStart, InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
@@ -81,27 +81,22 @@ def _as_number(mp: Any, condition: Callable) -> Callable:
 
 def _evaluator(mp: Any, inputs: list[ca.SX], expression: ca.SX) -> Callable[[list[Any]], list[Any]]:
     """A CasADi expression as a function of a flat list of mpmath numbers."""
-    code = instructions(ca.Function("f", [ca.vertcat(*inputs)], [ca.densify(expression)]))
-    operations = _operations(mp)
-    unknown = {entry[0] for entry in code} - set(operations) - {ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT}
+    tape = read_tape(ca.Function("f", [ca.vertcat(*inputs)], [ca.densify(expression)]))
+    code, operations = list(tape.rows()), _operations(mp)
+    unknown = {entry[0] for entry in code} - set(operations) - {ca.OP_CONST, ca.OP_INPUT}
     if unknown:
         raise InputError(f"the model uses operations {sorted(unknown)} that have no multiprecision form here")
-    size = expression.shape[0] * expression.shape[1]
 
     def evaluate(arguments: list[Any]) -> list[Any]:
         values: list[Any] = []
-        result = [mp.mpf(0)] * size
         for operation, operands, constant, position in code:
-            if operation == ca.OP_OUTPUT:
-                result[position] = values[operands[0]]
-                values.append(None)
-            elif operation == ca.OP_CONST:
+            if operation == ca.OP_CONST:
                 values.append(mp.mpf(constant))
             elif operation == ca.OP_INPUT:
                 values.append(arguments[position])
             else:
                 values.append(operations[operation](*(values[i] for i in operands)))
-        return result
+        return [values[k] for k in tape.outputs]
 
     return evaluate
 

@@ -12,13 +12,13 @@ from dalembert.compiler._elimination import (
     PivotOrder,
     backward_errors,
     choose_pivots,
+    describe,
     eliminate,
     filled_pattern,
     substitute,
 )
 from dalembert.compiler._samples import neighbours
-from dalembert.engine import _driver as driver
-from dalembert.engine._layout import LAYOUT
+from dalembert.engine import _sparse_solve as sparse_solve
 
 
 def entries(A):
@@ -47,19 +47,16 @@ def solve_symbolically(A, b, order):
 def solve_at_run_time(A, b, order):
     """The same by the compiled loops of the engine, on a memory block laid out as a run lays it out."""
     rows, columns, values = entries(A)
-    tables = filled_pattern(rows, columns, order)
-    index = np.concatenate(list(tables.values())).astype(np.int64)
-    starts = dict(zip(tables, np.cumsum([0, *(len(t) for t in tables.values())]), strict=False))
+    pattern, tables = filled_pattern(rows, columns, order), []
     n, n_entries = len(A), len(values)
-    places = {"n_x": n, "residual": 0, "factors": n, "n_entries": n_entries, "filled": n + n_entries, **starts}
-    layout = np.zeros(1, dtype=LAYOUT)[0]
-    for name in set(places) & set(LAYOUT.names):
-        layout[name] = places[name]
-    memory = np.concatenate([b, values, np.full(len(tables["column"]), np.nan)])
+    first = describe(tables, pattern, entries=n, rhs=0, filled=n + n_entries)
+    index = np.concatenate(tables).astype(np.int64)
+    memory = np.concatenate([b, values, np.full(len(pattern["column"]), np.nan)])
     work = np.full(n, np.nan)
-    driver.eliminate(memory, layout, index, work)
-    pivots = 1 / memory[places["filled"] + tables["diagonal"]]
-    driver.substitute(memory, layout, index, work)
+    sign = sparse_solve.eliminate(memory, index, first)
+    pivots = 1 / memory[n + n_entries + pattern["diagonal"]]
+    assert sign == np.prod(np.sign(pivots))
+    sparse_solve.substitute(memory, index, first, work)
     x = np.empty(n)
     x[np.array(order.columns)] = work
     return x, pivots

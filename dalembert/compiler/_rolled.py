@@ -1,0 +1,286 @@
+"""Kernels with loops: one for each run of equal shapes (`_shapes.py`), whose inputs are gathered through tables.
+
+A column of a run's inputs is a constant, a slot, an arithmetic progression of slots or a table of them. Results of a run lie
+side by side, so that most columns of later runs are progressions. What belongs to no run stays straight-line code. Outputs
+that overwrite inputs are copied to their places at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._body import Body
+from dalembert.compiler._shapes import FAMILIES, Pieces, Run, cut, run_of
+from dalembert.compiler._tape import Tape
+
+LONG = 3_000
+"""Operations up to which code without loops is always preferred: it is faster, and soon compiled."""
+
+SHORTEST = 8
+"""Pieces of one shape from which on they become a loop."""
+
+TYPICAL = 40
+"""How many pieces of one shape there must be on the average: shorter loops are slower than straight-line code."""
+
+VECTOR = 16
+"""Turns of a loop from which on LLVM is asked for vectors."""
+
+LINES = 3_000
+"""Lines of a piece of straight-line code."""
+
+
+@dataclass
+class Assembly:
+    """The functions and tables of one kernel, in the order of their calls."""
+
+    name: str
+    lanes: int
+    functions: list[str] = field(default_factory=list)
+    tables: dict[tuple, str] = field(default_factory=dict)
+    declarations: set[str] = field(default_factory=set)
+
+    def add(self, body: Body) -> None:
+        self.functions.append(body.function(f"internal void @{self.name}_{len(self.functions)}(ptr noundef %memory) #1"))
+        self.declarations |= body.declarations
+
+    def table(self, kind: str, values: Sequence[str]) -> str:
+        """A constant array, named; equal ones are stored once."""
+        key = (kind, tuple(values))
+        if key not in self.tables:
+            self.tables[key] = f"@{self.name}_table_{len(self.tables)}"
+        return self.tables[key]
+
+    def text(self) -> str:
+        arrays = [
+            f"{name} = internal unnamed_addr constant [{len(values)} x {kind}] [{', '.join(f'{kind} {v}' for v in values)}]"
+            for (kind, values), name in self.tables.items()
+        ]
+        calls = "\n".join(f"  call void @{self.name}_{k}(ptr %memory)" for k in range(len(self.functions)))
+        main = f"define void @{self.name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}"
+        return "\n\n".join([*arrays, *self.functions, main])
+
+
+def emit_rolled(
+    name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
+) -> tuple[str, set[str], int] | None:
+    """Assembly of a kernel as loops, what it calls and the slots that it uses; None where too little repeats."""
+    pieces = cut(tape)
+    groups = _groups(pieces)
+    if not _mostly_repeated(pieces, groups):
+        return None
+    kernel = _Rolled(tape, pieces, Assembly(name, lanes), load_slots, store_slots, work)
+    kernel.compute(groups)
+    return kernel.assembly.text(), kernel.assembly.declarations, kernel.used - work
+
+
+def repeats(tape: Tape) -> bool:
+    """Whether a graph is long, and consists mostly of shapes that occur many times."""
+    if len(tape.computed) <= LONG:
+        return False
+    pieces = cut(tape)
+    return _mostly_repeated(pieces, _groups(pieces))
+
+
+def _groups(pieces: Pieces) -> list[np.ndarray]:
+    """Results of one level and shape, level by level."""
+    roots = np.flatnonzero(pieces.root)
+    roots = roots[np.lexsort((roots, pieces.shape[roots], pieces.level[roots]))]
+    keys = np.stack([pieces.level[roots], pieces.shape[roots]])
+    return np.split(roots, np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1)
+
+
+def _mostly_repeated(pieces: Pieces, groups: list[np.ndarray]) -> bool:
+    """Whether a model's structure repeats, so that more pieces do not mean more shapes; those of a random graph do."""
+    count, in_loops = np.count_nonzero(pieces.root), sum(len(group) for group in groups if len(group) >= SHORTEST)
+    return bool(in_loops > 0.8 * count and count > max(TYPICAL * len(groups), len(groups) ** 2 / 4))
+
+
+class _Rolled:
+    """Slots of all stored values, and the loops and pieces that compute them."""
+
+    def __init__(
+        self, tape: Tape, pieces: Pieces, assembly: Assembly, load_slots: np.ndarray, store_slots: np.ndarray, work: int
+    ) -> None:
+        self.tape, self.pieces, self.assembly, self.used = tape, pieces, assembly, work
+        self.slot = np.full(len(tape.code), -1, dtype=np.int64)
+        inputs = tape.inputs >= 0
+        self.slot[inputs] = load_slots[tape.inputs[inputs]]
+        self.results, self.places = tape.outputs, store_slots
+        # An output may be stored at once unless its place is still read, or holds a value that is read.
+        free = pieces.root[self.results] & ~np.isin(store_slots, load_slots)
+        self.direct = np.zeros(len(store_slots), dtype=bool)
+        first = np.unique(self.results[free], return_index=True)[1]
+        self.direct[np.flatnonzero(free)[first]] = True
+        self.slot[self.results[self.direct]] = store_slots[self.direct]
+
+    def compute(self, groups: list[np.ndarray]) -> None:
+        rest: list[int] = []
+        level = 0
+        for group in groups:
+            if self.pieces.level[group[0]] > level:
+                self._straight(rest)
+                rest, level = [], int(self.pieces.level[group[0]])
+            if self.pieces.shape[group[0]] < 0:
+                self._place(group)
+                self._sums(group)
+            elif len(group) >= SHORTEST:
+                self._place(group)
+                self._loop(run_of(self.tape, self.pieces, group))
+            else:
+                rest += group.tolist()
+        self._straight(rest)
+        self._copy_outputs()
+
+    def _place(self, values: np.ndarray) -> None:
+        new = values[self.slot[values] < 0]
+        self.slot[new] = self.used + np.arange(len(new))
+        self.used += len(new)
+
+    # -- loops ----------------------------------------------------------------------------------------------------------
+
+    def _loop(self, run: Run) -> None:
+        body, count = Body(self.assembly.lanes), len(run.results)
+        distinct: dict[bytes, int] = {}
+        read = [_Column(self, body, column, count) for column in run.columns]
+        for column in read:
+            column.before()
+        body.begin_loop(count, vector=count >= VECTOR and self.assembly.lanes == 1)
+        names: list[str] = []
+        for column, values in zip(read, run.columns, strict=True):
+            first = distinct.setdefault(values.tobytes(), len(names))
+            names.append(names[first] if first < len(names) else column.value())
+        for code, arguments in run.operations:
+            names.append(body.operation(code, [names[k] for k in arguments]))
+        target = _Column(self, body, run.results, count)
+        target.before()
+        target.store(names[-1])
+        body.end_loop(count)
+        self.assembly.add(body)
+
+    def _sums(self, group: np.ndarray) -> None:
+        """Long sums and maxima, each a loop over its terms in their order."""
+        for value in group.tolist():
+            body, terms = Body(self.assembly.lanes), self.pieces.terms[value]
+            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms[1:]])
+            for constant in numbers[self.slot[numbers] < 0]:
+                self._place(numbers[numbers == constant])
+                body.store(body.number(self.tape.constants[constant]), int(self.slot[constant]))
+            count = len(signs)
+            start, values = (
+                body.load(int(self.slot[numbers[0]])),
+                _Column(self, body, self.slot[numbers[1:]], count, slots=True),
+            )
+            factor = _Column(self, body, signs, count)
+            values.before()
+            factor.before()
+            body.begin_loop(count, vector=False, start=start)
+            term = values.value()
+            if np.any(signs < 0):
+                term = body.operation(ca.OP_MUL, [factor.value(), term])
+            body.end_loop(count, result=body.operation(FAMILIES[int(self.tape.code[value])], ["%sum", term]))
+            body.store("%total", int(self.slot[value]))
+            self.assembly.add(body)
+
+    # -- the rest -------------------------------------------------------------------------------------------------------
+
+    def _straight(self, values: list[int]) -> None:
+        """Straight-line code for pieces of one level."""
+        body = Body(self.assembly.lanes)
+        names: dict[int, str] = {}
+        for value in values:
+            if len(body.lines) > LINES:
+                self.assembly.add(body)
+                body, names = Body(self.assembly.lanes), {}
+            self._place(np.array([value]))
+            body.store(self._tree(value, body, names, True), int(self.slot[value]))
+        if body.lines:
+            self.assembly.add(body)
+
+    def _tree(self, value: int, body: Body, names: dict[int, str], top: bool) -> str:
+        if value in names:
+            return names[value]
+        code = int(self.tape.code[value])
+        if code == ca.OP_CONST:
+            name = body.number(self.tape.constants[value])
+        elif not top and (code == ca.OP_INPUT or self.pieces.root[value]):
+            name = body.load(int(self.slot[value]))
+        else:
+            operands = [k for k in self.tape.operands[value].tolist() if k >= 0]
+            name = body.operation(code, [self._tree(k, body, names, False) for k in operands])
+        if not top:
+            names[value] = name
+        return name
+
+    def _copy_outputs(self) -> None:
+        """Put outputs that had to wait, or that are inputs, constants or the same as others, where they belong."""
+        waiting = np.flatnonzero(~self.direct)
+        if not len(waiting):
+            return
+        values, places = self.results[waiting], self.places[waiting]
+        constant = self.tape.code[values] == ca.OP_CONST
+        unsafe = ~constant & np.isin(self.slot[values], places) & (self.slot[values] != places)
+        kept = np.full(len(waiting), -1, dtype=np.int64)
+        kept[unsafe] = self.used + np.arange(int(unsafe.sum()))
+        self.used += int(unsafe.sum())
+        self._copy(values[unsafe], self.slot[values[unsafe]], kept[unsafe])
+        self._copy(values, np.where(unsafe, kept, self.slot[values]), places)
+
+    def _copy(self, values: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
+        """Constants in one loop, what is stored in another."""
+        constant = self.tape.code[values] == ca.OP_CONST
+        for some, slots in ((np.flatnonzero(constant), False), (np.flatnonzero(~constant), True)):
+            if not len(some):
+                continue
+            body, count = Body(self.assembly.lanes), len(some)
+            read = _Column(self, body, sources[some] if slots else values[some], count, slots=slots)
+            write = _Column(self, body, targets[some], count, slots=True)
+            read.before()
+            body.begin_loop(count, vector=self.assembly.lanes == 1)
+            write.store(read.value())
+            body.end_loop(count)
+            self.assembly.add(body)
+
+
+class _Column:
+    """One input or output of a loop: where its values lie."""
+
+    def __init__(self, kernel: _Rolled, body: Body, values: np.ndarray, count: int, slots: bool = False) -> None:
+        self.body, self.assembly, self.count, self.fixed = body, kernel.assembly, count, ""
+        self.numbers: np.ndarray | None = None
+        if values.dtype.kind == "f":
+            self.numbers = values
+        elif slots:
+            self.slots = values
+        elif kernel.tape.code[values[0]] == ca.OP_CONST:
+            self.numbers = kernel.tape.constants[values]
+        else:
+            self.slots = kernel.slot[values]
+
+    def before(self) -> None:
+        """What is the same in all turns is read before the loop."""
+        if self.numbers is not None:
+            if np.all(self.numbers.view(np.int64) == self.numbers.view(np.int64)[0]):
+                self.fixed = self.body.number(self.numbers[0])
+        elif np.all(self.slots == self.slots[0]):
+            self.fixed = self.body.load(int(self.slots[0]))
+
+    def value(self) -> str:
+        if self.fixed:
+            return self.fixed
+        if self.numbers is not None:
+            table = self.assembly.table("double", [f"0x{v:016X}" for v in self.numbers.view(np.uint64).tolist()])
+            return self.body.load_constant(table, self.count)
+        return self.body.load_at(self._address())
+
+    def store(self, name: str) -> None:
+        self.body.store_at(name, self._address())
+
+    def _address(self) -> str:
+        differences = np.diff(self.slots)
+        if len(differences) and np.all(differences == differences[0]):
+            return self.body.progression(int(self.slots[0]), int(differences[0]))
+        return self.body.entry(self.assembly.table("i32", [str(v) for v in self.slots.tolist()]), self.count)
