@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalembert.compiler import Program, build_program, first_guess
+from dalembert.compiler._independence import combined_at
 from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import fastest
@@ -37,6 +38,8 @@ class Stepper:
     given: Given | None = None
     """What would else be found out here."""
     rescued: int = 0
+    renewals: int = 0
+    """How often combinations of redundant constraints were chosen anew."""
     trouble: str = ""
     """Why other pivots than the program's own were needed, if they were."""
     warned: bool = False
@@ -56,6 +59,8 @@ class Stepper:
     def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
         self._begun = state
+        if self.system.combines is not None:
+            self.start = state  # with combinations of its own
         if guess is None:
             guess = first_guess(self._first_program.reduced, self.system, state, self.h)
         self._load(self._first_program, state.packed, guess)
@@ -107,6 +112,20 @@ class Stepper:
         self.memory[program.layout.time] = now
         for name, values in kept.items():
             self.memory[self.slots(name)] = values
+
+    def renew(self) -> bool:
+        """Combine redundant constraints anew for the pending step; False if there are none, or that would change nothing."""
+        if self.system.combines is None or np.array_equal(self.start.packed, self.state):
+            return False
+        here = combined_at(self.system, self.time, self.state, self.start.theta)
+        if here is None:
+            return False
+        self.start = self._begun = here
+        x = first_guess(self.program.reduced, self.system, here, self.h)
+        write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x)
+        self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
+        self.renewals += 1
+        return True
 
     def accept(self, x: np.ndarray) -> None:
         """Take x for the solution of the pending step."""

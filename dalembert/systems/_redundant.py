@@ -1,0 +1,230 @@
+"""Redundant constraints: rows that are part of a dependency are replaced by independent combinations of them, C g.
+
+Four bars in a plane with joints that are stated in space have three rows too many, and so has every closed loop. Which rows
+could be left out changes along the motion, so the entries of C are parameters, hidden behind those of the model: they can be
+chosen anew in any state, and nothing is compiled for that. With N a basis of the dependencies, N^T G = 0, and N_S its rows for
+a set S of rows, C keeps all rows that are not in S, and its other rows are a basis of the orthogonal complement of N_S. They
+are independent as long as N_S stays regular; S is chosen so that this is so by a wide margin, as the rows of one joint of a
+loop are.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._rank import dependencies
+from dalembert.systems._system import System
+
+CONNECTED = 1e-8
+"""An entry of the projection N N^T from which on two rows take part in one dependency."""
+
+REGULAR = 0.1
+"""The least eigenvalue of N_S^T N_S for which S is large enough."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that are replaced by combinations, of which there are fewer by the number of dependencies between them.
+
+    The combinations are as close as possible to the rows themselves without those that are `dropped`.
+    """
+
+    rows: tuple[int, ...]
+    dropped: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the matrix of combinations."""
+        return len(self.rows) - len(self.dropped), len(self.rows)
+
+    def combinations(self, N: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
+        """Independent combinations of the rows, given dependencies between all rows; None if N has others than it should."""
+        own = N[list(self.rows)]
+        basis, values, _ = np.linalg.svd(own)
+        count = len(self.dropped)
+        if np.sum(values > CONNECTED) != count or np.min(values[:count], initial=1.0) < 1e-3:
+            return None
+        complement = basis[:, count:]
+        kept = [k for k, row in enumerate(self.rows) if row not in self.dropped]
+        turn, _, back = np.linalg.svd(complement[kept])
+        scale = factors[list(self.rows)]
+        return (turn @ back @ complement.T) * (scale / np.exp(np.mean(np.log(scale))))
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Which rows of g and k are combined, and how many parameters the model itself has."""
+
+    holonomic: tuple[Group, ...]
+    nonholonomic: tuple[Group, ...]
+
+    @property
+    def redundant(self) -> int:
+        """How many rows follow from others."""
+        return sum(len(group.dropped) for group in (*self.holonomic, *self.nonholonomic))
+
+    @property
+    def advice(self) -> str:
+        """Which rows could be left out at the start."""
+        names = [f"{kind}[{row}]" for kind in ("holonomic", "nonholonomic") for g in getattr(self, kind) for row in g.dropped]
+        return f"remove {self.redundant} of them, such as {', '.join(names[:6])}"
+
+    @property
+    def size(self) -> int:
+        """How many entries the matrices of combinations have."""
+        return sum(int(np.prod(group.shape)) for group in (*self.holonomic, *self.nonholonomic))
+
+    def matrices(self, symbols: ca.SX, n_holonomic: int, n_nonholonomic: int) -> tuple[ca.SX, ca.SX]:
+        """C for g and for k: ones for rows that are kept, then the combinations, with entries out of `symbols`."""
+        result, first = [], 0
+        for groups, count in ((self.holonomic, n_holonomic), (self.nonholonomic, n_nonholonomic)):
+            combined = {row for group in groups for row in group.rows}
+            kept = [row for row in range(count) if row not in combined]
+            parts = [ca.SX.eye(count)[kept, :]]
+            for group in groups:
+                part = ca.SX(group.shape[0], count)
+                for k, row in enumerate(group.rows):
+                    for i in range(group.shape[0]):
+                        part[i, row] = symbols[first + i * len(group.rows) + k]
+                parts.append(part)
+                first += int(np.prod(group.shape))
+            result.append(ca.vertcat(*parts))
+        return result[0], result[1]
+
+    def entries(self, N_g: np.ndarray, g_factors: np.ndarray, N_k: np.ndarray, k_factors: np.ndarray) -> np.ndarray | None:
+        """The entries of the matrices for given dependencies; None if these are others than they should be."""
+        if N_g.shape[1] != sum(len(group.dropped) for group in self.holonomic):
+            return None
+        if N_k.shape[1] != sum(len(group.dropped) for group in self.nonholonomic):
+            return None
+        parts = [group.combinations(N_g, g_factors) for group in self.holonomic]
+        parts += [group.combinations(N_k, k_factors) for group in self.nonholonomic]
+        if any(part is None for part in parts):
+            return None
+        return np.concatenate([np.zeros(0), *(part.ravel() for part in parts if part is not None)])
+
+
+def row_dependencies(
+    system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Dependencies between the rows of g, and between those of k where g_dot = 0 holds; each with the factors of the rows."""
+    N_g, g_factors = dependencies(system.evaluate("G", t, y, theta=theta))
+    m = system.n_holonomic
+    if not system.n_nonholonomic:
+        return N_g, g_factors, np.zeros((0, 0)), np.zeros(0)
+    N, factors = dependencies(system.evaluate("hidden_z", t, y, z, theta=theta))
+    left, values, _ = np.linalg.svd(N[m:], full_matrices=False)
+    return N_g, g_factors, left[:, values > 1e-6], factors[m:]
+
+
+def combination_of(samples: list[tuple[np.ndarray, np.ndarray]], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
+    """Which rows to combine, from the dependencies (N_g, N_k) in several states; `patterns` say which entries may not vanish."""
+    groups = [_groups([sample[part] for sample in samples], patterns[part]) for part in (0, 1)]
+    return Combination(*groups)
+
+
+def _groups(samples: list[np.ndarray], pattern: np.ndarray) -> tuple[Group, ...]:
+    """A group for each set of rows that are connected by dependencies."""
+    count, redundant = samples[0].shape
+    if not redundant:
+        return ()
+    connected = np.max([np.abs(N @ N.T) for N in samples], axis=0) > CONNECTED
+    groups, open_rows = [], set(np.flatnonzero(np.diag(connected)).tolist())
+    while open_rows:
+        component, new = set[int](), {min(open_rows)}
+        while new:
+            component |= new
+            new = {int(j) for i in new for j in np.flatnonzero(connected[i])} - component
+        open_rows -= component
+        groups.append(_group(samples, pattern, sorted(component)))
+    return tuple(groups)
+
+
+def _group(samples: list[np.ndarray], pattern: np.ndarray, component: list[int]) -> Group:
+    """Rows of a component that suffice: those that add most to N_S^T N_S, and of them those that share variables."""
+    parts = []
+    for N in samples:
+        left, values, _ = np.linalg.svd(N[component], full_matrices=False)
+        parts.append(left[:, values > CONNECTED])
+    redundant = parts[0].shape[1]
+    weights = [1e-3 * np.eye(redundant) for _ in parts]
+    used = np.zeros(pattern.shape[1], dtype=bool)
+    chosen: list[int] = []
+    while min(np.linalg.eigvalsh(W)[0] for W in weights) < REGULAR + 1e-3 and len(chosen) < len(component):
+        gains = [np.log1p(np.einsum("ij,jk,ik->i", N, np.linalg.inv(W), N)) for N, W in zip(parts, weights, strict=True)]
+        gain = np.min(gains, axis=0) / (1 + np.sum(pattern[component] & ~used, axis=1))
+        gain[chosen] = -1.0
+        best = int(np.argmax(gain))
+        chosen.append(best)
+        used |= pattern[component[best]]
+        weights = [W + np.outer(N[best], N[best]) for N, W in zip(parts, weights, strict=True)]
+    chosen = sorted({*chosen, *(k for k, row in enumerate(component) if not np.any(pattern[row] & ~used))})
+    return Group(tuple(component[k] for k in chosen), tuple(component[chosen[k]] for k in _pivots(parts[0][chosen])))
+
+
+def _pivots(N: np.ndarray) -> list[int]:
+    """As many rows as N has columns, far from dependent (Gauss elimination with row pivots)."""
+    N, rows = N.copy(), []
+    for _ in range(N.shape[1]):
+        k = int(np.argmax(np.linalg.norm(N, axis=1)))
+        direction = N[k] / np.linalg.norm(N[k])
+        N -= np.outer(N @ direction, direction)
+        rows.append(k)
+    return rows
+
+
+@functools.lru_cache(maxsize=64)
+@one_at_a_time
+def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSystem:
+    """The same system with the rows C g and C k; behind its parameters lie the entries of C, then a number for each row.
+
+    What these numbers mean is up to who watches over the independence of the rows (`compiler/_independence.py`).
+    """
+    reduced = copy.copy(system)
+    for derived in ("fingerprint", "smooth", "linear_in_multipliers"):
+        reduced.__dict__.pop(derived, None)
+    reduced._symbols, reduced._expressions = dict(system._symbols), dict(system._expressions)
+    given = {name: system._expressions[name][1] for name in ("g", "k", "H_p", "f", "r", "k_v")}
+    entries = ca.SX.sym("C", combination.size)
+    C_g, C_k = combination.matrices(entries, system.n_holonomic, system.n_nonholonomic)
+    mu, nu = reduced._multiplier_symbols(C_g @ given["g"], C_k @ given["k"])
+    f = ca.substitute(given["f"], system._symbols["psi"], C_k.T @ nu)
+    r = ca.substitute(given["r"], system._symbols["lam"], C_g.T @ mu)
+    reduced._define("t y z", k_v=C_k @ given["k_v"])
+    reduced._derive(v=given["H_p"], f=f, r=r, g=C_g @ given["g"], k=C_k @ given["k"])
+    parameters = copy.copy(system.parameters)
+    floors = ca.SX.sym("floors", reduced.n_multipliers)
+    parameters.theta = ca.vertcat(system.parameters.theta, entries, floors)
+    hidden = np.zeros(combination.size + reduced.n_multipliers)
+    parameters.values, parameters.size = {**parameters.values, "_combinations": hidden}, parameters.theta.shape[0]
+    reduced.parameters = parameters
+    reduced.described = {name: label for name, label in system.described.items() if not name.startswith("k") or C_k.shape[0]}
+    reduced.combines = system, combination
+    return reduced
+
+
+def chosen_combinations(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> np.ndarray | None:
+    """The parameters of a combined system with C for this state; None where the rows have other dependencies."""
+    assert system.combines is not None
+    original, combination = system.combines
+    own = theta[: original.parameters.size]
+    y, z = np.split(packed, [original.state_blocks[0][1]])
+    entries = combination.entries(*row_dependencies(original, t, y, z, own))
+    return None if entries is None else np.concatenate([own, entries, np.zeros(system.n_multipliers)])
+
+
+def original_multipliers(system: System, theta: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """(lam, psi) of the original system that act like those of a combined one, C^T (mu, nu)."""
+    assert system.combines is not None
+    original, combination = system.combines
+    entries = theta[original.parameters.size :][: combination.size]
+    C_g, C_k = combination.matrices(ca.SX(ca.DM(entries)), original.n_holonomic, original.n_nonholonomic)
+    C = np.asarray(ca.DM(ca.diagcat(C_g, C_k)), dtype=float)
+    return multipliers @ C
