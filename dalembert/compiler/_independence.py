@@ -3,7 +3,8 @@
 What Gauss elimination leaves of a row, compared with its diagonal entry, says how far the row is from depending on those
 before it: D_ii / A_ii = 1 - R^2 for the matrix A = C G M^-1 G^T C^T and its multiple correlation R (statistics calls the
 reciprocal an inflation factor). The factors in the state where C was chosen are parameters of the step, which is refused where
-one of them has grown too far; then C is chosen anew.
+one of them has grown too far; then C is chosen anew. Factors also grow because masses lie differently. Where they do, and C
+hardly changes, they may grow so far again before C is looked at the next time.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ from dalembert.systems._dependency import combination_at
 from dalembert.systems._redundant import chosen_combinations, combined
 from dalembert.systems._states import States, with_multipliers
 
-GROWN, SHRUNK = 10.0, 100.0
-"""By how much an inflation factor may grow, or shrink, until the combinations are chosen anew."""
+GROWN = 10.0
+"""By how much an inflation factor may grow until the combinations are chosen anew, ..."""
+
+REMEMBERED = 1e3
+"""... or, where it was larger before with about the same combinations, at most by this factor more."""
+
+SAME = 0.3
+"""How much an entry of C may change for them to be about the same."""
 
 
 def inflation(matrix: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -38,23 +45,31 @@ def inflation(matrix: ca.SX) -> tuple[ca.SX, ca.SX]:
     return factors, sign
 
 
-def independence(matrix: ca.SX, chosen: ca.SX) -> ca.SX:
+def independence(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
     """The sign of det(matrix); zero where inflation factors are no longer about those of the state where C was chosen."""
     factors, sign = inflation(matrix)
-    worst = ca.fmax(ca.mmax(factors / (GROWN * chosen)), ca.mmax(chosen / (SHRUNK * factors)))
-    return ca.if_else(worst < 1, sign, 0)
+    watched = _watched(system)
+    if not watched:
+        return sign
+    factors, chosen = factors[watched], theta[theta.shape[0] - len(watched) :]
+    return ca.if_else(ca.mmax(factors / chosen) < GROWN, sign, 0)
+
+
+def _watched(system: System) -> list[int]:
+    original, combination = system.combines
+    return combination.watched(original.n_holonomic, original.n_nonholonomic)
 
 
 @functools.lru_cache(maxsize=64)
 @one_at_a_time
 def _factors_at(system: System) -> ca.Function:
-    """The inflation factors as a function of (t, y, z, theta)."""
+    """The inflation factors of watched rows as a function of (t, y, z, theta)."""
     sizes = (1, system.state_blocks[0][1], system.state_blocks[1][1], system.parameters.size)
     t, y, z, theta = (ca.SX.sym("s", size) for size in sizes)
     none = ca.SX.zeros(system.n_holonomic, 1), ca.SX.zeros(system.n_nonholonomic, 1)
     hidden_z = ca.sparsify(system.function("hidden_z")(t, y, z, theta))
     directions = ca.sparsify(system.function("directions")(t, y, z, *none, theta))
-    return ca.Function("factors", [t, y, z, theta], [inflation(hidden_z @ directions)[0]])
+    return ca.Function("factors", [t, y, z, theta], [inflation(hidden_z @ directions)[0][_watched(system)]])
 
 
 def combined_at(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> State | None:
@@ -68,10 +83,14 @@ def combined_at(system: System, t: float, packed: np.ndarray, theta: np.ndarray)
 
 def _combinations_at(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> np.ndarray | None:
     chosen = chosen_combinations(system, t, packed, theta)
-    if chosen is not None and system.n_multipliers:
-        y, z = np.split(packed, [system.state_blocks[0][1]])
-        chosen[-system.n_multipliers :] = np.asarray(_factors_at(system)(t, y, z, chosen), dtype=float).ravel()
-    return chosen if chosen is not None and np.all(np.isfinite(chosen)) else None
+    if chosen is None:
+        return None
+    y, z = np.split(packed, [system.state_blocks[0][1]])
+    given = np.concatenate([chosen, np.ones(len(_watched(system)))])
+    factors = np.asarray(_factors_at(system)(t, y, z, given), dtype=float).ravel()
+    if len(theta) == len(given) and np.max(np.abs(chosen - theta[: len(chosen)]), initial=0.0) < SAME:
+        factors = np.clip(theta[len(chosen) :], factors, REMEMBERED * factors)
+    return np.concatenate([chosen, factors]) if np.all(np.isfinite(factors)) else None
 
 
 def independent(system: System, state: State) -> tuple[System, State]:

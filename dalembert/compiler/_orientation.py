@@ -93,7 +93,7 @@ def _sign_of_determinant(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
     """A number with the sign of det(matrix); zero where combinations of redundant constraints have to be chosen anew."""
     n = matrix.shape[0]
     if system.combines is not None:
-        return independence(matrix, theta[theta.shape[0] - n :])
+        return independence(matrix, system, theta)
     if n <= 3:
         return ca.det(ca.densify(matrix))
     if isinstance(system, MechanicalSystem):  # close to positive definite

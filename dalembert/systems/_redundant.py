@@ -29,13 +29,19 @@ REGULAR = 0.1
 """The least eigenvalue of N_S^T N_S for which S is large enough."""
 
 
+LEAST = 0.02
+"""The least singular value of N_S for which a run goes on with S."""
+
+
 @dataclass(frozen=True)
 class Group:
     """Rows that are replaced by combinations, of which there are fewer by the number of dependencies between them.
 
-    The combinations are as close as possible to the rows themselves without those that are `dropped`.
+    The combinations are as close as possible to the rows themselves without those that are `dropped`. `component` are all rows
+    that take part in the dependencies.
     """
 
+    component: tuple[int, ...]
     rows: tuple[int, ...]
     dropped: tuple[int, ...]
 
@@ -49,7 +55,7 @@ class Group:
         own = N[list(self.rows)]
         basis, values, _ = np.linalg.svd(own)
         count = len(self.dropped)
-        if np.sum(values > CONNECTED) != count or np.min(values[:count], initial=1.0) < 1e-3:
+        if np.sum(values > CONNECTED) != count or np.min(values[:count], initial=1.0) < LEAST:
             return None
         complement = basis[:, count:]
         kept = [k for k, row in enumerate(self.rows) if row not in self.dropped]
@@ -60,7 +66,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Combination:
-    """Which rows of g and k are combined, and how many parameters the model itself has."""
+    """Which rows of g and k are combined."""
 
     holonomic: tuple[Group, ...]
     nonholonomic: tuple[Group, ...]
@@ -80,6 +86,17 @@ class Combination:
     def size(self) -> int:
         """How many entries the matrices of combinations have."""
         return sum(int(np.prod(group.shape)) for group in (*self.holonomic, *self.nonholonomic))
+
+    def watched(self, n_holonomic: int, n_nonholonomic: int) -> list[int]:
+        """Which rows of a combined system may come to depend on each other: combinations, and rows that they depend on."""
+        result, first = [], 0
+        for groups, count in ((self.holonomic, n_holonomic), (self.nonholonomic, n_nonholonomic)):
+            kept = [row for row in range(count) if not any(row in group.rows for group in groups)]
+            combinations = sum(group.shape[0] for group in groups)
+            result += [first + k for k, row in enumerate(kept) if any(row in group.component for group in groups)]
+            result += range(first + len(kept), first + len(kept) + combinations)
+            first += len(kept) + combinations
+        return result
 
     def matrices(self, symbols: ca.SX, n_holonomic: int, n_nonholonomic: int) -> tuple[ca.SX, ca.SX]:
         """C for g and for k: ones for rows that are kept, then the combinations, with entries out of `symbols`."""
@@ -166,7 +183,8 @@ def _group(samples: list[np.ndarray], pattern: np.ndarray, component: list[int])
         used |= pattern[component[best]]
         weights = [W + np.outer(N[best], N[best]) for N, W in zip(parts, weights, strict=True)]
     chosen = sorted({*chosen, *(k for k, row in enumerate(component) if not np.any(pattern[row] & ~used))})
-    return Group(tuple(component[k] for k in chosen), tuple(component[chosen[k]] for k in _pivots(parts[0][chosen])))
+    rows = tuple(component[k] for k in chosen)
+    return Group(tuple(component), rows, tuple(rows[k] for k in _pivots(parts[0][chosen])))
 
 
 def _pivots(N: np.ndarray) -> list[int]:
@@ -183,7 +201,7 @@ def _pivots(N: np.ndarray) -> list[int]:
 @functools.lru_cache(maxsize=64)
 @one_at_a_time
 def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSystem:
-    """The same system with the rows C g and C k; behind its parameters lie the entries of C, then a number for each row.
+    """The same system with the rows C g and C k; behind its parameters lie the entries of C, then a number for each watched row.
 
     What these numbers mean is up to who watches over the independence of the rows (`compiler/_independence.py`).
     """
@@ -195,14 +213,14 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
     entries = ca.SX.sym("C", combination.size)
     C_g, C_k = combination.matrices(entries, system.n_holonomic, system.n_nonholonomic)
     mu, nu = reduced._multiplier_symbols(C_g @ given["g"], C_k @ given["k"])
-    f = ca.substitute(given["f"], system._symbols["psi"], C_k.T @ nu)
-    r = ca.substitute(given["r"], system._symbols["lam"], C_g.T @ mu)
+    f = ca.substitute(given["f"], system._symbols["psi"], ca.densify(C_k.T @ nu))
+    r = ca.substitute(given["r"], system._symbols["lam"], ca.densify(C_g.T @ mu))
     reduced._define("t y z", k_v=C_k @ given["k_v"])
     reduced._derive(v=given["H_p"], f=f, r=r, g=C_g @ given["g"], k=C_k @ given["k"])
     parameters = copy.copy(system.parameters)
-    floors = ca.SX.sym("floors", reduced.n_multipliers)
-    parameters.theta = ca.vertcat(system.parameters.theta, entries, floors)
-    hidden = np.zeros(combination.size + reduced.n_multipliers)
+    watched = ca.SX.sym("watched", len(combination.watched(system.n_holonomic, system.n_nonholonomic)))
+    parameters.theta = ca.vertcat(system.parameters.theta, entries, watched)
+    hidden = np.zeros(entries.shape[0] + watched.shape[0])
     parameters.values, parameters.size = {**parameters.values, "_combinations": hidden}, parameters.theta.shape[0]
     reduced.parameters = parameters
     reduced.described = {name: label for name, label in system.described.items() if not name.startswith("k") or C_k.shape[0]}
@@ -211,13 +229,13 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
 
 
 def chosen_combinations(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> np.ndarray | None:
-    """The parameters of a combined system with C for this state; None where the rows have other dependencies."""
+    """The parameters of a combined system with C for this state, as far as C; None where the rows have other dependencies."""
     assert system.combines is not None
     original, combination = system.combines
     own = theta[: original.parameters.size]
     y, z = np.split(packed, [original.state_blocks[0][1]])
     entries = combination.entries(*row_dependencies(original, t, y, z, own))
-    return None if entries is None else np.concatenate([own, entries, np.zeros(system.n_multipliers)])
+    return None if entries is None else np.concatenate([own, entries])
 
 
 def original_multipliers(system: System, theta: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
