@@ -15,7 +15,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import newton
-from dalembert.systems._redundant import original_multipliers
+from dalembert.systems._redundant import combination_matrices
 
 
 class DenseOutput:
@@ -50,8 +50,8 @@ class DenseOutput:
                     total = total + next(parts).ravel() + self.h * (lagrange_integrals(polynomial.nodes, tau) @ rows)
             values[name] = np.asarray(total)
         if self.system.combines is not None:
-            multipliers = original_multipliers(self.system, here.theta, np.hstack([values["lam"], values["psi"]]))
-            values["lam"], values["psi"] = np.split(multipliers, [self.system.combines[0].n_holonomic], axis=1)
+            for name, C in zip(("lam", "psi"), combination_matrices(self.system, here.theta), strict=True):
+                values |= {name: values[name] @ C} if name in values else {}
         if "momentum" in self.system.function_names:
             times = t + tau * self.h
             for name in ("Z", "Z~"):

@@ -100,7 +100,7 @@ class Run:
         n = self.system.n_state
         guess = row[n:] if self.stage_multipliers and step else self.start.multipliers
         t = self.start.t + step * self.h
-        state = combined_at(self.system, t, row[:n], self.spec.start.theta) if self.system.combines is not None else None
+        state = combined_at(self.system, t, row[:n], self.start.theta) if self.system.combines is not None else None
         state = unpack(self.system, t, row[:n], self.start.theta, guess) if state is None else state
         for stepper in self.steppers:
             stepper.begin(state, compensation)

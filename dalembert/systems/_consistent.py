@@ -351,9 +351,10 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
 
 def _redundant_rows(system: MechanicalSystem, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
     """How many constraints follow from others, here and nearby; those that only seem to are refused."""
-    combination = combination_at(system, t, y, z, theta)
-    if combination is None:
+    found = combination_at(system, t, y, z, theta)
+    if found is None:
         return 0
+    combination, _ = found
     if system.n_unilateral:
         raise InconsistentStart(
             f"{combination.redundant} of the {system.n_multipliers} constraints are redundant, which is not supported together "

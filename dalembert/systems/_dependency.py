@@ -29,15 +29,27 @@ Place = tuple[float, np.ndarray, np.ndarray]
 """t, q and p."""
 
 
-def combination_at(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> Combination | None:
-    """Which rows to combine in a run from this state; None if all are independent. Rows that contradict others are refused."""
-    return _combination_at(system, t, q.tobytes(), p.tobytes(), theta.tobytes())
+def combination_at(
+    system: MechanicalSystem,
+    t: float,
+    q: np.ndarray,
+    p: np.ndarray,
+    theta: np.ndarray,
+    known: np.ndarray | None = None,
+) -> tuple[Combination, np.ndarray] | None:
+    """Which rows to combine in a run from this state, and the factors of all rows; None if all are independent.
+
+    Factors that are `known` tell which rows are small here only. Rows that contradict others are refused.
+    """
+    return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
 
 
 @functools.lru_cache(maxsize=256)
-def _combination_at(system: MechanicalSystem, t: float, q: bytes, p: bytes, theta: bytes) -> Combination | None:
+def _combination_at(
+    system: MechanicalSystem, t: float, q: bytes, p: bytes, theta: bytes, known: bytes
+) -> tuple[Combination, np.ndarray] | None:
     start = t, np.frombuffer(q), np.frombuffer(p)
-    return _Neighbourhood(system, start, np.frombuffer(theta)).combination()
+    return _Neighbourhood(system, start, np.frombuffer(theta)).combination(np.frombuffer(known))
 
 
 def check_gradients(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
@@ -102,23 +114,22 @@ class _Neighbourhood:
         except np.linalg.LinAlgError:
             self.root = np.eye(len(start[1]))
 
-    def combination(self) -> Combination | None:
+    def combination(self, known: np.ndarray) -> tuple[Combination, np.ndarray] | None:
         """See `combination_at`."""
-        here = self._dependencies(self.start)
+        *here, factors = row_dependencies(self.system, *self.start, self.theta)
         if not any(N.shape[1] for N in here):
             return None
-        samples = [here]
-        for place in self._neighbours():
-            there = self._dependencies(place)
-            self._check_rows(place, there)
+        factors = np.minimum(factors, known) if len(known) else factors
+        places = self._neighbours()
+        for place in places:
+            *there, others = row_dependencies(self.system, *place, self.theta)
+            self._check_rows(place, there[0].shape[1] < here[0].shape[1])
             if [N.shape for N in there] != [N.shape for N in here]:
                 raise self._singular()
-            samples.append(there)
-        return combination_of(samples, self._patterns())
-
-    def _dependencies(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
-        N_g, _, N_k, _ = row_dependencies(self.system, *place, self.theta)
-        return N_g, N_k
+            factors = np.minimum(factors, others)  # those of rows that are not small
+        samples = [row_dependencies(self.system, *place, self.theta, factors)[:2] for place in (self.start, *places)]
+        alike = [sample for sample in samples if [N.shape for N in sample] == [N.shape for N in here]]
+        return combination_of(alike or [here], self._patterns()), factors
 
     def _patterns(self) -> tuple[np.ndarray, np.ndarray]:
         """Which entries of g_q and k_p may be different from zero."""
@@ -151,15 +162,17 @@ class _Neighbourhood:
         return places
 
     def _turning_distance(self, direction: np.ndarray) -> float:
-        """How far to go in this direction until a row has changed; 1 if none does."""
+        """How far to go in this direction until a row has changed, but not further than a tenth of the way to the origin."""
         t, q, p = self.start
+        most = 0.1 * float(np.linalg.norm(np.linalg.solve(self.root, q))) or 1e-3
+        most /= float(np.linalg.norm(np.linalg.solve(self.root, direction)))
         before = self.system.evaluate("hidden_z", *self.start, theta=self.theta)
         sizes = np.maximum(np.linalg.norm(before, axis=1), 1e-300)
-        for distance in 10.0 ** np.arange(-20, 21):
+        for distance in most * 10.0 ** np.arange(-12, 1):
             after = self.system.evaluate("hidden_z", t, q + distance * direction, p, theta=self.theta)
             if not np.max(np.linalg.norm(after - before, axis=1) / sizes) < TURNED:
                 return float(distance)
-        return 1.0
+        return most
 
     def _distance(self, q: np.ndarray) -> float:
         """From the start."""
@@ -192,8 +205,8 @@ class _Neighbourhood:
             p = p - np.linalg.solve(self.root.T, step)
         return p
 
-    def _check_rows(self, place: Place, there: tuple[np.ndarray, np.ndarray]) -> None:
-        """Refuse rows that do not hold at a neighbour."""
+    def _check_rows(self, place: Place, independent: bool) -> None:
+        """Refuse rows that do not hold at a neighbour; where more of them are `independent` there, the start is singular."""
         t, q, p = place
         values = {name: self.system.evaluate(name, *place[:n], theta=self.theta) for name, n in (("g", 2), ("k", 3))}
         slopes = {
@@ -205,7 +218,7 @@ class _Neighbourhood:
         worst = int(np.argmax(missed))
         if missed[worst] <= HOLDS or np.max(np.abs(np.concatenate([values["g"], values["k"]]))) == 0:
             return
-        if there[0].shape[1] < self._dependencies(self.start)[0].shape[1] and self._onto(np.eye(len(values["g"])), q) is not None:
+        if independent and self._onto(np.eye(len(values["g"])), q) is not None:
             raise self._singular()
         m = self.system.n_holonomic
         N = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))[0]

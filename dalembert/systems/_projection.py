@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.errors import InconsistentStart
+from dalembert.systems._dependency import refuse_contradiction
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import RANK, dependencies, solve_of_rank
 from dalembert.systems._system import System
@@ -64,12 +65,14 @@ class _Projection:
             return np.linalg.solve(K, rhs)
         along = vectors.T @ (rhs / scale)
         damped = values + min(1.0, float(np.linalg.norm(rhs / scale)) / max(size, 1e-300))
-        return vectors @ np.where(values > RANK**2 + 1e-14, along / damped, 0.0) / scale
+        kept = values > 1e-14  # the others are rounding errors
+        return vectors[:, kept] @ (along[kept] / damped[kept]) / scale
 
     def onto(self, q: np.ndarray) -> np.ndarray | None:
         """Reach g = 0 from q by damped Gauss-Newton steps to round-off; None if that fails."""
         g, previous = self.system.evaluate("g", self.t, q, theta=self.theta), np.inf
         for _ in range(100):
+            self.reached = q
             G, normal = self.normal(q)
             step = normal @ self.solve(G @ normal, g, self.size(q))
             size = self.size(step)
@@ -124,7 +127,11 @@ class _Projection:
 
 def project_position(system: System, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """The configuration next to `guess` that satisfies the holonomic constraints."""
-    q = _Projection(system, t, guess, p, theta).nearest()
+    projection = _Projection(system, t, guess, p, theta)
+    q = projection.nearest()
+    if isinstance(system, MechanicalSystem):
+        slopes = np.sum(np.abs(system.evaluate("G", t, projection.reached, theta=theta)), axis=1)
+        refuse_contradiction(system, t, projection.reached, theta, 1e-10 * slopes * np.max(np.abs(projection.reached)))
     if q is None:
         raise InconsistentStart("no configuration near q0 satisfies the holonomic constraints: give a better guess")
     return q

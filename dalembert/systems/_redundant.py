@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -115,33 +117,35 @@ class Combination:
             result.append(ca.vertcat(*parts))
         return result[0], result[1]
 
-    def entries(self, N_g: np.ndarray, g_factors: np.ndarray, N_k: np.ndarray, k_factors: np.ndarray) -> np.ndarray | None:
+    def entries(self, N_g: np.ndarray, N_k: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
         """The entries of the matrices for given dependencies; None if these are others than they should be."""
-        if N_g.shape[1] != sum(len(group.dropped) for group in self.holonomic):
-            return None
-        if N_k.shape[1] != sum(len(group.dropped) for group in self.nonholonomic):
-            return None
-        parts = [group.combinations(N_g, g_factors) for group in self.holonomic]
-        parts += [group.combinations(N_k, k_factors) for group in self.nonholonomic]
+        parts = []
+        for groups, N, own in ((self.holonomic, N_g, factors[: len(N_g)]), (self.nonholonomic, N_k, factors[2 * len(N_g) :])):
+            if N.shape[1] != sum(len(group.dropped) for group in groups):
+                return None
+            parts += [group.combinations(N, own) for group in groups]
         if any(part is None for part in parts):
             return None
         return np.concatenate([np.zeros(0), *(part.ravel() for part in parts if part is not None)])
 
 
 def row_dependencies(
-    system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Dependencies between the rows of g, and between those of k where g_dot = 0 holds; each with the factors of the rows."""
-    N_g, g_factors = dependencies(system.evaluate("G", t, y, theta=theta))
+    system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, factors: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Dependencies N_g between the rows of g, and N_k between those of k where g_dot = 0 holds; and the factors of the rows.
+
+    The factors, which may be given, are those of g and, where there is k, of g_dot and k.
+    """
     m = system.n_holonomic
+    N_g, of_g = dependencies(system.evaluate("G", t, y, theta=theta), None if factors is None else factors[:m])
     if not system.n_nonholonomic:
-        return N_g, g_factors, np.zeros((0, 0)), np.zeros(0)
-    N, factors = dependencies(system.evaluate("hidden_z", t, y, z, theta=theta))
+        return N_g, np.zeros((0, 0)), of_g
+    N, of_all = dependencies(system.evaluate("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
     left, values, _ = np.linalg.svd(N[m:], full_matrices=False)
-    return N_g, g_factors, left[:, values > 1e-6], factors[m:]
+    return N_g, left[:, values > 1e-6], np.concatenate([of_g, of_all])
 
 
-def combination_of(samples: list[tuple[np.ndarray, np.ndarray]], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
+def combination_of(samples: Sequence[Sequence[np.ndarray]], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
     """Which rows to combine, from the dependencies (N_g, N_k) in several states; `patterns` say which entries may not vanish."""
     groups = [_groups([sample[part] for sample in samples], patterns[part]) for part in (0, 1)]
     return Combination(*groups)
@@ -201,9 +205,10 @@ def _pivots(N: np.ndarray) -> list[int]:
 @functools.lru_cache(maxsize=64)
 @one_at_a_time
 def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSystem:
-    """The same system with the rows C g and C k; behind its parameters lie the entries of C, then a number for each watched row.
+    """The same system with the rows C g and C k; behind its parameters lie hidden ones (`hidden_parts`).
 
-    What these numbers mean is up to who watches over the independence of the rows (`compiler/_independence.py`).
+    These are the entries of C, a number for each watched row, by which its independence is judged
+    (`compiler/_independence.py`), and the factors of the rows of g and k.
     """
     reduced = copy.copy(system)
     for derived in ("fingerprint", "smooth", "linear_in_multipliers"):
@@ -218,9 +223,10 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
     reduced._define("t y z", k_v=C_k @ given["k_v"])
     reduced._derive(v=given["H_p"], f=f, r=r, g=C_g @ given["g"], k=C_k @ given["k"])
     parameters = copy.copy(system.parameters)
-    watched = ca.SX.sym("watched", len(combination.watched(system.n_holonomic, system.n_nonholonomic)))
-    parameters.theta = ca.vertcat(system.parameters.theta, entries, watched)
-    hidden = np.zeros(entries.shape[0] + watched.shape[0])
+    watched = len(combination.watched(system.n_holonomic, system.n_nonholonomic))
+    rows = system.n_holonomic + (system.n_multipliers if system.n_nonholonomic else 0)
+    parameters.theta = ca.vertcat(system.parameters.theta, entries, ca.SX.sym("hidden", watched + rows))
+    hidden = np.zeros(combination.size + watched + rows)
     parameters.values, parameters.size = {**parameters.values, "_combinations": hidden}, parameters.theta.shape[0]
     reduced.parameters = parameters
     reduced.described = {name: label for name, label in system.described.items() if not name.startswith("k") or C_k.shape[0]}
@@ -228,21 +234,26 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
     return reduced
 
 
-def chosen_combinations(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> np.ndarray | None:
-    """The parameters of a combined system with C for this state, as far as C; None where the rows have other dependencies."""
-    assert system.combines is not None
+def hidden_parts(system: System, theta: Any) -> tuple[Any, Any, Any, Any]:
+    """The parameters of a combined system: the model's own, the entries of C, those of watched rows, and factors of all rows."""
     original, combination = system.combines
-    own = theta[: original.parameters.size]
+    sizes = (original.parameters.size, combination.size, len(combination.watched(original.n_holonomic, original.n_nonholonomic)))
+    a, b, c = np.cumsum(sizes).tolist()
+    return theta[:a], theta[a:b], theta[b:c], theta[c:]
+
+
+def chosen_combinations(
+    system: System, t: float, packed: np.ndarray, theta: np.ndarray, factors: np.ndarray
+) -> np.ndarray | None:
+    """The entries of C for this state, with the model's parameters theta; None where the rows have other dependencies."""
+    original, combination = system.combines
     y, z = np.split(packed, [original.state_blocks[0][1]])
-    entries = combination.entries(*row_dependencies(original, t, y, z, own))
-    return None if entries is None else np.concatenate([own, entries])
+    return combination.entries(*row_dependencies(original, t, y, z, theta, factors))
 
 
-def original_multipliers(system: System, theta: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """(lam, psi) of the original system that act like those of a combined one, C^T (mu, nu)."""
-    assert system.combines is not None
+def combination_matrices(system: System, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """C for g and for k of a combined system; C^T mu are multipliers of the original one that act like mu."""
     original, combination = system.combines
-    entries = theta[original.parameters.size :][: combination.size]
-    C_g, C_k = combination.matrices(ca.SX(ca.DM(entries)), original.n_holonomic, original.n_nonholonomic)
-    C = np.asarray(ca.DM(ca.diagcat(C_g, C_k)), dtype=float)
-    return multipliers @ C
+    entries = ca.SX(ca.DM(hidden_parts(system, theta)[1]))
+    C_g, C_k = combination.matrices(entries, original.n_holonomic, original.n_nonholonomic)
+    return np.asarray(ca.DM(C_g), dtype=float), np.asarray(ca.DM(C_k), dtype=float)

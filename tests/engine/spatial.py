@@ -212,3 +212,27 @@ def bricard() -> tuple[list[Body], list[Revolute]]:
     axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
     pairs = [(-1, 0), (0, 1), (1, 2), (2, 3), (3, 4), (4, -1)]
     return bodies, [Revolute(*pair, P[k], axes[k]) for k, pair in enumerate(pairs)]
+
+
+def slider_crank(angle: float = 0.7) -> tuple[list[Body], list[Revolute]]:
+    """Crank 0.1 m, rod 0.35 m, and a slider of 0.5 kg on the x axis, whose guide is stated apart (`guide`)."""
+    A, B = np.zeros(3), 0.1 * np.array([np.cos(angle), np.sin(angle), 0.0])
+    C = np.array([B[0] + np.sqrt(0.35**2 - B[1] ** 2), 0.0, 0.0])
+    z = np.array([0.0, 0.0, 1.0])
+    slider = Body(0.5, np.diag([2e-4, 3e-4, 3e-4]), C, np.eye(3))
+    bodies = [rod(0.2, A, B, 0.01), rod(0.4, B, C, 0.01), slider]
+    return bodies, [Revolute(-1, 0, A, z), Revolute(0, 1, B, z), Revolute(1, 2, C, z)]
+
+
+def guide(q) -> list:
+    """The slider of `slider_crank`, a body with a quaternion, moves along x and does not turn."""
+    return [q[15], q[16], q[18], q[19], q[20]]
+
+
+def spun(bodies: list[Body], joints: list[Revolute], centres, angles, speed: float, form=Quaternions) -> np.ndarray:
+    """Velocities of a planar mechanism whose crank turns with this speed, by the rates of centres and angles per crank angle."""
+    parts = [
+        form.velocity(body, np.array([*(speed * np.asarray(v)), 0.0]), np.array([0.0, 0.0, speed * w]))
+        for body, v, w in zip(bodies, centres, angles, strict=True)
+    ]
+    return np.concatenate(parts)
