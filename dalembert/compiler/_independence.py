@@ -110,8 +110,8 @@ def independent_states(states: States) -> States:
     system = states.system
     if not len(states) or not isinstance(system, MechanicalSystem) or system.combines is not None:
         return states
-    first = np.split(states.packed[0], [system.state_blocks[0][1]])
-    found = combination_at(system, float(states.t[0]), *first, states.theta[0])
+    q, p = np.split(states.packed[0], [system.dim])
+    found = combination_at(system, float(states.t[0]), q, p, states.theta[0])
     if found is None:
         return states
     reduced, chosen = combined(system, found[0]), []

@@ -160,8 +160,8 @@ def _contradicted(run: Stepper, increment: np.ndarray) -> str | None:
         return None
     row = f"holonomic[{worst}]" if worst < len(g) else f"nonholonomic[{worst - len(g)}]"
     return (
-        f"redundant constraints contradict each other here: {row} is off by {rows[worst]:.1e} at the end of a step that fulfils "
-        "those which it followed from at the start: correct the constraints or their parameters, or start elsewhere"
+        f"redundant constraints contradict each other here: {row} is off by {rows[worst]:.1e} at the end of a step that "
+        "fulfils those which it followed from at the start: correct the constraints or their parameters, or start elsewhere"
     )
 
 

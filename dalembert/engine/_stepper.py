@@ -15,8 +15,8 @@ from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, Records
 from dalembert.engine._rescue import orientation_at
-from dalembert.methods import OneStepMethod
 from dalembert.errors import InconsistentStart
+from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._redundant import hidden_parts

@@ -23,7 +23,7 @@ class Variables(ABC):
 
     @abstractmethod
     def _observe(self, name: str) -> np.ndarray:
-        """What follows from the states: "v", "energy", "lam", "psi", "g", "g_dot", "k" or "redundant", with axes like `states`."""
+        """What follows from the states: "v", "energy", "lam", "psi", "g", "g_dot", "k" or "redundant"; axes as in `states`."""
 
     def _block(self, name: str) -> np.ndarray:
         first = 0
@@ -82,7 +82,7 @@ class Variables(ABC):
 
     @property
     def lam_unique(self) -> bool:
-        """Whether the multipliers are determined by the motion; else, of redundant constraints, they are those of least norm."""
+        """Whether the motion determines the multipliers; those of redundant constraints are the ones of least norm."""
         return not np.any(np.nan_to_num(self._observe("redundant")))
 
     @property

@@ -127,7 +127,7 @@ class _Neighbourhood:
             if [N.shape for N in there] != [N.shape for N in here]:
                 raise self._singular()
             factors = np.minimum(factors, others)  # those of rows that are not small
-        samples = [row_dependencies(self.system, *place, self.theta, factors)[:2] for place in (self.start, *places)]
+        samples = [list(row_dependencies(self.system, *at, self.theta, factors)[:2]) for at in (self.start, *places)]
         alike = [sample for sample in samples if [N.shape for N in sample] == [N.shape for N in here]]
         return combination_of(alike or [here], self._patterns()), factors
 

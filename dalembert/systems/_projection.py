@@ -11,8 +11,7 @@ from dalembert.systems._rank import RANK, dependencies, solve_of_rank
 from dalembert.systems._system import System
 
 NOT_INDEPENDENT = (
-    "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: "
-    "start elsewhere"
+    "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: start elsewhere"
 )
 
 

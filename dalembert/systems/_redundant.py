@@ -146,15 +146,14 @@ def row_dependencies(
 
 
 def combination_of(samples: Sequence[Sequence[np.ndarray]], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
-    """Which rows to combine, from the dependencies (N_g, N_k) in several states; `patterns` say which entries may not vanish."""
+    """Which rows to combine, from the dependencies (N_g, N_k) in several states; `patterns` say which entries there are."""
     groups = [_groups([sample[part] for sample in samples], patterns[part]) for part in (0, 1)]
     return Combination(*groups)
 
 
 def _groups(samples: list[np.ndarray], pattern: np.ndarray) -> tuple[Group, ...]:
     """A group for each set of rows that are connected by dependencies."""
-    count, redundant = samples[0].shape
-    if not redundant:
+    if not samples[0].shape[1]:
         return ()
     connected = np.max([np.abs(N @ N.T) for N in samples], axis=0) > CONNECTED
     groups, open_rows = [], set(np.flatnonzero(np.diag(connected)).tolist())
@@ -235,10 +234,10 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
 
 
 def hidden_parts(system: System, theta: Any) -> tuple[Any, Any, Any, Any]:
-    """The parameters of a combined system: the model's own, the entries of C, those of watched rows, and factors of all rows."""
+    """The parameters of a combined system: the model's own, the entries of C, those of watched rows, factors of all rows."""
     original, combination = system.combines
-    sizes = (original.parameters.size, combination.size, len(combination.watched(original.n_holonomic, original.n_nonholonomic)))
-    a, b, c = np.cumsum(sizes).tolist()
+    watched = len(combination.watched(original.n_holonomic, original.n_nonholonomic))
+    a, b, c = np.cumsum([original.parameters.size, combination.size, watched]).tolist()
     return theta[:a], theta[a:b], theta[b:c], theta[c:]
 
 

@@ -172,7 +172,7 @@ class System:
         return self.evaluate(name, *(values[a] for a in self._expressions[name][0]), theta=theta)
 
     def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
-        """How many of the constraints g_dot and k follow from the others in this state; only mechanical systems may have any."""
+        """How many of the constraints g_dot and k follow from others in this state; only mechanical systems may have some."""
         del t, y, z, theta
         return 0
 

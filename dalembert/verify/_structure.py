@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.contact import CollisionIntegrator
 from dalembert.compiler._independence import independent
+from dalembert.contact import CollisionIntegrator
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import initial_state

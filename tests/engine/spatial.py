@@ -1,7 +1,7 @@
 """Mechanisms of bodies in space with all rows of their revolute joints, redundant ones included.
 
-A body has its centre and either a unit quaternion e, or the columns of a rotation matrix. The joints of a closed loop state more
-than is independent: a planar linkage has three rows too many, Bricard's mechanism one.
+A body has its centre and either a unit quaternion e, or the columns of a rotation matrix. The joints of a closed loop state
+more than is independent: a planar linkage has three rows too many, Bricard's mechanism one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Revolute:
-    """A revolute joint between two bodies, by number, or a body and the ground, -1, at a point of space in the assembled pose."""
+    """A revolute joint between two bodies, by number, or a body and the ground, -1, at a point of the assembled pose."""
 
     first: int
     second: int
@@ -229,8 +229,8 @@ def guide(q) -> list:
     return [q[15], q[16], q[18], q[19], q[20]]
 
 
-def spun(bodies: list[Body], joints: list[Revolute], centres, angles, speed: float, form=Quaternions) -> np.ndarray:
-    """Velocities of a planar mechanism whose crank turns with this speed, by the rates of centres and angles per crank angle."""
+def spun(bodies: list[Body], centres, angles, speed: float, form=Quaternions) -> np.ndarray:
+    """Velocities of a planar mechanism whose crank turns with this speed; `centres`, `angles` are rates per crank angle."""
     parts = [
         form.velocity(body, np.array([*(speed * np.asarray(v)), 0.0]), np.array([0.0, 0.0, speed * w]))
         for body, v, w in zip(bodies, centres, angles, strict=True)
