@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError, ModelError
-from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction
+from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line
 from dalembert.systems._newton import newton
@@ -351,16 +351,10 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
 
 def _redundant_rows(system: MechanicalSystem, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
     """How many constraints follow from others, here and nearby; those that only seem to are refused."""
-    found = combination_at(system, t, y, z, theta)
-    if found is None:
-        return 0
-    combination, _ = found
     if system.n_unilateral:
-        raise InconsistentStart(
-            f"{combination.redundant} of the {system.n_multipliers} constraints are redundant, which is not supported together "
-            f"with unilateral=: {combination.advice}"
-        )
-    return combination.redundant
+        refuse_redundant("a run with walls (unilateral=)", system, t, y, z, theta)
+    found = combination_at(system, t, y, z, theta)
+    return 0 if found is None else found[0].redundant
 
 
 def _check_independence(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:

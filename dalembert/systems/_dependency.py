@@ -11,10 +11,11 @@ import functools
 
 import numpy as np
 
-from dalembert.errors import InconsistentStart
+from dalembert.errors import InconsistentStart, UnsupportedSystem
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import dependencies
 from dalembert.systems._redundant import CONNECTED, Combination, combination_of, row_dependencies
+from dalembert.systems._system import System
 
 TURNED = 0.05
 """How much a row changes, relative to its size, in the neighbourhood of a state."""
@@ -55,7 +56,7 @@ def _combination_at(
 def check_gradients(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
     """Refuse rows whose derivative vanishes where they hold, such as (|q| - 1)^2: they constrain nothing to first order."""
     random = np.random.default_rng(1788)
-    around, moved = (x + 1e-3 * (np.max(np.abs(x)) or 1.0) * random.standard_normal(len(x)) for x in (q, p))
+    around, moved = (x * (1 + 1e-3 * random.standard_normal(len(x))) for x in (q, p))
 
     def sizes(name: str, *place: np.ndarray) -> np.ndarray:
         return np.linalg.norm(system.evaluate(name, t, *place, theta=theta), axis=1)
@@ -87,6 +88,17 @@ def refuse_contradiction(system: MechanicalSystem, t: float, q: np.ndarray, thet
         f"cannot all be fulfilled (holonomic[{worst}] misses by {abs(missed[worst]) / factors[worst]:.2g}): correct or remove "
         "one of them"
     )
+
+
+def refuse_redundant(what: str, system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
+    """Refuse redundant constraints where they do not serve."""
+    found = combination_at(system, t, y, z, theta) if isinstance(system, MechanicalSystem) else None
+    if found is not None:
+        combination, _ = found
+        raise UnsupportedSystem(
+            f"{combination.redundant} of the {system.n_multipliers} constraints are redundant, and {what} needs independent "
+            f"ones: {combination.advice}"
+        )
 
 
 def _names(system: MechanicalSystem, N: np.ndarray, row: int) -> str:

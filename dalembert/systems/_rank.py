@@ -8,7 +8,7 @@ RANK = 1e-9
 """Rows are dependent where a singular value of the matrix, its rows and columns scaled, is smaller than this."""
 
 
-TINY = 1e-12
+TINY = 4e-15
 """A row that is smaller than this, compared with the largest, or an entry, compared with the largest of its row, is a rounding
 error of something that vanishes in this state: it must not be scaled up."""
 

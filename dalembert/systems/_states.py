@@ -202,7 +202,7 @@ def _parameters(
 
 
 def _doubtful(states: States) -> np.ndarray:
-    """Which states might not pass `check_start`; its tests, a little stricter, for all states at once."""
+    """Which states might not pass `check_start`, as the first did; its tests, a little stricter, for all states at once."""
     system, bad = states.system, ~np.all(np.isfinite(states.packed), axis=1)
     with np.errstate(all="ignore"):
         for name in system.described:
@@ -217,13 +217,14 @@ def _doubtful(states: States) -> np.ndarray:
         if not system.n_multipliers:
             return bad
         G, v, hidden_z = (states.evaluate(name) for name in ("G", "v", "hidden_z"))
-        bad |= _badly_conditioned(states.evaluate("multiplier_matrix"))
         for matrix in (G, hidden_z):
             finite = np.nan_to_num(matrix)
             norms = np.linalg.norm(finite, axis=2, keepdims=True)
             values = np.linalg.svd(finite / np.maximum(norms, 1e-300), compute_uv=False)
-            bad |= matrix.shape[1] > matrix.shape[2]
-            bad |= np.any(values < 1e-9, axis=1)
+            dependent = np.sum(values < 1e-9, axis=1) + max(0, matrix.shape[1] - matrix.shape[2])
+            bad |= dependent != dependent[0]  # the first state has passed
+        if not dependent[0]:
+            bad |= _badly_conditioned(states.evaluate("multiplier_matrix"))
         y, z = np.split(states.packed, [system.state_blocks[0][1]], axis=1)
         g, g_dot, k = (states.evaluate(name) for name in ("g", "g_dot", "k"))
         g_t = g_dot - np.einsum("bij,bj->bi", G, v)

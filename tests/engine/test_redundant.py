@@ -351,9 +351,16 @@ def test_rows_that_contradict_each_other_later_are_refused_there():
     assert 0.4 < caught.value.run.q[-1, 0] < 0.6
 
 
+def test_index_reduction_refuses_redundant_rows():
+    with pytest.raises(
+        da.UnsupportedSystem, match=r"1 of the 2 constraints are redundant.*remove 1 of them, such as"
+    ):
+        da.reduce_index(weighted_pendulum()).simulate("DOP853", t1=1.0, **SPINNING)
+
+
 def test_walls_beside_redundant_rows_are_refused():
     system = da.Hamiltonian(
         lambda q, p: p @ p / 2 + q[1], dim=2, holonomic=lambda q: [q[0], 2 * q[0]], unilateral=lambda q: q[1]
     )
-    with pytest.raises(da.InconsistentStart, match=r"1 of the 2 constraints are redundant.*unilateral=.*remove"):
+    with pytest.raises(da.UnsupportedSystem, match=r"1 of the 2 constraints are redundant.*unilateral=.*remove"):
         da.simulate(system, da.CVA(), q0=[0.0, 1.0], p0=[0.0, 0.0], h=0.01, steps=10)
