@@ -98,7 +98,7 @@ class Trajectory(Variables):
                 m = self.system.n_holonomic
                 self._observed.update(lam=multipliers[:, :m], psi=multipliers[:, m:])
             elif name == "redundant":
-                self._observed[name] = np.full((len(self.t), 1), self._redundant_rows())
+                self._observed[name] = np.full((len(self.t), 1), float(self._redundant_rows()))
             else:
                 self._observed[name] = self._map(name, slice(None))
         return self._observed[name]
