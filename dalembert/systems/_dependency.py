@@ -42,6 +42,8 @@ def combination_at(
 
     Factors that are `known` tell which rows are small here only. Rows that contradict others are refused.
     """
+    if system.surely_independent(t, q, p, theta):
+        return None
     return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
 
 

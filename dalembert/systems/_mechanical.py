@@ -120,9 +120,23 @@ class MechanicalSystem(System):
 
     def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
         """How many of the constraints g_dot and k follow from the others in this state."""
-        if self.combines is not None or not self.n_multipliers:
+        if self.combines is not None or self.surely_independent(t, y, z, theta):
             return 0
         return dependencies(self.evaluate("hidden_z", t, y, z, theta=theta))[0].shape[1]
+
+    def surely_independent(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> bool:
+        """Whether all constraints are independent in this state by a wide margin: a cheap test, before singular values."""
+        if not self.n_multipliers:
+            return True
+        K = self.evaluate("multiplier_matrix", t, y, z, theta=theta)
+        scale = np.sqrt(np.abs(np.diag(K)))
+        if not np.all(np.isfinite(K)) or not np.min(scale) > 1e-9 * np.max(scale):  # a row may just vanish here
+            return False
+        try:
+            pivots = np.diag(np.linalg.cholesky(K / np.outer(scale, scale)))
+        except np.linalg.LinAlgError:
+            return False
+        return bool(np.min(pivots) > 1e-3)
 
     @functools.cached_property
     def smooth(self) -> MechanicalSystem:

@@ -352,9 +352,7 @@ def test_rows_that_contradict_each_other_later_are_refused_there():
 
 
 def test_index_reduction_refuses_redundant_rows():
-    with pytest.raises(
-        da.UnsupportedSystem, match=r"1 of the 2 constraints are redundant.*remove 1 of them, such as"
-    ):
+    with pytest.raises(da.UnsupportedSystem, match=r"1 of the 2 constraints are redundant.*remove 1 of them, such as"):
         da.reduce_index(weighted_pendulum()).simulate("DOP853", t1=1.0, **SPINNING)
 
 
