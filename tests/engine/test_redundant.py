@@ -1,21 +1,16 @@
-"""Redundant constraints: runs with more rows than are independent move like those without, and like nothing of dalembert."""
+"""Redundant constraints: runs with all rows move like those without redundant ones, and like independent references."""
 
 from __future__ import annotations
 
 import functools
-import sys
-from pathlib import Path
 
 import numpy as np
-import pytest
-
-import dalembert as da
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import planar_reference
+import pytest
 import spatial
 from spatial import Matrices, Quaternions
+
+import dalembert as da
 
 STARTS = {"four_bar": 1.2, "slider_crank": 0.7}
 
