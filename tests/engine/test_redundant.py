@@ -62,7 +62,7 @@ def test_bricard_with_all_rows_of_its_joints():
         x, R = zip(*(form.pose(row[2 * form.size : 3 * form.size]) for row in run.q[::20]), strict=True)
         tracks[form] = np.array(x) + np.array(R) @ (bodies[2].rotation.T @ ([1, -1, 1] - bodies[2].centre))
     assert np.ptp(tracks[Quaternions], axis=0).max() > 0.5
-    np.testing.assert_allclose(tracks[Quaternions], tracks[Matrices], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(tracks[Quaternions], tracks[Matrices], rtol=0, atol=1e-9)
 
 
 def weighted_pendulum(**changes):
