@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from dalembert.compiler._elimination import diagonal_order, eliminate
+from dalembert.compiler._independence import independence
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 
@@ -51,9 +52,9 @@ def step_orientation(
         for lam, psi in _stage_multipliers(step, unknowns):
             directions = ca.sparsify(system.function("directions")(t1, y1, z1, lam, psi, theta))
             matrix = hidden_z @ directions
-            if system.linear_in_multipliers and isinstance(system, MechanicalSystem) and matrix.shape[0] > 3:
+            if _is_left_to_others(matrix, system):
                 turn = Turn(ca.SX.sym("turn"), matrix)
-            values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
+            values.append(_sign_of_determinant(matrix, system, theta) if turn is None else turn.symbol)
         value = values[0]
         for other in values[1:]:
             value = ca.if_else(value * other > 0, value, 0)
@@ -72,8 +73,13 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:
     """
     if residual.shape[0] == 0:
         return ca.SX(0)
-    system, t1, (y1, z1) = step.definition, step.time_symbol + step.h_symbol, new
-    G, hidden_z = system.function("G")(t1, y1, step.theta), system.function("hidden_z")(t1, y1, z1, step.theta)
+    system, theta, t1, (y1, z1) = step.definition, step.theta, step.time_symbol + step.h_symbol, new
+    if system.combines is not None:  # all rows must hold, not only their combinations
+        system, theta = system.combines[0], theta[: system.combines[0].parameters.size]
+        parts = {"g": system.function("g")(t1, y1, theta) / step.h_symbol}
+        parts |= {name: system.function(name)(t1, y1, z1, theta) for name in ("g_dot", "k")}
+        residual = ca.vertcat(*(parts[name] for name in sorted(step.ends, key=lambda name: name != "g")))
+    G, hidden_z = system.function("G")(t1, y1, theta), system.function("hidden_z")(t1, y1, z1, theta)
     by_position, by_momentum = ca.sumsqr(y1) / step.h_symbol**2, ca.sumsqr(z1)
     # Each row in its own units; velocities that are constrained apart from positions, in those of all.
     positions = [ca.sumsqr(G[i, :]) * by_position for i in range(system.n_holonomic)]
@@ -107,9 +113,17 @@ def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.
     return [(lam, last["psi"]) for lam in stages["lam"] or [last["lam"]]] + [(last["lam"], psi) for psi in stages["psi"][:-1]]
 
 
-def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
-    """A number with the sign of det(matrix)."""
+def _is_left_to_others(matrix: ca.SX, system: System) -> bool:
+    """Whether a determinant may be eliminated at run time: in mechanics, where the matrix is close to positive definite."""
+    known = system.linear_in_multipliers and isinstance(system, MechanicalSystem) and system.combines is None
+    return known and matrix.shape[0] > 3
+
+
+def _sign_of_determinant(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
+    """A number with the sign of det(matrix); zero where combinations of redundant constraints have to be chosen anew."""
     n = matrix.shape[0]
+    if system.combines is not None:
+        return independence(matrix, system, theta)
     if n <= 3:
         return ca.det(ca.densify(matrix))
     if isinstance(system, MechanicalSystem):  # close to positive definite

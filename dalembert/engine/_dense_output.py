@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler import ReducedStep, first_guess, reduced_step
+from dalembert.compiler._independence import combined_at
 from dalembert.engine import _driver as driver
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
@@ -14,6 +15,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import newton
+from dalembert.systems._redundant import combination_matrices
 
 
 class DenseOutput:
@@ -25,15 +27,16 @@ class DenseOutput:
                 f"{method} is not a collocation method with dense output: use da.LobattoIIIAB, da.GaussLobattoSPARK or "
                 "da.GaussLobattoEMPRK, or interpolate run.t and the stored states"
             )
-        self.system, self.h, self.start = system, h, start
+        self.h = h
         self.run = Run(RunSpec(system, method, start, h, 1))
+        self.system, self.start = self.run.system, self.run.start
         self.reduced = self.run.steppers[0].program.reduced
         self.polynomials = self.reduced.equations.step.polynomials
         self.node_values = _node_values(self.reduced)
 
     def evaluate(self, t: float, state: np.ndarray, tau: np.ndarray, guess: np.ndarray) -> dict[str, np.ndarray]:
         """The polynomials of the step from `state` at t, at the fractions tau of the step."""
-        here = unpack(self.system, t, state, self.start.theta, guess)
+        here = self._state(t, state, guess)
         data = (t, self.h, here.theta, state)
         parts = iter([np.asarray(value, dtype=float) for value in self.node_values(self._solve(here), *data)])
         values = {}
@@ -46,6 +49,9 @@ class DenseOutput:
                 else:
                     total = total + next(parts).ravel() + self.h * (lagrange_integrals(polynomial.nodes, tau) @ rows)
             values[name] = np.asarray(total)
+        if self.system.combines is not None:
+            for name, C in zip(("lam", "psi"), combination_matrices(self.system, here.theta), strict=True):
+                values |= {name: values[name] @ C} if name in values else {}
         if "momentum" in self.system.function_names:
             times = t + tau * self.h
             for name in ("Z", "Z~"):
@@ -54,10 +60,21 @@ class DenseOutput:
                 )
         return values
 
+    def _state(self, t: float, state: np.ndarray, guess: np.ndarray) -> State:
+        """A stored state, with combinations of redundant constraints chosen for it."""
+        if self.system.combines is None:
+            return unpack(self.system, t, state, self.start.theta, guess)
+        here = combined_at(self.system, t, state, self.start.theta)
+        if here is None:
+            raise StepFailed(f"other constraints are redundant at t = {t:g} than at the start of the run")
+        return here
+
     def _solve(self, here: State) -> np.ndarray:
         """The unknowns of the step from a state."""
         run = self.run
         stepper = run.steppers[0]
+        stepper.start = here
+        stepper.memory[stepper.program.layout.theta :][: len(here.theta)] = here.theta
         stepper.memory[stepper.slots("state")] = here.packed
         stepper.memory[stepper.slots("compensation")] = 0.0
         stepper.memory[stepper.slots("x")] = first_guess(self.reduced, self.system, here, self.h)

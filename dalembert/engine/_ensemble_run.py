@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
+from dalembert.compiler._independence import independent_states
 from dalembert.compiler._jit import has_long_vectors
 from dalembert.engine._batch import Batch
 from dalembert.engine._member import MemberRun
-from dalembert.engine._run import CHUNK_SECONDS, _store
+from dalembert.engine._run import CHUNK_SECONDS, STAGES_OF_COMBINED, _store
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InputError
+from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
@@ -59,10 +60,15 @@ class EnsembleRun:
 
     @one_at_a_time
     def __post_init__(self) -> None:
+        assert isinstance(self.spec.start, States)
+        states = independent_states(self.spec.start)
+        if states is not self.spec.start:
+            self.spec = replace(self.spec, system=states.system, start=states)
         spec = self.spec
-        assert isinstance(spec.start, States)
-        self.system, self.method, self.states, self.steps = spec.system, spec.method, spec.start, spec.steps
+        self.system, self.method, self.states, self.steps = spec.system, spec.method, states, spec.steps
         self.save_every, self.stage_multipliers = spec.save_every, spec.stage_multipliers
+        if self.stage_multipliers and self.system.combines is not None:
+            raise UnsupportedSystem(STAGES_OF_COMBINED)
         began, members = time.perf_counter(), len(self.states)
         self.h = np.full(members, spec.h) if self.sizes is None else self.sizes
         programs = self._programs()

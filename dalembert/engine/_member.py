@@ -35,7 +35,7 @@ class WatchState:
         self.memory = aligned(units, size * lanes)
         self._slots = self.memory.reshape(units, size, lanes)
         self._slots[:, : len(watch.start)] = watch.start[:, None]
-        self._slots[:, 1 : 1 + watch.n_theta] = theta.transpose(0, 2, 1)
+        self._slots[:, 1 : 1 + watch.n_theta] = theta.transpose(0, 2, 1)[:, : watch.n_theta]
         self.events = np.zeros((units, lanes, ROOM if watch.event_size else 0, watch.event_size))
 
     def begin(self, states: np.ndarray) -> None:

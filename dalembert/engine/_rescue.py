@@ -15,7 +15,7 @@ from dalembert.errors import PivotWarning
 from dalembert.systems import State, System
 from dalembert.systems._consistent import short, unpack
 from dalembert.systems._newton import newton
-from dalembert.systems._projection import smallest_singular_value
+from dalembert.systems._rank import smallest_singular_value
 from dalembert.systems._states import States
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ PATH = np.linspace(0.0, 2.0, 9)
 def rescue(run: Stepper) -> str | None:
     """Make the pending step by damped exact Newton; None on success, else the reason of the failure.
 
-    A step in which the pivot order fails is left to the driver, which gets other pivots.
+    A step in which combinations of redundant constraints, or the pivot order, fail is left to the driver, which gets others.
     """
-    if _changes_pivots(run, run.unknowns):
+    if run.renew() or _changes_pivots(run, run.unknowns):
         return None
     reduced = run.program.reduced
     data = (run.time, run.h, run.start.theta, run.state)
@@ -56,6 +56,8 @@ def rescue(run: Stepper) -> str | None:
             return None
         if np.isfinite(orientation[0]):
             problem = problem or _outside(run, increment[:-1], lam, psi) or "turned"
+        else:
+            problem = problem or _contradicted(run, increment[:-1])
     return diagnose(run, problem)
 
 
@@ -141,6 +143,25 @@ def _outside(run: Stepper, increment: np.ndarray, lam: np.ndarray, psi: np.ndarr
     return (
         f"the motion leaves the model's domain before t = {run.time + run.h:.6g}: domain[{worst}] falls to "
         f"{values[worst]:.3g}, and must stay positive"
+    )
+
+
+def _contradicted(run: Stepper, increment: np.ndarray) -> str | None:
+    """Which redundant constraint does not hold at the end of the step although those that it should follow from do, if any."""
+    if run.system.combines is None:
+        return None
+    original, n = run.system.combines[0], run.system.state_blocks[0][1]
+    t, theta, (y, z) = run.time + run.h, run.start.theta, np.split(run.state + increment, [n])
+    g, k = (original.at(name, {"t": t, "y": y, "z": z}, theta[: original.parameters.size]) for name in ("g", "k"))
+    combined = np.concatenate([run.system.at(name, {"t": t, "y": y, "z": z}, theta) for name in ("g", "k")])
+    rows = np.concatenate([g, k])
+    worst = int(np.argmax(np.abs(rows)))
+    if not abs(rows[worst]) > 100 * np.max(np.abs(combined), initial=0.0):
+        return None
+    row = f"holonomic[{worst}]" if worst < len(g) else f"nonholonomic[{worst - len(g)}]"
+    return (
+        f"redundant constraints contradict each other here: {row} is off by {rows[worst]:.1e} at the end of a step that "
+        "fulfils those which it followed from at the start: correct the constraints or their parameters, or start elsewhere"
     )
 
 

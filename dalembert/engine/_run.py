@@ -5,11 +5,12 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dalembert.compiler._independence import combined_at, independent
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, Steps
 from dalembert.engine._rescue import rescue, warn_of_pivots
@@ -21,6 +22,11 @@ from dalembert.systems import State
 from dalembert.systems._consistent import unpack
 
 CHUNK_SECONDS = 0.1
+
+STAGES_OF_COMBINED = (
+    "the constraints are redundant, so the stages of a method have multipliers of combinations of them only: leave "
+    "stage_multipliers out and read run.lam, or remove redundant constraints"
+)
 
 
 @dataclass
@@ -45,6 +51,8 @@ class Run:
         self.steps, self.save_every, self.stage_multipliers = spec.steps, spec.save_every, spec.stage_multipliers
         if self.system.n_unilateral:
             raise UnsupportedSystem(f"{self.method} would run through the walls of this system: take a collision integrator")
+        if self.stage_multipliers and self.system.combines is not None:
+            raise UnsupportedSystem(STAGES_OF_COMBINED)
         began = time.perf_counter()
         substeps = self.method.substeps
         n = len(substeps)
@@ -67,8 +75,10 @@ class Run:
         self.build_time = time.perf_counter() - began
 
     def _smooth_spec(self) -> RunSpec:
-        """What the steppers compute: the run itself, or its motion between events."""
-        return self.spec
+        """What the steppers compute: the run itself, redundant constraints combined, or its motion between events."""
+        assert isinstance(self.spec.start, State)
+        system, start = independent(self.spec.system, self.spec.start)
+        return replace(self.spec, system=system, start=start)
 
     def _join(self) -> None:
         """Lay the steppers' memories and tables end to end, where the driver finds them."""
@@ -89,7 +99,9 @@ class Run:
         del walls  # only runs with impacts know any
         n = self.system.n_state
         guess = row[n:] if self.stage_multipliers and step else self.start.multipliers
-        state = unpack(self.system, self.start.t + step * self.h, row[:n], self.start.theta, guess)
+        t = self.start.t + step * self.h
+        state = combined_at(self.system, t, row[:n], self.start.theta) if self.system.combines is not None else None
+        state = unpack(self.system, t, row[:n], self.start.theta, guess) if state is None else state
         for stepper in self.steppers:
             stepper.begin(state, compensation)
         self._join()
@@ -136,6 +148,7 @@ class Run:
             "factorizations": int(self.counts["factorizations"].sum()),
             "rescued_steps": sum(stepper.rescued for stepper in self.steppers),
             "pivoted_steps": int(self.counts["pivoted"].sum()),
+            "renewals": sum(stepper.renewals for stepper in self.steppers),
             "build_seconds": self.build_time,
             "wall_seconds": self.wall_time,
         }

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalembert.compiler import Program, build_program, first_guess
+from dalembert.compiler._independence import combined_at, independent
 from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, Records
 from dalembert.engine._rescue import orientation_at
+from dalembert.errors import InconsistentStart
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
+from dalembert.systems._consistent import unpack
+from dalembert.systems._redundant import hidden_parts
 
 Given = tuple[Program, np.ndarray, float]
 """A program for a start, its first guess and its orientation, as ensembles find them for all members at once."""
@@ -37,6 +41,8 @@ class Stepper:
     given: Given | None = None
     """What would else be found out here."""
     rescued: int = 0
+    renewals: int = 0
+    """How often combinations of redundant constraints were chosen anew."""
     trouble: str = ""
     """Why other pivots than the program's own were needed, if they were."""
     warned: bool = False
@@ -45,6 +51,7 @@ class Stepper:
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
+        self._first_system = self.system
         if self.given is None:
             self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
             guess = first_guess(self._first_program.reduced, self.system, self.start, self.h)
@@ -56,6 +63,8 @@ class Stepper:
     def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
         self._begun = state
+        if self.system.combines is not None:
+            self.system, self.start = self._first_system, state  # with combinations of its own
         if guess is None:
             guess = first_guess(self._first_program.reduced, self.system, state, self.h)
         self._load(self._first_program, state.packed, guess)
@@ -107,6 +116,35 @@ class Stepper:
         self.memory[program.layout.time] = now
         for name, values in kept.items():
             self.memory[self.slots(name)] = values
+
+    def renew(self) -> bool:
+        """Combine redundant constraints anew for the pending step; False if there are none, or that would change nothing."""
+        if self.system.combines is None:
+            return False
+        stale = not np.array_equal(self.start.packed, self.state)
+        here = combined_at(self.system, self.time, self.state, self.start.theta) if stale else None
+        here = here or self._other_rows()
+        if here is None:
+            return False
+        self.start = self._begun = here
+        x = first_guess(self.program.reduced, self.system, here, self.h)
+        write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x)
+        self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
+        self.renewals += 1
+        return True
+
+    def _other_rows(self) -> State | None:
+        """Combine other rows than at the start of the run, in another program, where those do not serve any more."""
+        original, (theta, *_, factors) = self.system.combines[0], hidden_parts(self.system, self.start.theta)
+        try:
+            system, here = independent(original, unpack(original, self.time, self.state, theta), factors)
+        except InconsistentStart:
+            return None
+        if system is self.system or system.n_multipliers != self.system.n_multipliers:
+            return None
+        self.system, self.start = system, here
+        self.use(build_program(system, self.method, here, self.h, contiguous=self.contiguous))
+        return here
 
     def accept(self, x: np.ndarray) -> None:
         """Take x for the solution of the pending step."""

@@ -22,6 +22,7 @@ from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import ODAE, Lagrangian, State, System
 from dalembert.systems._consistent import finite_number
+from dalembert.systems._dependency import refuse_redundant
 
 MOST_STEPS = 10_000_000
 
@@ -158,6 +159,7 @@ class ReducedSystem:
                 f'multipliers are "integrated" or, by "Radau" and "DOP853", "eliminated"; got {multipliers!r} for {solver}'
             )
         state = initial_state(self.source, **start)[1]
+        refuse_redundant("index reduction", self.original, state.t, state.first, state.second, state.theta)
         interval = _interval(state.t, finite_number("t1", t1), times)
         clock = time.perf_counter()
         if solver == "IDA":

@@ -21,7 +21,7 @@ from dalembert.runs._members import layout_of, table_of
 from dalembert.runs._problem import Problem
 from dalembert.runs._variables import Variables
 from dalembert.systems import State, System
-from dalembert.systems._states import States, with_multipliers
+from dalembert.systems._states import States, redundant_rows, with_multipliers
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,8 @@ class PoincareSection(Variables):
         if name in ("lam", "psi"):
             lam, psi = np.split(with_multipliers(states).multipliers, [self.system.n_holonomic], axis=1)
             return lam if name == "lam" else psi
+        if name == "redundant":
+            return redundant_rows(states)[:, None]
         return states.evaluate("H" if name == "energy" else name)
 
 

@@ -100,7 +100,8 @@ def _run(spec: RunSpec, policy: Policy) -> Trajectory:
 
 
 def _trajectory(spec: RunSpec, run: Run, status: str, message: str, drawing: Drawing | None) -> Trajectory:
-    system, method = spec.system, spec.method
+    system, method, start = spec.system, spec.method, run.spec.start
+    assert isinstance(start, State)
     n, done = system.n_state, run.steps_done
     saved = done // run.save_every
     numbers = np.arange(saved + 1) * run.save_every
@@ -115,13 +116,13 @@ def _trajectory(spec: RunSpec, run: Run, status: str, message: str, drawing: Dra
         blocks=system.state_blocks,
         h=run.h,
         method=str(method),
-        parameters=system.parameters.unflatten(run.start.theta),
+        parameters=system.parameters.unflatten(start.theta),
         status=status,
         message=message,
         stats=run.stats(),
         fingerprint=system.fingerprint,
         system=system,
-        start=run.start,
+        start=start,
         solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],

@@ -117,7 +117,8 @@ def _run_to_end(store: RunStore, run: Run, policy: Policy) -> StoredTrajectory:
 
 
 def _trajectory(store: RunStore, run: Run, policy: Policy) -> StoredTrajectory:
-    return StoredTrajectory(store, run.spec.system, run.start, run.spec.method, policy.drawing)
+    assert isinstance(run.spec.start, State)
+    return StoredTrajectory(store, run.spec.system, run.spec.start, run.spec.method, policy.drawing)
 
 
 def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:

@@ -25,6 +25,7 @@ from dalembert.storage._run_store import Header, RunStore
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import solve_rows
+from dalembert.systems._rank import solve_of_rank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
 STAGE = ("stage_lam", "stage_psi")
-OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k")
+OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k", "redundant")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,8 @@ class Trajectory(Variables):
     `t` and the state, `q` and `p` (`y` and `z` for an ODAE), are stored; `v`, `lam`, `psi`, `energy` and `residuals` are
     computed from them when first asked for. `status` is "done", "failed" or "interrupted", and `message` says why. `stats`
     counts Newton iterations, factorisations, `rescued_steps` that were made outside compiled code, `pivoted_steps` that were
-    solved by dense elimination because the pivot order chosen at the start failed, and seconds.
+    solved by dense elimination because the pivot order chosen at the start failed, `renewals` of the combinations of redundant
+    constraints, and seconds.
 
     Example:
         >>> import dalembert as da
@@ -95,6 +97,8 @@ class Trajectory(Variables):
                 multipliers = self._multipliers()
                 m = self.system.n_holonomic
                 self._observed.update(lam=multipliers[:, :m], psi=multipliers[:, m:])
+            elif name == "redundant":
+                self._observed[name] = np.full((len(self.t), 1), float(self._redundant_rows()))
             else:
                 self._observed[name] = self._map(name, slice(None))
         return self._observed[name]
@@ -120,6 +124,12 @@ class Trajectory(Variables):
     def _theta(self) -> np.ndarray:
         return np.concatenate([np.zeros(0), *(value.ravel() for value in self.parameters.values())])
 
+    def _redundant_rows(self) -> int:
+        """How many constraints are redundant, the same number in all states of a run."""
+        assert self.system is not None
+        y, z = np.split(np.asarray(self.states[:1])[0], [self.system.state_blocks[0][1]])
+        return self.system.redundant_rows(float(self.t[0]), y, z, self._theta)
+
     def _multipliers(self) -> np.ndarray:
         assert self.system is not None
         m = self.system.n_multipliers
@@ -128,11 +138,12 @@ class Trajectory(Variables):
             return result
         if not self.system.linear_in_multipliers:
             return self._nonlinear_multipliers()
-        block = max(1, 4_000_000 // (m * m))
+        block, redundant = max(1, 4_000_000 // (m * m)), self._redundant_rows()
         for start in range(0, len(self.t), block):
             rows = slice(start, start + block)
             matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
-            result[rows] = solve_rows(matrix, self._map("multiplier_rhs", rows))
+            rhs = self._map("multiplier_rhs", rows)
+            result[rows] = solve_of_rank(matrix, rhs, redundant) if redundant else solve_rows(matrix, rhs)
         return result
 
     def _nonlinear_multipliers(self) -> np.ndarray:

@@ -23,7 +23,7 @@ class Variables(ABC):
 
     @abstractmethod
     def _observe(self, name: str) -> np.ndarray:
-        """What follows from the states: "v", "energy", "lam", "psi", "g", "g_dot" or "k", with axes like `states`."""
+        """What follows from the states: "v", "energy", "lam", "psi", "g", "g_dot", "k" or "redundant"; axes as in `states`."""
 
     def _block(self, name: str) -> np.ndarray:
         first = 0
@@ -79,6 +79,11 @@ class Variables(ABC):
     def psi(self) -> np.ndarray:
         """Multipliers of the nonholonomic constraints, from the derivative of k along the motion."""
         return self._observe("psi")
+
+    @property
+    def lam_unique(self) -> bool:
+        """Whether the motion determines the multipliers; those of redundant constraints are the ones of least norm."""
+        return not np.any(np.nan_to_num(self._observe("redundant")))
 
     @property
     def residuals(self) -> dict[str, np.ndarray]:

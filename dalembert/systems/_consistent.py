@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError, ModelError
+from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line
 from dalembert.systems._newton import newton
-from dalembert.systems._projection import project_momentum, project_position, smallest_singular_value, well_conditioned
+from dalembert.systems._projection import project_momentum, project_position, well_conditioned
+from dalembert.systems._rank import smallest_singular_value
 from dalembert.systems._system import System
 
 CONSISTENCY_TOLERANCE = 1e-12
@@ -337,13 +339,33 @@ def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) ->
 def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
     if not system.n_multipliers:
         return
-    mechanical = isinstance(system, MechanicalSystem)
-    G, v = system.evaluate("G", t, y, theta=theta), system.evaluate("v", t, y, z, theta=theta)
-    hidden_z = system.evaluate("hidden_z", t, y, z, theta=theta)
+    if isinstance(system, MechanicalSystem):
+        check_gradients(system, t, y, z, theta)
+        _check_residuals(system, t, y, z, theta)
+        _check_determined(system, t, y, z, theta, _redundant_rows(system, t, y, z, theta))
+    else:
+        _check_independence(system, t, y, z, theta)
+        _check_determined(system, t, y, z, theta, 0)
+        _check_residuals(system, t, y, z, theta)
+
+
+def _redundant_rows(system: MechanicalSystem, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
+    """How many constraints follow from others, here and nearby; those that only seem to are refused."""
+    if system.n_unilateral:
+        refuse_redundant("a run with walls (unilateral=)", system, t, y, z, theta)
+    found = combination_at(system, t, y, z, theta)
+    return 0 if found is None else found[0].redundant
+
+
+def _check_independence(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
     (y_name, _), (z_name, _) = system.state_blocks
     for matrix, label, symbol in (
-        (G, f"{system.n_holonomic} holonomic constraints", f"g_{y_name}"),
-        (hidden_z, f"{system.n_multipliers} constraints", f"(g_{y_name} v_{z_name}, k_{z_name})"),
+        (system.evaluate("G", t, y, theta=theta), f"{system.n_holonomic} holonomic constraints", f"g_{y_name}"),
+        (
+            system.evaluate("hidden_z", t, y, z, theta=theta),
+            f"{system.n_multipliers} constraints",
+            f"(g_{y_name} v_{z_name}, k_{z_name})",
+        ),
     ):
         least = smallest_singular_value(matrix)
         if least < 1e-10:
@@ -351,14 +373,28 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
                 f"the {label} are not independent at {y_name}0 (the smallest singular value of {symbol} is {least:.1e}): "
                 "remove the redundant ones or start elsewhere"
             )
-    if system.linear_in_multipliers and not well_conditioned(system.evaluate("multiplier_matrix", t, y, z, theta=theta)):
-        reason = (
-            "g_q H_pp g_q^T is singular there: H_pp must be regular, so every momentum that a constraint acts on must enter "
-            "the Hamiltonian quadratically"
-            if mechanical
-            else "forces must act on what the constraints restrict"
-        )
-        raise InconsistentStart(f"the multipliers are not determined at the initial values, because {reason}")
+
+
+def _check_determined(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, redundant: int) -> None:
+    """Refuse a state in which the equations of the multipliers have another rank than the constraints."""
+    if not system.linear_in_multipliers:
+        return
+    matrix = system.evaluate("multiplier_matrix", t, y, z, theta=theta)
+    if system.redundant_rows(t, y, z, theta) == redundant and (redundant or well_conditioned(matrix)):
+        return
+    reason = (
+        "g_q H_pp g_q^T is singular there: H_pp must be regular, so every momentum that a constraint acts on must enter "
+        "the Hamiltonian quadratically"
+        if isinstance(system, MechanicalSystem)
+        else "forces must act on what the constraints restrict"
+    )
+    raise InconsistentStart(f"the multipliers are not determined at the initial values, because {reason}")
+
+
+def _check_residuals(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
+    mechanical, (y_name, _) = isinstance(system, MechanicalSystem), system.state_blocks[0]
+    G, v = system.evaluate("G", t, y, theta=theta), system.evaluate("v", t, y, z, theta=theta)
+    hidden_z = system.evaluate("hidden_z", t, y, z, theta=theta)
     g_t = system.evaluate("g_dot", t, y, z, theta=theta) - G @ v
     slopes = np.sum(np.abs(G), axis=1)
     position_scale = np.maximum(slopes * np.max(np.abs(y), initial=0.0) + np.abs(g_t * t), SMALLEST_SCALE)
@@ -375,6 +411,8 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
             continue
         worst = int(np.argmax(np.abs(residual) / scale))
         if abs(residual[worst]) > CONSISTENCY_TOLERANCE * scale[worst]:
+            if name == "g" and isinstance(system, MechanicalSystem):
+                refuse_contradiction(system, t, y, theta, CONSISTENCY_TOLERANCE * scale)
             values = "q0=..., v0=..." if mechanical else ", ".join(f"{name}=..." for name in system.starts_from if name)
             raise InconsistentStart(
                 f"the initial values violate the {label}[{worst}] by {residual[worst]:.3g}: correct them, or project them with "

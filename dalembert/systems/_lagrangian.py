@@ -26,6 +26,9 @@ class Lagrangian(MechanicalSystem):
     each phi, or a function of the approach speed `speed` and of parameters. Constraints of one kind may also be stated by a
     list of functions.
 
+    Rows of `holonomic` and `nonholonomic` may be redundant, as those of joints in a closed loop are: all of them hold along a
+    run, their multipliers are those of least norm, and `run.lam_unique` is False. Rows that contradict each other are refused.
+
     Example:
         >>> import numpy as np, dalembert as da
         >>> cart_pendulum = da.Lagrangian(

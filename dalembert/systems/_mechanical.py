@@ -21,6 +21,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
+from dalembert.systems._rank import dependencies
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
 
@@ -59,9 +60,9 @@ class MechanicalSystem(System):
         """Derive all functions of (t, q, p) from the energy, called `role`, the velocity and the conservative force."""
         q, p, v = self._q, self._p, self._v
         visible = {"t": from_column(self._t)[0], "q": from_column(q)}
-        g = self._constraints("holonomic", model.holonomic, visible, self.dim)
+        g = self._constraints("holonomic", model.holonomic, visible)
         moving = {**visible, "v": from_column(v), "p": from_column(p)}
-        k_of_v = self._constraints("nonholonomic", model.nonholonomic, moving, self.dim - g.shape[0])
+        k_of_v = self._constraints("nonholonomic", model.nonholonomic, moving)
         k = ca.substitute(k_of_v, v, H_p)
         H_pp = ca.jacobian(H_p, p)
         k_v = ca.substitute(ca.jacobian(k_of_v, v), v, H_p)
@@ -116,6 +117,26 @@ class MechanicalSystem(System):
                 f"parameters, one for each unilateral constraint; got {restitution!r}"
             )
         return ca.SX(ca.DM(numbers))
+
+    def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
+        """How many of the constraints g_dot and k follow from the others in this state."""
+        if self.combines is not None or self.surely_independent(t, y, z, theta):
+            return 0
+        return dependencies(self.evaluate("hidden_z", t, y, z, theta=theta))[0].shape[1]
+
+    def surely_independent(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> bool:
+        """Whether all constraints are independent in this state by a wide margin: a cheap test, before singular values."""
+        if not self.n_multipliers:
+            return True
+        K = self.evaluate("multiplier_matrix", t, y, z, theta=theta)
+        scale = np.sqrt(np.abs(np.diag(K)))
+        if not np.all(np.isfinite(K)) or not np.min(scale) > 1e-9 * np.max(scale):  # a row may just vanish here
+            return False
+        try:
+            pivots = np.diag(np.linalg.cholesky(K / np.outer(scale, scale)))
+        except np.linalg.LinAlgError:
+            return False
+        return bool(np.min(pivots) > 1e-3)
 
     @functools.cached_property
     def smooth(self) -> MechanicalSystem:

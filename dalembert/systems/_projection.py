@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.errors import InconsistentStart
+from dalembert.systems._dependency import refuse_contradiction
 from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._rank import RANK, dependencies, solve_of_rank
 from dalembert.systems._system import System
 
 NOT_INDEPENDENT = (
-    "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: "
-    "start elsewhere or remove a redundant constraint"
+    "the constraints are not independent near the guess (g_q loses rank), so it cannot be projected: start elsewhere"
 )
+
+
+INDEPENDENT = 1e-6
+"""The least eigenvalue of G M^-1 G^T, scaled, for which rows count as independent while a guess is projected."""
 
 
 def well_conditioned(matrix: np.ndarray) -> bool:
@@ -21,26 +26,6 @@ def well_conditioned(matrix: np.ndarray) -> bool:
     for axis in (1, 0) * 8:
         matrix = matrix / np.sqrt(np.max(np.abs(matrix), axis=axis, keepdims=True))
     return bool(np.linalg.cond(matrix) < 1e14)
-
-
-def smallest_singular_value(rows: np.ndarray) -> float:
-    """Of a matrix with its rows normalised; infinite if it has none.
-
-    Where it is small, columns are scaled, too: lengths of 1e-9 beside angles make nothing dependent.
-    """
-    if not len(rows):
-        return np.inf
-
-    def least(matrix: np.ndarray) -> float:
-        normalised = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-300)
-        return float(np.linalg.svd(normalised, compute_uv=False)[-1])
-
-    found = least(rows)
-    if found > 1e-6 or not np.all(np.isfinite(rows)):
-        return found
-    for axis in (1, 0) * 8:
-        rows = rows / np.sqrt(np.maximum(np.max(np.abs(rows), axis=axis, keepdims=True), 1e-300))
-    return max(found, least(rows))
 
 
 class _Projection:
@@ -62,16 +47,33 @@ class _Projection:
     def normal(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """G and M^-1 G^T."""
         G = self.system.evaluate("G", self.t, q, theta=self.theta)
-        if not well_conditioned(G @ self.inverse_mass @ G.T):
+        if not np.all(np.isfinite(G)) or not np.any(G):
             raise InconsistentStart(NOT_INDEPENDENT)
         return G, self.inverse_mass @ G.T
+
+    def solve(self, K: np.ndarray, rhs: np.ndarray, size: float) -> np.ndarray:
+        """K^-1 rhs for K = G M^-1 G^T; where rows depend on each other, or nearly, of least norm after scaling.
+
+        Off the constraints redundant rows are independent, if only by as much as they are off. What they demand apart from
+        each other is damped as in Levenberg's method, by rhs itself, the residual, relative to the `size` of a configuration.
+        """
+        scale = np.sqrt(np.diag(K))
+        scale[scale == 0] = 1.0
+        values, vectors = np.linalg.eigh(K / np.outer(scale, scale))
+        if values[0] > INDEPENDENT:
+            return np.linalg.solve(K, rhs)
+        along = vectors.T @ (rhs / scale)
+        damped = values + min(1.0, float(np.linalg.norm(rhs / scale)) / max(size, 1e-300))
+        kept = values > 1e-14  # the others are rounding errors
+        return vectors[:, kept] @ (along[kept] / damped[kept]) / scale
 
     def onto(self, q: np.ndarray) -> np.ndarray | None:
         """Reach g = 0 from q by damped Gauss-Newton steps to round-off; None if that fails."""
         g, previous = self.system.evaluate("g", self.t, q, theta=self.theta), np.inf
         for _ in range(100):
+            self.reached = q
             G, normal = self.normal(q)
-            step = normal @ np.linalg.solve(G @ normal, g)
+            step = normal @ self.solve(G @ normal, g, self.size(q))
             size = self.size(step)
             if size <= 1e-16 * self.size(q) or (size < 1e-9 * self.size(q) and size >= previous / 2):
                 return q
@@ -94,7 +96,7 @@ class _Projection:
             if q is None:
                 return None
             G, normal = self.normal(q)
-            mu = np.linalg.solve(G @ normal, G @ (self.guess - q))
+            mu = self.solve(G @ normal, G @ (self.guess - q), np.inf)
             tangent = self.guess - q - normal @ mu
             error = self.size(tangent) / max(self.size(q), self.size(self.guess), 1e-300)
             if error <= 1e-15 or (error < 1e-9 and error >= previous / 2):
@@ -110,9 +112,11 @@ class _Projection:
         curvature = self.system.evaluate("g_yy", self.t, q, mu, theta=self.theta)
         m = len(mu)
         matrix = np.block([[np.eye(len(q)) + self.inverse_mass @ curvature, normal], [G, np.zeros((m, m))]])
-        steps = [tangent * 0.5**k for k in range(12)]
+        steps, rhs = [tangent * 0.5**k for k in range(12)], np.concatenate([tangent, np.zeros(m)])
         if well_conditioned(matrix):
-            steps.insert(0, np.linalg.solve(matrix, np.concatenate([tangent, np.zeros(m)]))[: len(q)])
+            steps.insert(0, np.linalg.solve(matrix, rhs)[: len(q)])
+        elif dependencies(G)[0].shape[1]:
+            steps.insert(0, np.linalg.lstsq(matrix, rhs, rcond=RANK)[0][: len(q)])
         for step in steps:
             trial = self.onto(q + step)
             if trial is not None and (error < 1e-6 or self.size(trial - self.guess) < self.size(q - self.guess)):
@@ -122,7 +126,11 @@ class _Projection:
 
 def project_position(system: System, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """The configuration next to `guess` that satisfies the holonomic constraints."""
-    q = _Projection(system, t, guess, p, theta).nearest()
+    projection = _Projection(system, t, guess, p, theta)
+    q = projection.nearest()
+    if isinstance(system, MechanicalSystem):
+        slopes = np.sum(np.abs(system.evaluate("G", t, projection.reached, theta=theta)), axis=1)
+        refuse_contradiction(system, t, projection.reached, theta, 1e-10 * slopes * np.max(np.abs(projection.reached)))
     if q is None:
         raise InconsistentStart("no configuration near q0 satisfies the holonomic constraints: give a better guess")
     return q
@@ -139,9 +147,13 @@ def project_momentum(system: System, t: float, y: np.ndarray, z: np.ndarray, the
         slope = system.evaluate("hidden_z", t, y, z, theta=theta)
         along = system.evaluate("directions", t, y, z, *none, theta=theta) if mechanical else slope.T
         K = slope @ along
-        if not well_conditioned(K):
+        redundant, hidden = dependencies(slope)[0].shape[1], system.evaluate("hidden", t, y, z, theta=theta)
+        if redundant and redundant < len(K):
+            correction = along @ solve_of_rank(K, hidden, redundant)
+        elif well_conditioned(K):
+            correction = along @ np.linalg.solve(K, hidden)
+        else:
             raise InconsistentStart(NOT_INDEPENDENT)
-        correction = along @ np.linalg.solve(K, system.evaluate("hidden", t, y, z, theta=theta))
         z = z - correction
         size, largest = np.max(np.abs(correction)), max(largest, np.max(np.abs(z)))
         if size <= 4e-16 * np.max(np.abs(z)) or (size <= 1e-9 * largest and size >= previous / 2):

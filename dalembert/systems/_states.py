@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.errors import DalembertError, InputError
 from dalembert.systems._consistent import CONSISTENCY_TOLERANCE, SMALLEST_SCALE, State, finite_number, state_at, unpack
 from dalembert.systems._model import one_line
+from dalembert.systems._rank import solve_of_rank
 from dalembert.systems._system import System
 
 
@@ -119,8 +120,27 @@ def with_multipliers(states: States) -> States:
         return states
     if not system.linear_in_multipliers:
         return replace(states, multipliers=np.array([states[k].multipliers for k in range(len(states))]))
-    matrix, rhs = states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs")
-    return replace(states, multipliers=np.linalg.solve(matrix, rhs[:, :, None])[:, :, 0])
+    matrix, rhs, redundant = states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs"), redundant_rows(states)
+    multipliers = np.empty_like(rhs)
+    for count in np.unique(redundant):
+        rows = redundant == count
+        if count:
+            multipliers[rows] = solve_of_rank(matrix[rows], rhs[rows], int(count))
+        else:
+            multipliers[rows] = np.linalg.solve(matrix[rows], rhs[rows][:, :, None])[:, :, 0]
+    return replace(states, multipliers=multipliers)
+
+
+def redundant_rows(states: States) -> np.ndarray:
+    """`System.redundant_rows` in every state; looked at only where multipliers may not be determined."""
+    result = np.zeros(len(states), dtype=int)
+    if not states.system.n_multipliers or not states.system.linear_in_multipliers:
+        return result
+    n = states.system.state_blocks[0][1]
+    for k in np.flatnonzero(_badly_conditioned(states.evaluate("multiplier_matrix"))):
+        y, z = np.split(states.packed[k], [n])
+        result[k] = states.system.redundant_rows(float(states.t[k]), y, z, states.theta[k])
+    return result
 
 
 def _numbered(one: Callable[[int], Any], member: int) -> Any:
@@ -182,7 +202,7 @@ def _parameters(
 
 
 def _doubtful(states: States) -> np.ndarray:
-    """Which states might not pass `check_start`; its tests, a little stricter, for all states at once."""
+    """Which states might not pass `check_start`, as the first did; its tests, a little stricter, for all states at once."""
     system, bad = states.system, ~np.all(np.isfinite(states.packed), axis=1)
     with np.errstate(all="ignore"):
         for name in system.described:
@@ -197,12 +217,14 @@ def _doubtful(states: States) -> np.ndarray:
         if not system.n_multipliers:
             return bad
         G, v, hidden_z = (states.evaluate(name) for name in ("G", "v", "hidden_z"))
-        bad |= _badly_conditioned(states.evaluate("multiplier_matrix"))
         for matrix in (G, hidden_z):
             finite = np.nan_to_num(matrix)
             norms = np.linalg.norm(finite, axis=2, keepdims=True)
             values = np.linalg.svd(finite / np.maximum(norms, 1e-300), compute_uv=False)
-            bad |= np.any(values < 1e-9, axis=1)
+            dependent = np.sum(values < 1e-9, axis=1) + max(0, matrix.shape[1] - matrix.shape[2])
+            bad |= dependent != dependent[0]  # the first state has passed
+        if not dependent[0]:
+            bad |= _badly_conditioned(states.evaluate("multiplier_matrix"))
         y, z = np.split(states.packed, [system.state_blocks[0][1]], axis=1)
         g, g_dot, k = (states.evaluate(name) for name in ("g", "g_dot", "k"))
         g_t = g_dot - np.einsum("bij,bj->bi", G, v)

@@ -21,6 +21,7 @@ from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
 from dalembert.systems._pickling import pack, unpack_system
+from dalembert.systems._rank import solve_of_rank
 
 
 class System:
@@ -36,6 +37,8 @@ class System:
 
     kind = "system"
     n_unilateral = 0
+    combines: Any = None
+    """The system whose redundant rows are combined here, and how (`_redundant.py`); None for systems as a user states them."""
     starts_from: tuple[str, ...] = ("y0", "z0")
     """The names of initial values, for the first and the second block of the state."""
     guesses: tuple[str, str] = ("lam0", "psi0")
@@ -168,15 +171,24 @@ class System:
         """`evaluate` with the arguments that the function takes, out of values for t, y, z, lam and psi."""
         return self.evaluate(name, *(values[a] for a in self._expressions[name][0]), theta=theta)
 
+    def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
+        """How many of the constraints g_dot and k follow from others in this state; only mechanical systems may have some."""
+        del t, y, z, theta
+        return 0
+
     def multipliers(
         self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None
     ) -> np.ndarray:
-        """(lam, psi) of the hidden constraints, 0 = d/dt (g_dot, k); where they enter nonlinearly, the root next to `guess`."""
+        """(lam, psi) of the hidden constraints, 0 = d/dt (g_dot, k); where they enter nonlinearly, the root next to `guess`.
+
+        Of constraints that are redundant, those of least norm.
+        """
         if not self.n_multipliers:
             return np.zeros(0)
         if self.linear_in_multipliers:
-            matrix = self.evaluate("multiplier_matrix", t, y, z, theta=theta)
-            return np.linalg.solve(matrix, self.evaluate("multiplier_rhs", t, y, z, theta=theta))
+            matrix, rhs = (self.evaluate(f"multiplier_{name}", t, y, z, theta=theta) for name in ("matrix", "rhs"))
+            redundant = self.redundant_rows(t, y, z, theta)
+            return solve_of_rank(matrix, rhs, redundant) if redundant else np.linalg.solve(matrix, rhs)
 
         def equations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             parts = (x[: self.n_holonomic], x[self.n_holonomic :])

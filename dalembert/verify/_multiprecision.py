@@ -18,6 +18,7 @@ from dalembert.errors import InconsistentStart, InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
+from dalembert.systems._dependency import refuse_redundant
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +153,7 @@ def multiprecision_run(
     y, z = ([_number(mp, x) for x in part] for part in start)
     h, t = _number(mp, h), mp.mpf(t0)
     _check_start(mp, system, t, y, z, theta, digits)
+    refuse_redundant("a run in multiprecision", system, float(t), _floats(y), _floats(z), _floats(theta))
     stepper = _Stepper(mp, system, method, digits)
     for k in range(steps):
         state = unpack(system, float(t + k * h), _floats([*y, *z]), _floats(theta), guess)

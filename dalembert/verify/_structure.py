@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.compiler._independence import independent
 from dalembert.contact import CollisionIntegrator
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
@@ -84,7 +85,7 @@ def symplecticity_defect(system: System | Problem, method: OneStepMethod, *, h: 
     n = system.dim
     _, D = _tangent(system, method, state, h)
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    T = _tangent_space(system, state)
+    T = _tangent_space(*independent(system, state))
     moved = D @ T
     return float(np.max(np.abs(moved.T @ J @ moved - T.T @ J @ T)))
 

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler import reduced_step
+from dalembert.compiler._independence import independent
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import one_step
@@ -30,6 +31,7 @@ def smooth_tangent(system: System, method: OneStepMethod, state: State, h: float
 
 def _tangent_of_one(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
     new, (x,) = checked_step(system, method, state, h)
+    system, state = independent(system, state)
     reduced = reduced_step(system, method)
     last = reduced.last
     y = ca.SX(0, 1) if last is None else last.y

@@ -130,11 +130,6 @@ def test_mass_ratios_of_a_spacecraft():
 
 
 REFUSED = {
-    "two identical constraints": (
-        double_pendulum(holonomic=lambda q: [q @ q - 1, 2 * (q @ q) - 2]),
-        [1, 0, 0, 0],
-        "not independent",
-    ),
     "no solution": (double_pendulum(holonomic=lambda q: [q @ q + 1]), [1, 0, 0, 0], "give a better guess|not independent"),
     "zero gradient": (double_pendulum(holonomic=lambda q: [q @ q - 1]), [0, 0, 0, 0], "not independent"),
     "singular H_pp": (da.Hamiltonian(lambda p: p[0] ** 2, dim=4, holonomic=lambda q: [q[1]]), [1, 0, 0, 0], "H_pp is singular"),

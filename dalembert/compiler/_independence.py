@@ -1,0 +1,126 @@
+"""Runs of systems with redundant constraints: combinations of their rows, and how long these stay independent.
+
+The pivots that Gauss elimination of C G M^-1 G^T C^T leaves on the diagonal say how far a row is from depending on those before
+it, and from vanishing. Their reciprocals in the state where C was chosen are parameters of the step, which is refused where one
+of them has grown too far; then C is chosen anew. They also grow because masses lie differently. Where they do, and C hardly
+changes, they may grow so far again before C is looked at the next time.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._elimination import diagonal_order, eliminate
+from dalembert.errors import InconsistentStart
+from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems._consistent import unpack
+from dalembert.systems._dependency import combination_at
+from dalembert.systems._redundant import chosen_combinations, combined, hidden_parts
+from dalembert.systems._states import States
+
+GROWN = 10.0
+"""By how much the reciprocal of a pivot may grow until the combinations are chosen anew, ..."""
+
+REMEMBERED = 1e3
+"""... or, where it was larger before with about the same combinations, at most by this factor more."""
+
+SAME = 0.3
+"""How much an entry of C may change for them to be about the same."""
+
+
+def reciprocal_pivots(matrix: ca.SX) -> ca.SX:
+    """The reciprocal pivot of every row of a matrix that is close to positive definite."""
+    order = diagonal_order(matrix)
+    found = dict(zip(order.rows, eliminate(matrix, order)[0], strict=True))
+    return ca.vertcat(ca.SX(0, 1), *(found[row] for row in range(matrix.shape[0])))
+
+
+def independence(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
+    """The sign of det(matrix); zero where pivots are no longer about those of the state where C was chosen."""
+    found, watched, sign = reciprocal_pivots(matrix), _watched(system), ca.SX(1)
+    for row in range(matrix.shape[0]):
+        sign *= ca.sign(found[row])
+    if not watched:
+        return sign
+    return ca.if_else(ca.mmax(found[watched] / hidden_parts(system, theta)[2]) < GROWN, sign, 0)
+
+
+def _watched(system: System) -> list[int]:
+    original, combination = system.combines
+    return combination.watched(original.n_holonomic, original.n_nonholonomic)
+
+
+@functools.lru_cache(maxsize=64)
+@one_at_a_time
+def _pivots_at(system: System) -> ca.Function:
+    """The reciprocal pivots of watched rows as a function of (t, y, z, theta)."""
+    sizes = (1, system.state_blocks[0][1], system.state_blocks[1][1], system.parameters.size)
+    t, y, z, theta = (ca.SX.sym("s", size) for size in sizes)
+    none = ca.SX.zeros(system.n_holonomic, 1), ca.SX.zeros(system.n_nonholonomic, 1)
+    hidden_z = ca.sparsify(system.function("hidden_z")(t, y, z, theta))
+    directions = ca.sparsify(system.function("directions")(t, y, z, *none, theta))
+    pivots = reciprocal_pivots(hidden_z @ directions)
+    return ca.Function("pivots", [t, y, z, theta], [ca.vertcat(ca.SX(0, 1), *(pivots[row] for row in _watched(system)))])
+
+
+def combined_at(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> State | None:
+    """A state of a combined system with C, and what to compare with, chosen for it; None if there is no such C."""
+    own, C, before, factors = hidden_parts(system, theta)
+    chosen = chosen_combinations(system, t, packed, own, factors)
+    if chosen is None:
+        return None
+    y, z = np.split(packed, [system.state_blocks[0][1]])
+    found = np.asarray(_pivots_at(system)(t, y, z, np.concatenate([own, chosen, before, factors])), dtype=float).ravel()
+    if not np.all(np.isfinite(found)):
+        return None
+    if np.max(np.abs(chosen - C), initial=0.0) < SAME and not np.any(np.isnan(before)):
+        found = np.clip(before, found, REMEMBERED * found)
+    state = unpack(system, t, packed, np.concatenate([own, chosen, found, factors]))
+    return state if np.all(np.isfinite(state.multipliers)) else None
+
+
+def independent(system: System, state: State, known: np.ndarray | None = None) -> tuple[System, State]:
+    """The system whose steps are made, and the state as one of it: where constraints are redundant, they are combined.
+
+    The factors of rows may be `known`, from another state of a run.
+    """
+    if not isinstance(system, MechanicalSystem) or system.combines is not None:
+        return system, state
+    found = combination_at(system, state.t, state.first, state.second, state.theta, known)
+    if found is None:
+        return system, state
+    reduced = combined(system, found[0])
+    own = combined_at(reduced, state.t, state.packed, _unchosen(reduced, state.theta, found[1]))
+    if own is None:
+        raise InconsistentStart("no independent combinations of the redundant constraints were found: start elsewhere")
+    return reduced, own
+
+
+def _unchosen(system: System, theta: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The parameters of a combined system before C is chosen."""
+    return np.concatenate([theta, np.full(system.parameters.size - len(theta) - len(factors), np.nan), factors])
+
+
+def independent_states(states: States) -> States:
+    """The same for many states, which share the choice of rows of the first."""
+    system = states.system
+    if not len(states) or not isinstance(system, MechanicalSystem) or system.combines is not None:
+        return states
+    q, p = np.split(states.packed[0], [system.dim])
+    found = combination_at(system, float(states.t[0]), q, p, states.theta[0])
+    if found is None:
+        return states
+    reduced, chosen = combined(system, found[0]), []
+    for member, (t, packed, theta) in enumerate(zip(states.t, states.packed, states.theta, strict=True)):
+        own = combined_at(reduced, float(t), packed, _unchosen(reduced, theta, found[1]))
+        if own is None:
+            raise InconsistentStart(
+                f"member {member}: other constraints are redundant than in member 0: run it in an ensemble of its own"
+            )
+        chosen.append(own)
+    theta, multipliers = (np.array([getattr(state, name) for state in chosen]) for name in ("theta", "multipliers"))
+    return States(reduced, states.t, states.packed, theta, multipliers)

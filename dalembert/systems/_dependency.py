@@ -1,0 +1,253 @@
+"""Whether constraints that depend on each other at a start repeat each other, so that a run can combine them, or contradict.
+
+Rows that depend on each other in one configuration need not do so in the next: a parallelogram that lies flat is in a singular
+position, and two bars in one line between fixed points cannot move at all. So the rows are looked at in neighbouring assembled
+configurations, too, where all of them must hold and have the same rank.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from dalembert.errors import InconsistentStart, UnsupportedSystem
+from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._rank import dependencies
+from dalembert.systems._redundant import CONNECTED, Combination, combination_of, row_dependencies
+from dalembert.systems._system import System
+
+TURNED = 0.05
+"""How much a row changes, relative to its size, in the neighbourhood of a state."""
+
+HOLDS = 1e-9
+"""How far, relative to the size of its terms, a row may be off at a neighbour."""
+
+VANISHED = 1e-9
+"""What is left of a derivative, compared with its size nearby, where it vanishes."""
+
+Place = tuple[float, np.ndarray, np.ndarray]
+"""t, q and p."""
+
+
+def combination_at(
+    system: MechanicalSystem,
+    t: float,
+    q: np.ndarray,
+    p: np.ndarray,
+    theta: np.ndarray,
+    known: np.ndarray | None = None,
+) -> tuple[Combination, np.ndarray] | None:
+    """Which rows to combine in a run from this state, and the factors of all rows; None if all are independent.
+
+    Factors that are `known` tell which rows are small here only. Rows that contradict others are refused.
+    """
+    if system.surely_independent(t, q, p, theta):
+        return None
+    return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
+
+
+@functools.lru_cache(maxsize=256)
+def _combination_at(
+    system: MechanicalSystem, t: float, q: bytes, p: bytes, theta: bytes, known: bytes
+) -> tuple[Combination, np.ndarray] | None:
+    start = t, np.frombuffer(q), np.frombuffer(p)
+    return _Neighbourhood(system, start, np.frombuffer(theta)).combination(np.frombuffer(known))
+
+
+def check_gradients(system: MechanicalSystem, t: float, q: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
+    """Refuse rows whose derivative vanishes where they hold, such as (|q| - 1)^2: they constrain nothing to first order."""
+    random = np.random.default_rng(1788)
+    around, moved = (x * (1 + 1e-3 * random.standard_normal(len(x))) for x in (q, p))
+
+    def sizes(name: str, *place: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(system.evaluate(name, t, *place, theta=theta), axis=1)
+
+    k_here, k_near = (sizes("hidden_z", q, x)[system.n_holonomic :] for x in (p, moved))
+    for role, symbol, here, near in (
+        ("holonomic", "q", sizes("G", q), sizes("G", around)),
+        ("nonholonomic", "v", k_here, k_near),
+    ):
+        vanished = np.flatnonzero(here < VANISHED * near)
+        if len(vanished):
+            raise InconsistentStart(
+                f"the derivative of {role}[{vanished[0]}] with respect to {symbol} vanishes at the initial values, as that of "
+                "(|q| - 1)**2 does where it is zero, so that the constraint has no reaction: state it by a function that "
+                "changes its sign, such as |q| - 1, or start elsewhere"
+            )
+
+
+def refuse_contradiction(system: MechanicalSystem, t: float, q: np.ndarray, theta: np.ndarray, bound: np.ndarray) -> None:
+    """Refuse rows of g that depend on each other here, but miss, apart from what moving on could mend, by more than `bound`."""
+    g = system.evaluate("g", t, q, theta=theta)
+    N, factors = dependencies(system.evaluate("G", t, q, theta=theta))
+    missed = N @ (N.T @ (factors * g))
+    if not np.any(np.abs(missed) > factors * bound):
+        return
+    worst = int(np.argmax(np.abs(missed) / np.maximum(factors * bound, 1e-300)))
+    raise InconsistentStart(
+        f"{_names(system, N, worst)} contradict each other near the given configuration: they depend on each other there, and "
+        f"cannot all be fulfilled (holonomic[{worst}] misses by {abs(missed[worst]) / factors[worst]:.2g}): correct or remove "
+        "one of them"
+    )
+
+
+def refuse_redundant(what: str, system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
+    """Refuse redundant constraints where they do not serve."""
+    found = combination_at(system, t, y, z, theta) if isinstance(system, MechanicalSystem) else None
+    if found is not None:
+        combination, _ = found
+        raise UnsupportedSystem(
+            f"{combination.redundant} of the {system.n_multipliers} constraints are redundant, and {what} needs independent "
+            f"ones: {combination.advice}"
+        )
+
+
+def _names(system: MechanicalSystem, N: np.ndarray, row: int) -> str:
+    """The rows of (g, k) that take part in the dependencies of one of them."""
+    rows = np.flatnonzero(np.abs(N @ N[row]) > CONNECTED).tolist()
+    rows = rows if row in rows else sorted([*rows, row])
+    m = system.n_holonomic
+    names = [f"holonomic[{k}]" if k < m else f"nonholonomic[{k - m}]" for k in rows]
+    return " and ".join(names) if len(names) <= 3 else ", ".join([*names[:6], *(["..."] if len(names) > 6 else [])])
+
+
+def _complement(N: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of what is orthogonal to the columns of N, which are orthonormal; one a row."""
+    return np.linalg.svd(N)[0][:, N.shape[1] :].T
+
+
+class _Neighbourhood:
+    """The constraints around one state; positions and momenta are measured in the metric of the mass matrix."""
+
+    def __init__(self, system: MechanicalSystem, start: Place, theta: np.ndarray) -> None:
+        self.system, self.start, self.theta = system, start, theta
+        inverse_mass = system.evaluate("H_pp", *start, theta=theta)
+        try:
+            self.root = np.linalg.cholesky((inverse_mass + inverse_mass.T) / 2)  # R R^T = M^-1
+        except np.linalg.LinAlgError:
+            self.root = np.eye(len(start[1]))
+
+    def combination(self, known: np.ndarray) -> tuple[Combination, np.ndarray] | None:
+        """See `combination_at`."""
+        *here, factors = row_dependencies(self.system, *self.start, self.theta)
+        if not any(N.shape[1] for N in here):
+            return None
+        factors = np.minimum(factors, known) if len(known) else factors
+        places = self._neighbours()
+        for place in places:
+            *there, others = row_dependencies(self.system, *place, self.theta)
+            self._check_rows(place, there[0].shape[1] < here[0].shape[1])
+            if [N.shape for N in there] != [N.shape for N in here]:
+                raise self._singular()
+            factors = np.minimum(factors, others)  # those of rows that are not small
+        samples = [list(row_dependencies(self.system, *at, self.theta, factors)[:2]) for at in (self.start, *places)]
+        alike = [sample for sample in samples if [N.shape for N in sample] == [N.shape for N in here]]
+        return combination_of(alike or [here], self._patterns()), factors
+
+    def _patterns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which entries of g_q and k_p may be different from zero."""
+        patterns = []
+        for name, first in (("G", 0), ("hidden_z", self.system.n_holonomic)):
+            matrix = self.system._expressions[name][1]
+            pattern = np.zeros(matrix.shape, dtype=bool)
+            pattern[tuple(np.array(part, dtype=int) for part in matrix.sparsity().get_triplet())] = True
+            patterns.append(pattern[first:])
+        return patterns[0], patterns[1]
+
+    def _neighbours(self) -> list[Place]:
+        """States around the start, where rows have turned, that fulfil combinations which are independent at the start."""
+        t, q, _ = self.start
+        G = self.system.evaluate("G", t, q, theta=self.theta)
+        N, factors = dependencies(G)
+        C = _complement(N) * factors
+        tangents = np.linalg.svd(C @ G @ self.root)[2][len(C) :].T
+        if not tangents.shape[1]:
+            return []
+        random, places = np.random.default_rng(1788), []
+        for k in range(6):
+            direction = self.root @ (tangents @ random.standard_normal(tangents.shape[1])) * (-1) ** k
+            distance = self._turning_distance(direction) * random.uniform(0.5, 2.0)
+            for shorter in (1.0, 0.1, 0.01):
+                near = self._onto(C, q + shorter * distance * direction)
+                if near is not None:
+                    places.append((t, near, self._moving(near)))
+                    break
+        return places
+
+    def _turning_distance(self, direction: np.ndarray) -> float:
+        """How far to go in this direction until a row has changed, but not further than a tenth of the way to the origin."""
+        t, q, p = self.start
+        most = 0.1 * float(np.linalg.norm(np.linalg.solve(self.root, q))) or 1e-3
+        most /= float(np.linalg.norm(np.linalg.solve(self.root, direction)))
+        before = self.system.evaluate("hidden_z", *self.start, theta=self.theta)
+        sizes = np.maximum(np.linalg.norm(before, axis=1), 1e-300)
+        for distance in most * 10.0 ** np.arange(-12, 1):
+            after = self.system.evaluate("hidden_z", t, q + distance * direction, p, theta=self.theta)
+            if not np.max(np.linalg.norm(after - before, axis=1) / sizes) < TURNED:
+                return float(distance)
+        return most
+
+    def _distance(self, q: np.ndarray) -> float:
+        """From the start."""
+        return float(np.linalg.norm(np.linalg.solve(self.root, q - self.start[1])))
+
+    def _onto(self, C: np.ndarray, q: np.ndarray) -> np.ndarray | None:
+        """The configuration next to q with C g = 0, about as far from the start; None if there is none."""
+        t, _, _ = self.start
+        size, largest = self._distance(q), float(np.linalg.norm(np.linalg.solve(self.root, q)))
+        for _ in range(60):
+            G, g = (C @ self.system.evaluate(name, t, q, theta=self.theta) for name in ("G", "g"))
+            if not (np.all(np.isfinite(G)) and np.all(np.isfinite(g))):
+                return None
+            step = np.linalg.lstsq(G @ self.root, g, rcond=None)[0]
+            q = q - self.root @ step
+            if not 0.1 * size < self._distance(q) < 10 * size:
+                return None
+            if np.linalg.norm(step) <= 1e-14 * largest:
+                return q
+        return q
+
+    def _moving(self, q: np.ndarray) -> np.ndarray:
+        """A momentum at a neighbour that fulfils combinations of the hidden constraints which are independent at the start."""
+        t, _, p = self.start
+        N, factors = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))
+        C = _complement(N) * factors
+        for _ in range(10):
+            slope, hidden = (C @ self.system.evaluate(name, t, q, p, theta=self.theta) for name in ("hidden_z", "hidden"))
+            step = np.linalg.lstsq(np.linalg.solve(self.root, slope.T).T, hidden, rcond=None)[0]
+            p = p - np.linalg.solve(self.root.T, step)
+        return p
+
+    def _check_rows(self, place: Place, independent: bool) -> None:
+        """Refuse rows that do not hold at a neighbour; where more of them are `independent` there, the start is singular."""
+        t, q, p = place
+        values = {name: self.system.evaluate(name, *place[:n], theta=self.theta) for name, n in (("g", 2), ("k", 3))}
+        slopes = {
+            "g": np.sum(np.abs(self.system.evaluate("G", t, q, theta=self.theta)), axis=1) * np.max(np.abs(q)),
+            "k": np.sum(np.abs(self.system.evaluate("hidden_z", *place, theta=self.theta)), axis=1)[self.system.n_holonomic :]
+            * np.max(np.abs(p)),
+        }
+        missed = np.concatenate([np.abs(values[n]) / np.maximum(slopes[n], 1e-300) for n in ("g", "k")])
+        worst = int(np.argmax(missed))
+        if missed[worst] <= HOLDS or np.max(np.abs(np.concatenate([values["g"], values["k"]]))) == 0:
+            return
+        if independent and self._onto(np.eye(len(values["g"])), q) is not None:
+            raise self._singular()
+        m = self.system.n_holonomic
+        N = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))[0]
+        value = np.concatenate([values["g"], values["k"]])[worst]
+        row = f"holonomic[{worst}]" if worst < m else f"nonholonomic[{worst - m}]"
+        raise InconsistentStart(
+            f"{_names(self.system, N, worst)} hold together only at the initial values and nowhere near: they depend on each "
+            f"other there, but beside them, where the other constraints hold, {row} misses by {abs(value):.2g}: remove or "
+            "correct one of them"
+        )
+
+    def _singular(self) -> InconsistentStart:
+        total = self.system.n_multipliers
+        count = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))[0].shape[1]
+        return InconsistentStart(
+            f"the initial values are a singular position: only {total - count} of the {total} constraints are independent "
+            "there, but more of them in neighbouring configurations, so that the motion is not determined: start elsewhere"
+        )
