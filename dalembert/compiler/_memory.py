@@ -18,6 +18,7 @@ class Layout:
     n_weights: int
     n_factors: int
     n_once: int = 0
+    n_metric: int = 0
 
     time = 0
     h = 1
@@ -38,12 +39,15 @@ class Layout:
     residual: int = field(init=False)
     factors: int = field(init=False)
     once: int = field(init=False)
+    metric: int = field(init=False)
+    """Numbers that a run is given once (`compiler._metric`)."""
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
         sizes = {"theta": self.n_theta, "state": self.n_state, "compensation": self.n_state, "delta": self.n_state}
         sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
-        sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once, "work": 0}
+        sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
+        sizes |= {"metric": self.n_metric, "work": 0}
         place_in_order(self, self.theta, sizes)
 
     @property

@@ -55,7 +55,7 @@ def build_program(
     if near is not None:
         orders = [_order_at(reduced, part, state, h, near) for part in _parts(reduced)]
         return program_of(system, method, *_pair(orders), contiguous)
-    states = States(system, np.array([state.t]), state.packed[None], state.theta[None], state.multipliers[None])
+    states = States.of(system, state)
     guesses = first_guess(reduced, system, state, h)[None]
     orders = [_orders_for(reduced, part, states, h, guesses)[0] for part in _parts(reduced)]
     return program_of(system, method, *_pair(orders), contiguous)

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._last_stage import explicit_last_stage, same
+from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import misses, step_orientation
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
@@ -52,6 +53,8 @@ class ReducedStep:
     """H, or v where there is no energy, at the end: a model may leave its domain where its derivatives are finite."""
     eliminated: tuple[ca.SX, ca.SX]
     """The unknowns that were substituted away, and their values."""
+    metric: Metric
+    """Symbols for the numbers by which sizes are compared."""
     explicit_stage: ca.SX
     """The stage that was eliminated from the first block, in terms of x: its increments count for convergence too."""
 
@@ -70,9 +73,10 @@ class ReducedStep:
 
     @cached_property
     def outcome(self) -> ca.Function:
-        """(x, data) -> the increment of the state and H, the orientation and the multipliers, the last unknowns solved for."""
+        """(x, data, metric) -> the increment of the state and H, the orientation and the multipliers, the last unknowns solved for."""
         results = [ca.vertcat(self.increment, self.energy), self.orientation, *self.stage_multipliers.values()]
-        return ca.Function("outcome", [self.x, *self.data], [self.express(part) for part in results])
+        inputs = [self.x, *self.data, self.metric.column]
+        return ca.Function("outcome", inputs, [self.express(part) for part in results])
 
     def express(self, expression: ca.SX) -> ca.SX:
         """An expression of the step's unknowns in terms of x and the data alone."""
@@ -149,7 +153,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
-    orientation = ca.if_else(misses(step, new, missed), np.nan, step_orientation(step, new, unknowns, multipliers))
+    metric = Metric.of(step.definition)
+    missing = misses(step, new, missed, unknowns, metric)
+    orientation = ca.if_else(missing, np.nan, step_orientation(step, new, unknowns, multipliers))
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -163,6 +169,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         orientation=orientation,
         energy=ca.sum1(end),
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
+        metric=metric,
         explicit_stage=explicit_stage,
     )
 

@@ -123,7 +123,9 @@ def newton_increment(sub):
         memory[layout.x + unknown] -= work[k]
         weight = index[layout.weight_of + unknown]
         if weight >= 0:
-            total += memory[layout.weights + weight] * work[k] * work[k]
+            weight += layout.weights
+            unit = index[layout.unit_of + unknown]
+            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[k] * work[k]
     return total
 
 
@@ -266,7 +268,9 @@ def make_step(sub):
         call_kernel(kernels.weigh, memory)
         call_kernel(kernels.finish, memory)
     else:
-        call_kernel(kernels.predict if counts.mode == PREDICT else kernels.weigh, memory)
+        if counts.mode == PREDICT:
+            call_kernel(kernels.predict, memory)
+        call_kernel(kernels.weigh, memory)
         solved = sub.layout.n_x == 0 or solve_step(sub)
         if not (solved and (finish_step(sub) or meet_constraints(sub))):
             for k in range(sub.layout.n_x):

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
 from dalembert.compiler._jit import has_long_vectors
+from dalembert.compiler._metric import metric_at
 from dalembert.engine._batch import Batch
 from dalembert.engine._member import MemberRun
 from dalembert.engine._run import CHUNK_SECONDS, _store
@@ -96,7 +97,7 @@ class EnsembleRun:
     def _smooth_programs(self, system: System, method: OneStepMethod, states: States) -> list[list[Program]]:
         substeps = method.substeps
         self.guesses = [first_guesses(reduced_step(system, part), states, fraction * self.h) for part, fraction in substeps]
-        self.signs = orientations(states)
+        self.signs, self.metric = orientations(states), metric_at(states)
         return [
             build_programs(system, part, states, fraction * self.spec.h, guesses, contiguous=len(substeps) == 1)
             for (part, fraction), guesses in zip(substeps, self.guesses, strict=True)

@@ -43,7 +43,7 @@ LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "filled",
-        "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "polish", "stage_multipliers", "n_stage",
+        "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "unit_of", "polish", "stage_multipliers", "n_stage",
         "dense", "entry_row", "entry_column",
     )
 ])  # fmt: skip

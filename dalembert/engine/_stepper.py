@@ -10,12 +10,14 @@ import numpy as np
 from dalembert.compiler import Program, build_program, first_guess
 from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
+from dalembert.compiler._metric import metric_at
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, Records
 from dalembert.engine._rescue import orientation_at
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
+from dalembert.systems._states import States
 
 Given = tuple[Program, np.ndarray, float]
 """A program for a start, its first guess and its orientation, as ensembles find them for all members at once."""
@@ -55,7 +57,7 @@ class Stepper:
 
     def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
-        self._begun = state
+        self._begun, self.metric = state, metric_at(States.of(self.system, state))[0]
         if guess is None:
             guess = first_guess(self._first_program.reduced, self.system, state, self.h)
         self._load(self._first_program, state.packed, guess)
@@ -65,7 +67,7 @@ class Stepper:
     def _load(self, program: Program, state: np.ndarray, x: np.ndarray) -> None:
         self.program = program
         self.memory = np.zeros(program.memory_size)
-        write_start(self.memory, program.layout, self.h, self.start.theta, state, x)
+        write_start(self.memory, program.layout, self.h, self.start.theta, state, x, self.metric)
         set_rules(self.counts, self.numbers, program, self.system, self._sign, self.tolerance)
 
     def slots(self, name: str) -> slice:
@@ -123,10 +125,11 @@ def write_start(
     theta: np.ndarray,
     state: np.ndarray,
     x: np.ndarray,
+    metric: np.ndarray,
 ) -> None:
     """What the memory of a program holds before the first step, for one trajectory or many: slots are the first axis."""
     slots[layout.h] = h
-    for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x)):
+    for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x), (layout.metric, metric)):
         slots[first : first + len(values)] = values
 
 

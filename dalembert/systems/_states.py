@@ -24,6 +24,11 @@ class States:
     theta: np.ndarray
     multipliers: np.ndarray
 
+    @classmethod
+    def of(cls, system: System, state: State) -> States:
+        """One state."""
+        return cls(system, np.array([state.t]), state.packed[None], state.theta[None], state.multipliers[None])
+
     def __len__(self) -> int:
         return len(self.packed)
 
