@@ -168,10 +168,8 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
         floor = REST if first else 16 if constrained and block.of != y else rounding / LEAST_NOISE**2
         none, per = ca.SX.zeros(block.size, 1), ca.SX(1)
         if block.kind == "impulse":
-            linear, n = block.of == "lam" and step.definition.linear_in_multipliers, step.definition.n_holonomic
-            floor = GUARD if linear else floor
-            unit = metric.impulse[:n] if block.of == "lam" else metric.impulse[n:]
-            measures = [(unit, momenta + constrained * positions)]
+            floor = GUARD if block.of == "lam" and step.definition.linear_in_multipliers else floor
+            measures = [(metric.of_multipliers(metric.impulse)[block.of], momenta + constrained * positions)]
         elif block.of == y:
             per = per if block.per_h else 1 / h**2
             measures = [(mass, positions), (none + 1, groups.total(y, at_y))]

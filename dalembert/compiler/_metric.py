@@ -24,6 +24,7 @@ from dalembert.systems._states import States
 class Metric:
     """Symbols for the numbers that a run is given once."""
 
+    n_holonomic: int
     mass: ca.SX
     """m_i of the first block of the state: m_i V_i^2 is an energy."""
     inverse_mass: ca.SX
@@ -40,11 +41,16 @@ class Metric:
         (_, n_y), (_, n_z) = system.state_blocks
         sizes = (n_y, n_y, n_z, n_z, system.n_multipliers, system.n_multipliers)
         names = ("mass", "inverse_mass", "mobility", "inertia", "impulse", "terms")
-        return cls(*(ca.SX.sym(name, size) for name, size in zip(names, sizes, strict=True)))
+        return cls(system.n_holonomic, *(ca.SX.sym(name, size) for name, size in zip(names, sizes, strict=True)))
 
     @property
     def column(self) -> ca.SX:
         return ca.vertcat(self.mass, self.inverse_mass, self.mobility, self.inertia, self.impulse, self.terms)
+
+    def of_multipliers(self, column: ca.SX) -> dict[str, ca.SX]:
+        """`impulse` or `terms` by the names of the multipliers."""
+        parts = ca.vertsplit(column, [0, self.n_holonomic, column.shape[0]])
+        return dict(zip(("lam", "psi"), parts, strict=True))
 
 
 def metric_at(states: States) -> np.ndarray:

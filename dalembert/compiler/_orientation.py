@@ -57,17 +57,17 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     motion = ca.dot(metric.mobility, z1**2)
     for block in step.unknowns:
         if block.kind == "impulse" and block.size:
-            unit = metric.impulse[:n] if block.of == "lam" else metric.impulse[n:]
             columns = ca.reshape(unknowns[block.name], block.size, len(block.nodes))
-            motion += ca.dot(unit, ca.sum2(columns**2))
+            motion += ca.dot(metric.of_multipliers(metric.impulse)[block.of], ca.sum2(columns**2))
+    terms = metric.of_multipliers(metric.terms)
     G_squared = (G * G) @ metric.inverse_mass
     at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * ca.sumsqr(y1) / step.h_symbol**2)
-    holonomic = at_positions + G_squared * motion + (metric.terms[:n] / step.h_symbol) ** 2
+    holonomic = at_positions + G_squared * motion + (terms["lam"] / step.h_symbol) ** 2
     scales = []
     for name in [*(end for end in step.ends if end == "g"), *(end for end in step.ends if end != "g")]:
         if name == "k":
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, step.theta))[n:, :]
-            scales.append((k_z * k_z) @ metric.inertia * (motion + positions) + metric.terms[n:] ** 2)
+            scales.append((k_z * k_z) @ metric.inertia * (motion + positions) + terms["psi"] ** 2)
         else:
             scales.append(holonomic)
     return ca.mmax(residual**2 - TOLERATED**2 * ca.vertcat(*scales)) > 0

@@ -73,7 +73,7 @@ class ReducedStep:
 
     @cached_property
     def outcome(self) -> ca.Function:
-        """(x, data, metric) -> the increment of the state and H, the orientation and the multipliers, the last unknowns solved for."""
+        """(x, data, metric) -> the increment of the state and H, orientation and multipliers, the last unknowns solved for."""
         results = [ca.vertcat(self.increment, self.energy), self.orientation, *self.stage_multipliers.values()]
         inputs = [self.x, *self.data, self.metric.column]
         return ca.Function("outcome", inputs, [self.express(part) for part in results])
