@@ -1,7 +1,7 @@
 """How large an increment of Newton's iteration is: relative to the unknowns, or to what rounding leaves of them.
 
-Sizes are energies (`_metric`), so that units do not matter, and besides plain numbers, so that a light body on a heavy one counts
-as much: the mean of both. Coordinates whose velocities depend on each other through the masses
+Sizes are energies (`_metric`), so that units do not matter, and besides plain numbers, so that a light body on a heavy one
+counts as much: the mean of both. Coordinates whose velocities depend on each other through the masses
 or through constraints also share their rounding errors, and are measured together. All others are measured by themselves,
 however fast others are, unless they are at rest up to rounding errors from those that they are coupled with by forces.
 """

@@ -44,9 +44,9 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
 
     Positions are known to eps y, so velocities to eps y/h; momenta to eps z and to eps times the impulses that act on them.
     Their energies, times the square of the gradient of a constraint in the metric of the masses, are in the units of that
-    constraint, and so are the terms that it adds up. For positions this is too much where a light body hangs on a heavy one, and
-    their plain length too much where they have different units: the smaller one counts. Newton's iteration should have seen to
-    it; this is the last look.
+    constraint, and so are the terms that it adds up. For positions this is too much where a light body hangs on a heavy
+    one, and the plain length of those that a row depends on too much where they have different units: the smaller one counts.
+    Newton's iteration should have seen to it; this is the last look.
     """
     if residual.shape[0] == 0:
         return ca.SX(0)
@@ -61,7 +61,8 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
             motion += ca.dot(metric.of_multipliers(metric.impulse)[block.of], ca.sum2(columns**2))
     terms = metric.of_multipliers(metric.terms)
     G_squared = (G * G) @ metric.inverse_mass
-    at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * ca.sumsqr(y1) / step.h_symbol**2)
+    within = ca.DM(G.sparsity(), 1.0) @ y1**2 / step.h_symbol**2  # of the coordinates that a row depends on
+    at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within)
     holonomic = at_positions + G_squared * motion + (terms["lam"] / step.h_symbol) ** 2
     scales = []
     for name in [*(end for end in step.ends if end == "g"), *(end for end in step.ends if end != "g")]:

@@ -43,8 +43,8 @@ LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "filled",
-        "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "unit_of", "polish", "stage_multipliers", "n_stage",
-        "dense", "entry_row", "entry_column",
+        "row_start", "diagonal", "column", "scatter", "rows", "columns", "weight_of", "unit_of", "polish",
+        "stage_multipliers", "n_stage", "dense", "entry_row", "entry_column",
     )
 ])  # fmt: skip
 """Slots of a program's memory, sizes, and positions in its tables."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -67,7 +68,7 @@ def sizes_of_terms(function: ca.Function, arguments: Sequence[np.ndarray]) -> np
     return result
 
 
-_ARITHMETIC = {
+_ARITHMETIC: dict[int, Callable[..., tuple[np.ndarray, Sequence[Any]]]] = {
     ca.OP_ADD: lambda x, y: (x + y, (1.0, 1.0)),
     ca.OP_SUB: lambda x, y: (x - y, (1.0, 1.0)),
     ca.OP_MUL: lambda x, y: (x * y, (y, x)),
@@ -78,11 +79,11 @@ _ARITHMETIC = {
 """The value and, up to their signs, the derivatives of the most common operations."""
 
 
-def _operation(code: int, *operands: np.ndarray) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+def _operation(code: int, *operands: np.ndarray) -> tuple[np.ndarray, Sequence[Any]]:
     if code in _ARITHMETIC:
         return _ARITHMETIC[code](*operands)
     outcome = np.asarray(_operation_of(code, len(operands)).map(len(operands[0]))(np.array(operands)), dtype=float)
-    return outcome[0], outcome[1:]
+    return outcome[0], list(outcome[1:])
 
 
 @functools.cache

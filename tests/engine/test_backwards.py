@@ -122,7 +122,7 @@ def test_the_command_takes_a_negative_h(capsys):
 def test_what_has_no_past_is_refused_by_name():
     ball = da.Lagrangian(lambda q, v: v @ v / 2 - 9.81 * q[0], dim=1, unilateral=lambda q: q, restitution=0.8)
     for run in (da.simulate, da.simulate_many):
-        with pytest.raises(InputError, match="run forwards.*take h > 0"):
+        with pytest.raises(InputError, match=r"run forwards.*take h > 0"):
             run(ball, da.CVA(), q0=[1.0], v0=[0.0], h=-0.01, steps=10)
     with pytest.raises(InputError, match="crossed forwards in time: take h > 0"):
         da.poincare(driven(), da.Gauss(2), section=lambda q: q[0], direction=1, q0=[1.0], p0=[0.0], h=-0.1, steps=10)
