@@ -143,6 +143,7 @@ class Batch:
         ensemble.steps_done[member] = counts["steps_done"][0]
         ensemble.iterations[member] = counts["iterations"].sum()
         ensemble.factorizations[member] = counts["factorizations"].sum()
+        ensemble.pivoted[member] = counts["pivoted"].sum()
         slots = self.memory[unit].reshape(-1, self.lanes)
         n, first, last = self.ensemble.system.n_state, self.programs[0].layout, self.programs[-1].layout
         ensemble.last[member, :n] = slots[first.state : first.state + n, lane]

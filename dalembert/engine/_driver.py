@@ -166,14 +166,14 @@ def first_rate(last_rate):
 
 
 @inlined
-def keep_factors(iterations, counts, numbers, known):
+def keep_factors(iterations, counts, numbers, known, cost_ratio):
     """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
 
     A period from one factorisation to the next costs `cost_ratio` + sum of its iterations. Its average is smallest if it ends
     when the next step would cost more than the average; what a step of a given age costs is known from earlier periods.
     """
     if counts.age == 0:
-        numbers.period_cost = numbers.cost_ratio
+        numbers.period_cost = cost_ratio
     counts.age += 1
     numbers.period_cost += iterations
     age = min(counts.age, KNOWN_AGES - 1)
@@ -224,7 +224,9 @@ def solve_step(sub):
         iterations = solve_pivoting(sub)
     if iterations < 0:
         return False
-    if not keep_factors(iterations, sub.counts, sub.numbers, sub.known):
+    dense = sub.layout.straight_line >= PIVOTING
+    cost_ratio = sub.numbers.dense_ratio if dense else sub.numbers.cost_ratio
+    if not keep_factors(iterations, sub.counts, sub.numbers, sub.known, cost_ratio):
         sub.counts.age = -1
     if sub.layout.straight_line >= PIVOTING:
         count_pivoted(sub)

@@ -36,6 +36,8 @@ class Stepper:
     counts: Records
     numbers: Records
     known: np.ndarray
+    alone: bool = False
+    """Whether the program is chosen as in a new process."""
     given: Given | None = None
     """What would else be found out here."""
     rescued: int = 0
@@ -48,7 +50,9 @@ class Stepper:
 
     def __post_init__(self) -> None:
         if self.given is None:
-            self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
+            self._first_program = build_program(
+                self.system, self.method, self.start, self.h, contiguous=self.contiguous, alone=self.alone
+            )
             guess = first_guess(self._first_program.reduced, self.system, self.start, self.h)
             self._sign = float(orientation_at(self.system, self.start))
         else:
@@ -144,6 +148,7 @@ def set_rules(
     """By what the driver judges iterations and steps of a program, for one trajectory or many."""
     counts["sign"], numbers["tolerance"] = sign, tolerance**2
     numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
+    numbers["dense_ratio"] = program.layout.n_x / 3 + 6  # n^3/3 products and scaling, against n^2
 
 
 def begin_steps(counts: Records, numbers: Records, known: np.ndarray) -> None:

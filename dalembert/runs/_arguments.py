@@ -45,6 +45,8 @@ class Policy:
             raise InputError(f'on_failure is "raise" or "return"; got {self.on_failure!r}')
         if self.simd is not None and not isinstance(self.simd, (bool, np.bool_)):
             raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
+        if self.save_to is not None and not isinstance(self.save_to, (str, os.PathLike)):
+            raise InputError(f'save_to is the name of a store on disk, as in save_to="run.zarr"; got {self.save_to!r}')
         workers = 1 if self.workers is None and self.executor is not None else self.workers
         checked = {
             "simd": None if self.simd is None else bool(self.simd),

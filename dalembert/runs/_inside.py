@@ -47,7 +47,10 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
         raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
     if run.solver.serves_unilateral:
         raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
-    times = np.atleast_1d(np.asarray(t, dtype=float))
+    try:
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+    except (TypeError, ValueError):
+        raise InputError(f"run.at takes a time or an array of times; got {t!r}") from None
     steps = len(run.t) - 1
     if steps < 1 or abs(run.t[-1] - run.t[0] - steps * run.h) > 1e-9 * abs(steps * run.h):
         raise InputError("dense output needs every step: run with save_every=1")

@@ -157,7 +157,7 @@ def test_another_pivot_order_is_announced(monkeypatch, no_known_orders, caplog):
     assert all(record.levelno == logging.WARNING and "another pivot order" in record.message for record in caplog.records)
 
 
-def failing_orders(reduced, part, states, h, guesses):
+def failing_orders(reduced, part, states, h, guesses, alone):
     """An order that suits the pattern of the matrix, but not its values: pivots vanish."""
     matrix = reduced.matrix(part)
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())

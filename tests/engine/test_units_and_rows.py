@@ -40,10 +40,10 @@ def test_a_fast_rotor_hides_no_error_of_a_pendulum(method, speed):
 
 @pytest.mark.parametrize("method", [da.Gauss(2), da.Gauss(3), da.RadauIIA(2), da.LobattoIIIAB(3)], ids=str)
 def test_a_rotor_that_acts_on_a_pendulum_hides_no_error(method):
-    """A disk at 1e6 rad/s drags an arm by viscous friction: energy and momentum balance show a wrong arm.
+    """A disk at 1e6 rad/s drags an arm by viscous friction.
 
-    With the torque c (W - w) on the arm and its opposite on the disk, J W + I w changes only by gravity's moment. Without gravity
-    it is conserved, and w - W decays as exp(-c t (1/J + 1/I)); a nonlinear spring on a third body beside needs iterations.
+    With the torque c (W - w) on the arm and its opposite on the disk, the disk slows down as exp(-c t / J) up to 1e-6 of its
+    speed, whatever the arm does: the arm alone, driven by that, is another model of the same motion.
     """
     J, I, c, h = 1e-4, 0.02, 1e-9, 1e-3  # noqa: E741
     system = da.Hamiltonian(
@@ -69,7 +69,7 @@ def test_a_coordinate_at_rest_up_to_rounding_costs_nothing(method):
     turn = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
     space = da.Hamiltonian(
         lambda q, p, m, g: p @ p / (2 * m) + m * g * (turn[1] @ q), dim=3,
-        holonomic=lambda q, l: [(q @ q - l**2) / l], params=PENDULUM,
+        holonomic=lambda q: [(q @ q - 0.35**2) / 0.35], params={"m": 0.2, "g": 9.81},
     )  # fmt: skip
     plane = da.simulate(alone(), method, q0=[0.35, 0.0], p0=[0.0, -0.1], h=1e-2, steps=300)
     run = da.simulate(space, method, q0=0.35 * turn[0], p0=-0.1 * turn[1], h=1e-2, steps=300)
