@@ -205,7 +205,7 @@ def test_arguments_of_the_wrong_kind_are_named():
     with pytest.raises(da.DalembertError, match="reduce is a list of names"):
         da.simulate_many(pendulum, method, h=0.1, steps=1, reduce=3)
     run = da.simulate(pendulum, method, h=0.1, steps=2)
-    with pytest.raises(da.DalembertError, match="run.at takes a time"):
+    with pytest.raises(da.DalembertError, match=r"run\.at takes a time"):
         run.at("a")
     for value in ([1j, 0.0], np.array([1.0 + 1e-3j, 0.0])):
         with pytest.raises(da.DalembertError, match="q0 must be 2 real numbers"):

@@ -1,7 +1,7 @@
 """How large an increment of Newton's iteration is: relative to the unknowns, or to what rounding leaves of them.
 
 Sizes are energies (`_metric`), so that units do not matter, and besides plain numbers, so that a light body on a heavy one
-counts as much: the mean of both. Coordinates whose velocities depend on each other through the masses
+counts as much: the sum of both. Coordinates whose velocities depend on each other through the masses
 or through constraints also share their rounding errors, and are measured together. All others are measured by themselves,
 however fast others are, unless they are at rest up to rounding errors from those that they are coupled with by forces.
 """
@@ -183,7 +183,7 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
         for unit, scale in measures:
             size = per * groups.total(block.of, unit * own) + floor * scale
             coupled = groups.coupled @ size
-            inverse = 1 / (size + ca.if_else(size < REST * coupled, coupled, 0) + NOTHING) / len(measures)
+            inverse = 1 / (size + ca.if_else(size < REST * coupled, coupled, 0) + NOTHING)
             pair.append(per * inverse)
             noise += rounding * ca.dot(scale + coupled, inverse)
         weights.append(ca.vec(ca.horzcat(pair[0], pair[1] if len(pair) > 1 else ca.SX.zeros(groups.count, 1)).T))
