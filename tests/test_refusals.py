@@ -195,3 +195,19 @@ def test_constraints_that_lose_independence(h, stages, gravity):
         assert "lose independence" in run.message, f"speed {speed}: {run.message}"
         assert np.all(run.q[:, 1] > -1e-9), f"speed {speed}: went through the singular configuration"
         assert np.max(np.abs(run.residuals["g"])) < 1e-13
+
+
+def test_arguments_of_the_wrong_kind_are_named():
+    pendulum, method = da.problems.pendulum(), da.GaussLobattoSPARK(2)
+    with pytest.raises(da.DalembertError, match="save_to is the name of a store"):
+        da.simulate(pendulum, method, h=0.1, steps=1, save_to=3)
+    with pytest.raises(da.DalembertError, match="reduce is a list of names"):
+        da.simulate_many(pendulum, method, h=0.1, steps=1, reduce=3)
+    run = da.simulate(pendulum, method, h=0.1, steps=2)
+    with pytest.raises(da.DalembertError, match=r"run\.at takes a time"):
+        run.at("a")
+    for value in ([1j, 0.0], np.array([1.0 + 1e-3j, 0.0])):
+        with pytest.raises(da.DalembertError, match="q0 must be 2 real numbers"):
+            da.simulate(pendulum, method, q0=value, p0=[0.0, 0.0], h=0.1, steps=1)
+        with pytest.raises(da.DalembertError, match="q0 must be an array of real numbers"):
+            da.simulate_many(pendulum, method, q0=value, p0=[0.0, 0.0], h=0.1, steps=1)

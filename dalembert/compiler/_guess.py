@@ -118,10 +118,8 @@ def extrapolation(block: UnknownBlock) -> np.ndarray:
     return matrix[:, 1:] if block.anchored else matrix
 
 
-def predictor(
-    reduced: ReducedStep, layout: Layout, delta: ca.SX, weights: tuple[ca.SX, ca.SX], once: ca.SX, contiguous: bool
-) -> Kernel:
-    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in; then weigh it.
+def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bool) -> Kernel:
+    """Extrapolate each block's stage polynomial, relative to the state that the last step ended in.
 
     Steps that are not contiguous start from their last unknowns.
     """
@@ -144,10 +142,6 @@ def predictor(
         values = ca.mtimes(ca.SX(extrapolation(block)), known)
         predicted.append(ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
-    weight, noise = (ca.substitute(part, reduced.x, guess) for part in weights)
-    state = reduced.equations.state
-    time, _, theta, _ = reduced.data
-    symbols = [(time, layout.time), (h, layout.h), (theta, layout.theta), (state, layout.state), (reduced.x, layout.x),
-               (delta, layout.delta), (ca.vertcat(*stage.values()), layout.stage_multipliers)]  # fmt: skip
-    outputs = [(guess, layout.x), (weight, layout.weights), (noise, layout.noise), (once, layout.once)]
-    return Kernel("predict", symbols, outputs)
+    given = ca.vertcat(*stage.values())
+    symbols = [(h, layout.h), (reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
+    return Kernel("predict", symbols, [(guess, layout.x)])

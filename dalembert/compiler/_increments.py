@@ -1,13 +1,22 @@
-"""How large an increment of Newton's iteration is: relative to the unknowns, or to what rounding leaves of them."""
+"""How large an increment of Newton's iteration is: relative to the unknowns, or to what rounding leaves of them.
+
+Sizes are energies (`_metric`), so that units do not matter, and besides plain numbers, so that a light body on a heavy one
+counts as much: the sum of both. Coordinates whose velocities depend on each other through the masses
+or through constraints also share their rounding errors, and are measured together. All others are measured by themselves,
+however fast others are, unless they are at rest up to rounding errors from those that they are coupled with by forces.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._metric import components
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.methods._step import UnknownBlock
-from dalembert.systems import MechanicalSystem
+from dalembert.systems import System
 
 LEAST_NOISE = 1e-12
 """The relative size that rounding errors may give to increments of a block that vanishes."""
@@ -16,99 +25,166 @@ GUARD = 1e7
 """How much less, squared, linear impulses of holonomic constraints weigh than the rounding error of momenta."""
 
 REST = 1e-8**2
-"""Velocities below this part of |q|/h, squared, count as rest."""
+"""Velocities below this part of q/h, or of the velocities that they are coupled with, squared, count as rest."""
+
+NOTHING = 1e-250
+"""An energy that is zero in all units."""
 
 
-def _slice(reduced: ReducedStep, column: ca.SX, wanted: object) -> ca.SX:
-    start = 0
-    for block in reduced.blocks:
-        if block is wanted:
-            return column[start : start + block.symbols.shape[0]]
-        start += block.symbols.shape[0]
-    raise AssertionError("a block that is not part of the step")
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which variables and multipliers are measured together, and which groups of them the step's equations couple."""
+
+    of: dict[str, ca.DM]
+    """Matrices that add up the values of a column, group by group: for the blocks of the state, "lam" and "psi"."""
+    coupled: ca.DM
+    """The same for values of groups: for each, the sum over those that it is coupled with."""
+
+    @classmethod
+    def of_step(cls, reduced: ReducedStep) -> Groups:
+        system = reduced.equations.step.definition
+        sizes = dict(system.state_blocks) | {"lam": system.n_holonomic, "psi": system.n_nonholonomic}
+        first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+        edges = _kinematic_edges(system)
+        group = components(edges, sum(sizes.values()))
+        nodes = [
+            group[first[b.of] + np.arange(b.symbols.shape[0]) % b.size] if b.of else np.full(b.symbols.shape[0], -1)
+            for b in reduced.blocks
+        ]
+        rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
+        node, count = np.concatenate([np.zeros(0, int), *nodes])[columns], int(group.max(initial=-1)) + 1
+        rows, node = count + rows[node >= 0], node[node >= 0]
+        component = components(np.vstack([rows, node]), count + reduced.residual.shape[0])[:count]
+        of = {name: group[first[name] : first[name] + size] for name, size in sizes.items()}
+        together = _sums(np.unique(component, return_inverse=True)[1], count)
+        return cls({name: _sums(own, count) for name, own in of.items()}, together.T @ together)
+
+    def total(self, name: str, column: ca.SX) -> ca.SX:
+        """The sums of a column over the groups."""
+        return self.of[name] @ column
+
+    def number(self, name: str) -> np.ndarray:
+        """The group of each entry of a column."""
+        return np.array(self.of[name].sparsity().get_triplet()[0], dtype=int)
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return self.coupled.shape[0]
 
 
-def weights_and_noise(reduced: ReducedStep, measured: list, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """1 / |X|^2 for each measured block X, and the squared size that rounding errors of the state give to its increments.
+def _sums(labels: np.ndarray, count: int) -> ca.DM:
+    return ca.DM(ca.Sparsity.triplet(count, len(labels), labels.tolist(), list(range(len(labels)))), 1.0)
+
+
+def _kinematic_edges(system: System) -> np.ndarray:
+    """Pairs of variables and multipliers, numbered through, of which one enters the velocity or the constraint of the other."""
+    (_, n_y), (_, n_z) = system.state_blocks
+    edges = [np.vstack([np.arange(n_y), n_y + np.arange(n_y)]) if n_y == n_z else np.zeros((2, 0), int)]
+    rows = {"v": 0, "g": n_y + n_z, "hidden": n_y + n_z}  # the velocity y_i', the constraint of the i-th multiplier
+    for name, start in rows.items():
+        function = system.function(name)
+        for argument, place in (("y", 0), ("z", n_y)):
+            if argument not in system.arguments(name) or (name, argument) in (("v", "y"), ("hidden", "y")):
+                continue
+            pattern = function.jac_sparsity(0, system.arguments(name).index(argument))
+            found = np.array(pattern.get_triplet(), dtype=int).reshape(2, -1)
+            edges.append(found + np.array([[start], [place]]))
+    return np.hstack(edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """How increments are measured: the square of each, times w m_i + w', the m_i being numbers of the metric.
+
+    Each measured block has a pair (w, w') for every group of coordinates; `weight` says where that of an unknown lies among
+    all weights, `unit` where its m_i lies in the metric. Both are -1 for unknowns that are not measured.
+    """
+
+    groups: Groups
+    blocks: tuple[UnknownBlock, ...]
+    weight: np.ndarray
+    unit: np.ndarray
+
+    @classmethod
+    def of_step(cls, reduced: ReducedStep) -> Measure:
+        groups, system = Groups.of_step(reduced), reduced.equations.step.definition
+        measured = tuple(block for block in reduced.blocks if block.kind != "carried")
+        (y, n_y), (z, n_z) = system.state_blocks
+        units = {y: 0, z: 2 * n_y, "lam": 2 * (n_y + n_z), "psi": 2 * (n_y + n_z) + system.n_holonomic}
+        weight, unit, first = [np.zeros(0, int)], [np.zeros(0, int)], 0
+        for block in reduced.blocks:
+            stages = block.symbols.shape[0] // block.size
+            if block in measured:
+                weight.append(np.tile(first + 2 * groups.number(block.of), stages))
+                unit.append(np.tile(units[block.of] + np.arange(block.size), stages))
+                first += 2 * groups.count
+            else:
+                weight.append(np.full(block.symbols.shape[0], -1))
+                unit.append(np.full(block.symbols.shape[0], -1))
+        return cls(groups, measured, np.concatenate(weight), np.concatenate(unit))
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights there are."""
+        return 2 * self.groups.count * len(self.blocks)
+
+    def size(self, reduced: ReducedStep, weights: ca.SX, step: ca.SX, explicit: ca.SX) -> ca.SX:
+        """The squared size of an increment `step` of the unknowns."""
+        squares, metric = ca.SX.zeros(self.n_weights, 1), reduced.metric.column
+        changes = [(k, int(self.weight[k]), int(self.unit[k])) for k in np.flatnonzero(self.weight >= 0).tolist()]
+        last = ca.jtimes(explicit, reduced.x, step) if self.blocks and explicit.shape[0] else ca.SX(0, 1)
+        pairs = [(step[k], *places) for k, *places in changes]
+        pairs += [(last[i], int(self.weight[i]), int(self.unit[i])) for i in range(last.shape[0])]
+        for change, weight, unit in pairs:
+            squares[weight] += metric[unit] * change**2
+            squares[weight + 1] += change**2
+        return ca.dot(weights, squares)
+
+
+def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The weights (w, w'), 1 / |X|^2 for each group of each measured block X, and the size that rounding gives to increments.
 
     To the first block belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has
     a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10
     times with 3 stages and 400 times with 11. Where the step constrains positions, momenta also carry those of the multipliers:
-    positions are known to eps |q|, so V to eps |q|/h and the momentum to M times that, however small its own increments are.
-    Impulses must converge too: a motion that does not feel them at all may still be constrained by them. Those of holonomic
-    constraints that enter linearly are usually as right as the increments, and weigh so little that their rounding errors,
-    which are larger, do not decide.
+    positions are known to eps |q|, so V to eps |q|/h and the momentum to m times that, however small its own increments are.
+    Impulses must converge too: a motion that does not feel them at all may still be constrained by them. Those
+    of holonomic constraints that enter linearly are usually as right as the increments, and weigh so little that their rounding
+    errors, which are larger, do not decide.
     """
-    step = reduced.equations.step
-    h, states = step.h_symbol, step.state
+    step, metric = reduced.equations.step, reduced.metric
+    h, (y, z) = step.h_symbol, step.state
+    groups, mass, mobility = measure.groups, metric.mass, metric.mobility
+    at_y, at_z = step.state[y] ** 2 / h**2, step.state[z] ** 2
+    positions, momenta = groups.total(y, mass * at_y), groups.total(z, mobility * at_z)
+    constrained = int(step.constrains_positions)
     weights, noise = [], ca.SX(0)
-    for block in measured:
-        impulse = block.kind == "impulse"
-        per, name = h * h if block.per_h else 1, list(states)[1] if impulse else block.of
-        rounding = 20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps
-        scale, size = ca.sumsqr(states[name]) / per, ca.sumsqr(block.symbols)
-        if block is measured[0]:
-            size += ca.sumsqr(delta[: block.size]) / per if reduced.explicit_stage.shape[0] else 0
-            floor = REST
-        else:
-            # A block that happens to vanish must not drown the others in its rounding errors.
-            floor = (rounding / LEAST_NOISE) ** 2
-            if step.constrains_positions and name == list(states)[1]:
-                momentum = ca.repmat(states[name], len(block.nodes), 1) + (0 if impulse else block.symbols)
-                scale += _momentum_of_positions(reduced, measured[0], momentum)
-                floor = 16
-        if impulse:
-            scale /= _momentum_of_impulse(reduced, block)
+    for block in measure.blocks:
+        rounding = (20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps) ** 2
+        first, own = block is measure.blocks[0], ca.sum2(ca.reshape(block.symbols, block.size, len(block.nodes)) ** 2)
+        if first and reduced.explicit_stage.shape[0]:
+            own += delta[: block.size] ** 2 / (h * h if block.per_h else 1)
+        floor = REST if first else 16 if constrained and block.of != y else rounding / LEAST_NOISE**2
+        none, per = ca.SX.zeros(block.size, 1), ca.SX(1)
+        if block.kind == "impulse":
             floor = GUARD if block.of == "lam" and step.definition.linear_in_multipliers else floor
-        weights.append(1 / (size + floor * scale + 1e-300))
-        noise += rounding**2 * scale * weights[-1]
+            measures = [(metric.impulses[block.of], momenta + constrained * positions)]
+        elif block.of == y:
+            per = per if block.per_h else 1 / h**2
+            measures = [(mass, positions), (none + 1, groups.total(y, at_y))]
+        else:
+            per, carried = h**2 if block.per_h else per, constrained * (not first)
+            plain = groups.total(z, at_z) + (groups.total(y, mass**2 * at_y) if carried else 0)
+            measures = [(mobility, momenta + carried * positions), (none + 1, plain)]
+        number = groups.number(block.of)
+        measures = measures[: 1 + (len(set(number.tolist())) < len(number))]  # alone, a coordinate needs no metric
+        pair = []
+        for unit, scale in measures:
+            size = per * groups.total(block.of, unit * own) + floor * scale
+            coupled = groups.coupled @ size
+            inverse = 1 / (size + ca.if_else(size < REST * coupled, coupled, 0) + NOTHING)
+            pair.append(per * inverse)
+            noise += rounding * ca.dot(scale + coupled, inverse)
+        weights.append(ca.vec(ca.horzcat(pair[0], pair[1] if len(pair) > 1 else ca.SX.zeros(groups.count, 1)).T))
     return ca.vertcat(ca.SX(0, 1), *weights), noise
-
-
-def _momentum_of_positions(reduced: ReducedStep, first: UnknownBlock, momentum: ca.SX) -> ca.SX:
-    """The squared size of the momentum that belongs to velocities q/h, by which errors of positions are amplified.
-
-    In mechanics from the masses, which are there at rest too, and each in the units of its coordinate.
-    """
-    step, system = reduced.equations.step, reduced.equations.step.definition
-    y, h = step.state[first.of], step.h_symbol
-    if not isinstance(system, MechanicalSystem):
-        return _squared_ratio(reduced, first, momentum) * ca.sumsqr(y) / (h * h)
-    # A momentum on which no velocity depends has no mass, and its errors have nothing to do with positions.
-    inverse = ca.densify(ca.diag(system.function("H_pp")(step.time_symbol, *step.state.values(), step.theta)))
-    with_mass = [i for i in range(y.shape[0]) if not inverse[i].is_zero()]
-    if not ca.depends_on(inverse, ca.vertcat(*step.state.values())):
-        return ca.sumsqr(ca.vertcat(ca.SX(0, 1), *(y[i] / inverse[i] for i in with_mass))) / (h * h)
-    tiny = 1e-30 * ca.sumsqr(inverse) + 1e-300  # a mass may vanish on the way
-    return sum((y[i] ** 2 / (inverse[i] ** 2 + tiny) for i in with_mass), ca.SX(0)) / (h * h)
-
-
-def _squared_ratio(reduced: ReducedStep, first: UnknownBlock, momentum: ca.SX) -> ca.SX:
-    """|z|^2 / |V|^2; at rest, where both are what rounding makes of zero, that of the derivative of v with respect to z."""
-    step = reduced.equations.step
-    per = step.h_symbol**2 if first.per_h else 1
-    rest = REST * ca.sumsqr(step.state[first.of]) / per
-    z = list(step.state.values())[1]
-    v = step.definition.function("v")(step.time_symbol, *step.state.values(), step.theta)
-    mobility = ca.sumsqr(ca.jacobian(v, z)) / z.shape[0] * (1 if first.per_h else step.h_symbol**2)
-    return (ca.sumsqr(momentum) + rest / mobility) / (ca.sumsqr(first.symbols) + rest + 1e-300)
-
-
-def _momentum_of_impulse(reduced: ReducedStep, block: UnknownBlock) -> ca.SX:
-    """The squared size of the momentum that a unit impulse gives: of the columns of `directions` at the first stage."""
-    step, system = reduced.equations.step, reduced.equations.step.definition
-    sizes = {"lam": system.n_holonomic, "psi": system.n_nonholonomic}
-    here = {name: ca.SX.zeros(size, 1) for name, size in sizes.items()}
-    here[block.of] = block.symbols[: block.size] / step.h_symbol
-    columns = system.function("directions")(step.time_symbol, *step.state.values(), *here.values(), step.theta)
-    own = columns[:, : sizes["lam"]] if block.of == "lam" else columns[:, sizes["lam"] :]
-    return ca.sumsqr(own) + 1e-300
-
-
-def weighted_size(reduced: ReducedStep, measured: list, weights: ca.SX, step: ca.SX, explicit: ca.SX) -> ca.SX:
-    total = ca.SX(0)
-    for k, block in enumerate(measured):
-        total += weights[k] * ca.sumsqr(_slice(reduced, step, block))
-    if measured and explicit.shape[0]:
-        total += weights[0] * ca.sumsqr(ca.jtimes(explicit, reduced.x, step))
-    return total

@@ -69,7 +69,7 @@ def compile_lanes(
     right = ca.logic_and(total < np.inf, agrees)
     wrong = ca.if_else(right, 0.0, lane["alive"])
     altered = (
-        replace(predict, inputs=[*predict.inputs, *control], outputs=[*predict.outputs, *anew]),
+        predict,
         replace(weigh, inputs=[*weigh.inputs, *control], outputs=[*weigh.outputs, *anew]),
         factor,
         replace(

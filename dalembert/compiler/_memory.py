@@ -23,6 +23,7 @@ class Layout:
     n_last_entries: int = 0
     n_turn_entries: int = 0
     """Entries of the matrix whose determinant is the orientation, where it is eliminated at run time."""
+    n_metric: int = 0
 
     time = 0
     h = 1
@@ -47,6 +48,8 @@ class Layout:
     last_rhs: int = field(init=False)
     last_unknowns: int = field(init=False)
     turn_entries: int = field(init=False)
+    metric: int = field(init=False)
+    """Numbers that a run is given once (`compiler._metric`)."""
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +57,7 @@ class Layout:
         sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
         sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
-        sizes |= {"turn_entries": self.n_turn_entries, "work": 0}
+        sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric, "work": 0}
         place_in_order(self, self.theta, sizes)
 
     @property

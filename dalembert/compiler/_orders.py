@@ -45,32 +45,41 @@ def build_program(
     h: float,
     *,
     contiguous: bool = True,
+    alone: bool = False,
     near: np.ndarray | None = None,
 ) -> Program:
     """Compile the step equations; with the unknowns `near`, the pivot order is chosen for just these and this state.
 
-    Steps are `contiguous` unless they are substeps of a composition, which do not start where they last ended.
+    Steps are `contiguous` unless they are substeps of a composition, which do not start where they last ended. `alone`, orders
+    that earlier starts needed are not looked at.
     """
     reduced = reduced_step(system, method)
     if near is not None:
         orders = [_order_at(reduced, part, state, h, near) for part in _parts(reduced)]
         return program_of(system, method, *_pair(orders), contiguous)
-    states = States(system, np.array([state.t]), state.packed[None], state.theta[None], state.multipliers[None])
+    states = States.of(system, state)
     guesses = first_guess(reduced, system, state, h)[None]
-    orders = [_orders_for(reduced, part, states, h, guesses)[0] for part in _parts(reduced)]
+    orders = [_orders_for(reduced, part, states, h, guesses, alone)[0] for part in _parts(reduced)]
     return program_of(system, method, *_pair(orders), contiguous)
 
 
 @one_at_a_time
 def build_programs(
-    system: System, method: OneStepMethod, states: States, h: float, guesses: np.ndarray, *, contiguous: bool = True
+    system: System,
+    method: OneStepMethod,
+    states: States,
+    h: float,
+    guesses: np.ndarray,
+    *,
+    contiguous: bool = True,
+    alone: bool = False,
 ) -> list[Program]:
     """A program for each of many states: what `build_program` gives, as long as few states need an order of their own.
 
     Where many do, most of the time would go into compiling: the first such order serves for the rest.
     """
     reduced = reduced_step(system, method)
-    orders = [_orders_for(reduced, part, states, h, guesses) for part in _parts(reduced)]
+    orders = [_orders_for(reduced, part, states, h, guesses, alone) for part in _parts(reduced)]
     return [program_of(system, method, *_pair(own), contiguous) for own in zip(*orders, strict=True)]
 
 
@@ -82,7 +91,9 @@ def _pair(orders: list[PivotOrder] | tuple[PivotOrder, ...]) -> tuple[PivotOrder
     return orders[0], orders[1] if len(orders) > 1 else None
 
 
-def _orders_for(reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray) -> list[PivotOrder]:
+def _orders_for(
+    reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray, alone: bool = False
+) -> list[PivotOrder]:
     """An order for each state: the first that serves it."""
     chosen: list[PivotOrder | None] = [None] * len(states)
     open_members = np.arange(len(states))
@@ -96,7 +107,7 @@ def _orders_for(reduced: ReducedStep, part: Part, states: States, h: float, gues
             chosen[member] = order
         return members[~serves]
 
-    for order in ([] if structural is None else [structural]) + needed:
+    for order in ([] if structural is None else [structural]) + ([] if alone else needed):
         open_members = offer(order, open_members)
     made: list[PivotOrder] = []
     while len(open_members) and len(made) < OWN_ORDERS:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 
 from dalembert.compiler._elimination import diagonal_order, eliminate
 from dalembert.compiler._independence import independence
+from dalembert.compiler._metric import Metric, all_rows
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
-
-SMALLEST = 1e-28
-"""A squared residual that is always tolerated: where all terms vanish, as at rest in the origin, none has a size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,37 +64,44 @@ def step_orientation(
     return value, turn
 
 
-def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:
+def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric) -> ca.SX:
     """Whether the new state is off the constraints that the step imposes on it, by far more than rounding errors explain.
 
-    Positions are known to eps |y|, so velocities to eps |y|/h. Newton's iteration should have seen to it; this is the last
-    look.
+    Positions are known to eps y, so velocities to eps y/h; momenta to eps z and to eps times the impulses that act on them.
+    Their energies, times the square of the gradient of a constraint in the metric of the masses, are in the units of that
+    constraint, and so are the terms that it adds up. For positions this is too much where a light body hangs on a heavy
+    one, and the plain length of those that a row depends on too much where they have different units: the smaller one counts.
+    Newton's iteration should have seen to it; this is the last look.
     """
     if residual.shape[0] == 0:
         return ca.SX(0)
-    system, theta, t1, (y1, z1) = step.definition, step.theta, step.time_symbol + step.h_symbol, new
-    if system.combines is not None:  # all rows must hold, not only their combinations
-        system, theta = system.combines[0], theta[: system.combines[0].parameters.size]
-        parts = {"g": system.function("g")(t1, y1, theta) / step.h_symbol}
+    system, t1, (y1, z1), h = all_rows(step.definition), step.time_symbol + step.h_symbol, new, step.h_symbol
+    theta, n = step.theta[: system.parameters.size], system.n_holonomic
+    names = sorted(step.ends, key=lambda name: name != "g")
+    if system is not step.definition:  # all rows must hold, not only their combinations
+        parts = {"g": system.function("g")(t1, y1, theta) / h}
         parts |= {name: system.function(name)(t1, y1, z1, theta) for name in ("g_dot", "k")}
-        residual = ca.vertcat(*(parts[name] for name in sorted(step.ends, key=lambda name: name != "g")))
-    G, hidden_z = system.function("G")(t1, y1, theta), system.function("hidden_z")(t1, y1, z1, theta)
-    by_position, by_momentum = ca.sumsqr(y1) / step.h_symbol**2, ca.sumsqr(z1)
-    # Each row in its own units; velocities that are constrained apart from positions, in those of all.
-    positions = [ca.sumsqr(G[i, :]) * by_position for i in range(system.n_holonomic)]
-    hidden = [ca.sumsqr(hidden_z[i, :]) * by_momentum for i in range(system.n_holonomic)]
-    together = ca.sumsqr(G) * by_position + ca.sumsqr(hidden_z) * by_momentum
-    scales = [scale for name in step.ends if name == "g" for scale in positions]
-    for name in step.ends:
-        if name == "g_dot":
-            scales += [a + b for a, b in zip(positions, hidden, strict=True)]
-        elif name == "k":
-            scales += [together] * system.n_nonholonomic
-    assert len(scales) == residual.shape[0]
-    excess = ca.SX(-1)
-    for k, scale in enumerate(scales):
-        excess = ca.fmax(excess, residual[k] ** 2 - TOLERATED**2 * scale)
-    return excess > SMALLEST
+        residual = ca.vertcat(*(parts[name] for name in names))
+    G = ca.sparsify(system.function("G")(t1, y1, theta))
+    y1 = y1 * ca.DM(np.bincount(G.sparsity().get_triplet()[1], minlength=y1.shape[0]) > 0)
+    positions = ca.dot(metric.mass, y1**2) / h**2 if step.constrains_positions else ca.SX(0)
+    motion = ca.dot(metric.mobility, z1**2)
+    for block in step.unknowns:
+        if block.kind == "impulse" and block.size:
+            columns = ca.reshape(unknowns[block.name], block.size, len(block.nodes))
+            motion += ca.dot(metric.impulses[block.of], ca.sum2(columns**2))
+    G_squared = (G * G) @ metric.inverse_mass
+    within = ca.DM(G.sparsity(), 1.0) @ y1**2 / h**2  # of the coordinates that a row depends on
+    at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within)
+    holonomic = at_positions + G_squared * motion + (metric.terms[:n] / h) ** 2
+    scales = []
+    for name in names:
+        if name == "k":
+            k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
+            scales.append((k_z * k_z) @ metric.inertia * (motion + positions) + metric.terms[n:] ** 2)
+        else:
+            scales.append(holonomic)
+    return ca.mmax(residual**2 - TOLERATED**2 * ca.vertcat(*scales)) > 0
 
 
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:

@@ -18,7 +18,7 @@ from dalembert.compiler._elimination import (
     substitute,
 )
 from dalembert.compiler._guess import predictor
-from dalembert.compiler._increments import weighted_size, weights_and_noise
+from dalembert.compiler._increments import Measure, weights_and_noise
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
@@ -29,7 +29,6 @@ from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest
 from dalembert.compiler._tape import read_tape
 from dalembert.methods import OneStepMethod
-from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -152,9 +151,10 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         starts[name] = describe(tables, pattern, filled=memory_size, **slots)
         memory_size += len(pattern["column"])
         n_filled += len(pattern["column"]) if name == "matrix" else 0
-    measured = {id(block): k for k, block in enumerate(_measured(reduced))}
-    starts["weight_of"] = sum(len(table) for table in tables)
-    tables += [np.full(b.symbols.shape[0], measured.get(id(b), -1)) for b in reduced.blocks]
+    measure = measure_of(reduced)
+    for name, table in {"weight_of": measure.weight, "unit_of": measure.unit + compiled.layout.metric}.items():
+        starts[name] = sum(len(each) for each in tables)
+        tables.append(table)
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
     factor, iterate = (next(k for k in compiled.kernels if k.name == name) for name in ("factor", "iterate"))
@@ -193,16 +193,17 @@ def _eliminated(
     return found
 
 
-def _measured(reduced: ReducedStep) -> list[UnknownBlock]:
-    """The blocks whose increments decide when Newton's iteration has converged."""
-    return [block for block in reduced.blocks if block.kind != "carried"]
+@functools.cache
+def measure_of(reduced: ReducedStep) -> Measure:
+    """How increments of a step's unknowns are measured."""
+    return Measure.of_step(reduced)
 
 
 def _straight_line_kernels(
     reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool
 ) -> _Compiled:
     """Kernels that eliminate in a fixed order, in code without loops."""
-    forms = LinearForms(reduced.x, ca.vertcat(*reduced.data))
+    forms = LinearForms(reduced.x, ca.vertcat(*reduced.data, reduced.metric.column))
     residual, explicit = forms.rewrite(reduced.residual), forms.rewrite(reduced.explicit_stage)
     results = _solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
@@ -213,15 +214,16 @@ def _straight_line_kernels(
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
     weights = ca.SX.sym("weight", layout.n_weights)
     step = substitute(reciprocals, lower, upper, order, residual)
-    size = weighted_size(reduced, _measured(reduced), weights, step, explicit)
+    size = measure_of(reduced).size(reduced, weights, step, explicit)
     symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once)), layout.once)]
+    metric = (reduced.metric.column, layout.metric)
     factor = Kernel("factor", symbols, [(values, layout.factors)])
     iterate = Kernel(
         "iterate",
-        [*symbols, (names, layout.factors), (weights, layout.weights)],
+        [*symbols, (names, layout.factors), (weights, layout.weights), metric],
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
     )
-    finish = Kernel("finish", symbols, list(zip(results, layout.results, strict=True)))
+    finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
     once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
     return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
 
@@ -243,9 +245,8 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     if reduced.turn is not None:
         results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
         results.append((_entries(reduced.turn.matrix), layout.turn_entries))
-    return _assemble(
-        reduced, layout, (factor, iterate, *last, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous
-    )
+    finish = Kernel("finish", [*symbols, (reduced.metric.column, layout.metric)], results)
+    return _assemble(reduced, layout, (factor, iterate, *last, finish), ca.SX(0, 1), None, contiguous)
 
 
 def _entries(matrix: ca.SX) -> ca.SX:
@@ -255,13 +256,14 @@ def _entries(matrix: ca.SX) -> ca.SX:
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
     _, _, theta, state = reduced.data
     n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
-    n_weights = len(_measured(reduced))
+    n_weights, n_metric = measure_of(reduced).n_weights, reduced.metric.column.shape[0]
     last, turn = (reduced.last, reduced.turn) if at_run_time else (None, None)
     return Layout(
         theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_weights, n_factors, n_once,
-        0 if last is None else last.y.shape[0],
-        0 if last is None else last.matrix.nnz(),
-        0 if turn is None else turn.matrix.nnz(),
+        n_last=0 if last is None else last.y.shape[0],
+        n_last_entries=0 if last is None else last.matrix.nnz(),
+        n_turn_entries=0 if turn is None else turn.matrix.nnz(),
+        n_metric=n_metric,
     )  # fmt: skip
 
 
@@ -281,10 +283,11 @@ def _assemble(
 ) -> _Compiled:
     """Put the kernels that predict and weigh before those that factor, iterate and finish, and compile all."""
     delta = ca.SX.sym("delta", layout.n_state)
-    weights = weights_and_noise(reduced, _measured(reduced), delta)
+    weights = weights_and_noise(reduced, measure_of(reduced), delta)
     outputs = list(zip((*weights, once), (layout.weights, layout.noise, layout.once), strict=True))
-    weigh = Kernel("weigh", [*_symbols(reduced, layout), (delta, layout.delta)], outputs)
-    kernels = (predictor(reduced, layout, delta, weights, once, contiguous), weigh, *solving)
+    given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
+    weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
+    kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving)
     assembly, used = emit_module(kernels, layout.work)
     return _Compiled(
         kernels, layout, increment, compile_module(assembly, tuple(kernel.name for kernel in kernels)), layout.work + used

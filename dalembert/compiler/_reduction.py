@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._last_stage import explicit_last_stage, same
+from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import Turn, misses, step_orientation
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
@@ -54,6 +55,8 @@ class ReducedStep:
     """H, or v where there is no energy, at the end: a model may leave its domain where its derivatives are finite."""
     eliminated: tuple[ca.SX, ca.SX]
     """The unknowns that were substituted away, and their values."""
+    metric: Metric
+    """Symbols for the numbers by which sizes are compared."""
     explicit_stage: ca.SX
     """The stage that was eliminated from the first block, in terms of x: its increments count for convergence too."""
 
@@ -72,9 +75,10 @@ class ReducedStep:
 
     @cached_property
     def outcome(self) -> ca.Function:
-        """(x, data) -> the increment of the state and H, the orientation and the multipliers, the last unknowns solved for."""
+        """(x, data, metric) -> the increment of the state and H, orientation and multipliers, the last unknowns solved for."""
         results = [ca.vertcat(self.increment, self.energy), self.signed_orientation, *self.stage_multipliers.values()]
-        return ca.Function("outcome", [self.x, *self.data], [self.express(part) for part in results])
+        inputs = [self.x, *self.data, self.metric.column]
+        return ca.Function("outcome", inputs, [self.express(part) for part in results])
 
     @cached_property
     def signed_orientation(self) -> ca.SX:
@@ -156,8 +160,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
-    sign, turn = step_orientation(step, new, unknowns, multipliers)
-    orientation = ca.if_else(misses(step, new, missed), np.nan, sign)
+    metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
+    orientation = ca.if_else(misses(step, new, missed, unknowns, metric), np.nan, sign)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -172,6 +176,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         turn=turn,
         energy=ca.sum1(end),
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
+        metric=metric,
         explicit_stage=explicit_stage,
     )
 

@@ -73,6 +73,8 @@ def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tup
     """The quantities that `reduce=` names, as functions (t, y, z, theta), and the names under which impacts are counted."""
     if isinstance(reduce, str):
         reduce = [reduce]
+    if not isinstance(reduce, (Mapping, Sequence, set, frozenset)):
+        raise InputError(f'reduce is a list of names, as in reduce=["energy"], or maps names to functions; got {reduce!r}')
     wanted = dict(reduce) if isinstance(reduce, Mapping) else {name: name for name in reduce}
     counted = tuple(name for name, what in wanted.items() if isinstance(what, str) and what == "impacts")
     if counted and not system.n_unilateral:

@@ -127,17 +127,18 @@ def animate(
     if len(run.t) == 1:
         raise InputError(f"a film needs a run of at least one step; this one has its state at t = {run.t[0]:g} only")
     first, last = (float(run.t[0]), float(run.t[-1])) if window is None else (float(window[0]), float(window[1]))
-    if not run.t[0] <= first < last <= run.t[-1]:
+    along = np.sign(run.h)  # -1 for a run back in time, whose film shows it so
+    if not along * run.t[0] <= along * first < along * last <= along * run.t[-1]:
         raise InputError(f"a film shows a stretch of time within {run.t[0]:g} to {run.t[-1]:g}; got {first:g} to {last:g}")
     for name, value in (("speed", speed), ("duration", duration), ("fps", fps)):
         if value is not None and not (np.isfinite(value) and value > 0):
             raise InputError(f"{name} is a positive number; got {value!r}")
     if speed is None:
-        speed = min(1.0, (last - first) / SHORTEST)
-    seconds = min((last - first) / speed, LONGEST if duration is None else duration)
-    times = first + speed / fps * np.arange(int(seconds * fps * (1 + 1e-12)) + 1)
+        speed = min(1.0, abs(last - first) / SHORTEST)
+    seconds = min(abs(last - first) / speed, LONGEST if duration is None else duration)
+    times = first + along * speed / fps * np.arange(int(seconds * fps * (1 + 1e-12)) + 1)
     method = run.method.removeprefix("da.")
-    scene = sample(run, drawing, np.minimum(times, last))
+    scene = sample(run, drawing, along * np.minimum(along * times, along * last))
     film = Animation(scene, float(fps), float(speed), f"{method}, h = {run.h:g}")
     if path is not None:
         film.save(path, progress=progress)

@@ -136,7 +136,8 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
     """
     times = np.asarray(times, dtype=float)
     known_t, known = _known_states(run)
-    after = np.clip(np.searchsorted(known_t, times), 1, max(len(known_t) - 1, 1))
+    along = np.sign(run.h)  # so that time rises
+    after = np.clip(np.searchsorted(along * known_t, along * times), 1, max(len(known_t) - 1, 1))
     if len(known_t) == 1:
         states = np.repeat(known[:1], len(times), axis=0)
     else:

@@ -59,11 +59,11 @@ class Batch:
         slots = self.memory.reshape(len(self.members), -1, self.lanes)
         for k, ((_, fraction), program) in enumerate(zip(ensemble.method.substeps, self.programs, strict=True)):
             part = slots[:, sizes[k] : sizes[k + 1]].transpose(1, 0, 2)
-            theta, state, x = (
+            theta, state, x, metric = (
                 values[filled].transpose(2, 0, 1)
-                for values in (ensemble.states.theta, ensemble.states.packed, ensemble.guesses[k])
+                for values in (ensemble.states.theta, ensemble.states.packed, ensemble.guesses[k], ensemble.metric)
             )
-            write_start(part, program.layout, fraction * ensemble.h[filled], theta, state, x)
+            write_start(part, program.layout, fraction * ensemble.h[filled], theta, state, x, metric)
             signs = ensemble.signs[filled]
             set_rules(self.counts[:, k], self.numbers[:, k], program, ensemble.system, signs[:, 0], tolerance)
             if self.lanes > 1:
@@ -143,6 +143,7 @@ class Batch:
         ensemble.steps_done[member] = counts["steps_done"][0]
         ensemble.iterations[member] = counts["iterations"].sum()
         ensemble.factorizations[member] = counts["factorizations"].sum()
+        ensemble.pivoted[member] = counts["pivoted"].sum()
         slots = self.memory[unit].reshape(-1, self.lanes)
         n, first, last = self.ensemble.system.n_state, self.programs[0].layout, self.programs[-1].layout
         ensemble.last[member, :n] = slots[first.state : first.state + n, lane]

@@ -113,7 +113,9 @@ def dense_increment(sub):
         memory[layout.x + i] -= work[i]
         weight = tables[layout.weight_of + i]
         if weight >= 0:
-            total += memory[layout.weights + weight] * work[i] * work[i]
+            weight += layout.weights
+            unit = tables[layout.unit_of + i]
+            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[i] * work[i]
     return total
 
 

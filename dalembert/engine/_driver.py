@@ -70,7 +70,9 @@ def newton_increment(sub):
         memory[layout.x + unknown] -= work[k]
         weight = index[layout.weight_of + unknown]
         if weight >= 0:
-            total += memory[layout.weights + weight] * work[k] * work[k]
+            weight += layout.weights
+            unit = index[layout.unit_of + unknown]
+            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[k] * work[k]
     return total
 
 
@@ -111,14 +113,14 @@ def first_rate(last_rate):
 
 
 @inlined
-def keep_factors(iterations, counts, numbers, known):
+def keep_factors(iterations, counts, numbers, known, cost_ratio):
     """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
 
     A period from one factorisation to the next costs `cost_ratio` + sum of its iterations. Its average is smallest if it ends
     when the next step would cost more than the average; what a step of a given age costs is known from earlier periods.
     """
     if counts.age == 0:
-        numbers.period_cost = numbers.cost_ratio
+        numbers.period_cost = cost_ratio
     counts.age += 1
     numbers.period_cost += iterations
     age = min(counts.age, KNOWN_AGES - 1)
@@ -170,7 +172,9 @@ def solve_step(sub):
         iterations = solve_pivoting(sub)
     if iterations < 0:
         return False
-    if not keep_factors(iterations, sub.counts, sub.numbers, sub.known):
+    dense = sub.layout.straight_line >= PIVOTING
+    cost_ratio = sub.numbers.dense_ratio if dense else sub.numbers.cost_ratio
+    if not keep_factors(iterations, sub.counts, sub.numbers, sub.known, cost_ratio):
         sub.counts.age = -1
     if sub.layout.straight_line >= PIVOTING:
         count_pivoted(sub)
@@ -226,7 +230,9 @@ def make_step(sub):
         call_kernel(kernels.weigh, memory)
         finish(sub)
     else:
-        call_kernel(kernels.predict if counts.mode == PREDICT else kernels.weigh, memory)
+        if counts.mode == PREDICT:
+            call_kernel(kernels.predict, memory)
+        call_kernel(kernels.weigh, memory)
         solved = sub.layout.n_x == 0 or solve_step(sub)
         if not (solved and (finish_step(sub) or meet_constraints(sub))):
             for k in range(sub.layout.n_x):

@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
 from dalembert.compiler._independence import independent_states
 from dalembert.compiler._jit import has_long_vectors
+from dalembert.compiler._metric import metric_at
 from dalembert.engine._batch import Batch
 from dalembert.engine._member import MemberRun
 from dalembert.engine._run import CHUNK_SECONDS, STAGES_OF_COMBINED, _store
@@ -79,7 +80,8 @@ class EnsembleRun:
         self.rows[:, 0] = np.nan
         self.rows[:, 0, : self.system.n_state] = self.states.packed
         self.last = self.rows[:, 0].copy()
-        self.steps_done, self.iterations, self.factorizations, self.rescued = np.zeros((4, members), dtype=np.int64)
+        self.steps_done, self.iterations, self.factorizations = np.zeros((3, members), dtype=np.int64)
+        self.rescued, self.pivoted = np.zeros((2, members), dtype=np.int64)
         self.failures: dict[int, str] = {}
         self.watched = np.tile(self.watch.start if self.watch else np.zeros(0), (members, 1))
         self.events: list[list[np.ndarray]] = [[] for _ in range(members)]
@@ -102,9 +104,11 @@ class EnsembleRun:
     def _smooth_programs(self, system: System, method: OneStepMethod, states: States) -> list[list[Program]]:
         substeps = method.substeps
         self.guesses = [first_guesses(reduced_step(system, part), states, fraction * self.h) for part, fraction in substeps]
-        self.signs = orientations(states)
+        self.signs, self.metric = orientations(states), metric_at(states)
         return [
-            build_programs(system, part, states, fraction * self.spec.h, guesses, contiguous=len(substeps) == 1)
+            build_programs(
+                system, part, states, fraction * self.spec.h, guesses, contiguous=len(substeps) == 1, alone=self.spec.alone
+            )
             for (part, fraction), guesses in zip(substeps, self.guesses, strict=True)
         ]
 
@@ -118,6 +122,7 @@ class EnsembleRun:
         self.steps_done[member] = run.steps_done
         self.iterations[member] = run.counts["iterations"].sum()
         self.factorizations[member] = run.counts["factorizations"].sum()
+        self.pivoted[member] = run.counts["pivoted"].sum()
         self.rescued[member] = sum(stepper.rescued for stepper in run.steppers)
         self.watched[member] = run.watching.of(0, 0)
         self.events[member] += run.events

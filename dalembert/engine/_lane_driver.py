@@ -179,7 +179,7 @@ def solve_step_lanes(sub):
             memory[at(control + MASK * lanes + lane)] = memory[at(control + ALIVE * lanes + lane)]
             memory[at(control + AGE_IN_STEP * lanes + lane)] = 0.0  # nothing is learnt from this about rates
         call_kernel(sub.kernels.iterate, memory)
-    if not keep_factors(iterations, counts, sub.numbers, sub.known):
+    if not keep_factors(iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio):
         counts.age = -1
     return True
 
@@ -189,7 +189,9 @@ def make_step_lanes(sub):
     """`make_step` of the driver, for all lanes; False if one failed: `failed` says which, and the guesses are in memory."""
     memory, counts, lanes, guess = sub.memory, sub.counts, sub.lanes, sub.guess
     x, n_x = sub.layout.x * lanes, sub.layout.n_x * lanes
-    call_kernel(sub.kernels.predict if counts.mode == PREDICT else sub.kernels.weigh, memory)
+    if counts.mode == PREDICT:
+        call_kernel(sub.kernels.predict, memory)
+    call_kernel(sub.kernels.weigh, memory)
     for k in range(n_x):
         guess[at(k)] = memory[at(x + k)]
     verdict = sub.control + LOST * lanes

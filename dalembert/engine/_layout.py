@@ -30,8 +30,10 @@ COUNTS = np.dtype([
 `pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried again.
 """
 
-NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest")])
-"""`rate` is the last step's rate of convergence; like `tolerance` and `fastest`, the best to believe in, it is squared."""
+NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest", "dense_ratio")])
+"""`rate` is the last step's rate of convergence; like `tolerance` and `fastest`, the best to believe in, it is squared.
+
+`cost_ratio` says what a factorisation costs in iterations, `dense_ratio` the same for dense elimination."""
 
 Records = np.ndarray | np.void
 """One record, or an array of them."""
@@ -43,8 +45,8 @@ LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "matrix",
-        "last", "last_unknowns", "turn", "weight_of", "polish", "stage_multipliers", "n_stage", "dense", "entry_row",
-        "entry_column",
+        "last", "last_unknowns", "turn", "weight_of", "unit_of", "polish", "stage_multipliers", "n_stage", "dense",
+        "entry_row", "entry_column",
     )
 ])  # fmt: skip
 """Slots of a program's memory, sizes, and positions in its tables.

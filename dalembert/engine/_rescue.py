@@ -48,7 +48,9 @@ def rescue(run: Stepper) -> str | None:
         x = newton(lambda y: tuple(np.asarray(value, dtype=float) for value in equations(y, *data)), guess)
         if x is None:
             continue
-        increment, orientation, lam, psi = (np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data))
+        increment, orientation, lam, psi = (
+            np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data, run.metric)
+        )
         if not np.all(np.isfinite(increment)):
             continue
         if orientation[0] * orientation_at(run.system, run.start) > 0:

@@ -59,7 +59,17 @@ class Run:
         self.counts, self.numbers, self.known = np.zeros(n, COUNTS), np.zeros(n, NUMBERS), np.zeros((n, KNOWN_AGES))
         self.steppers = [
             Stepper(
-                self.system, method, self.start, fraction * self.h, n == 1, spec.tolerance, counts, numbers, known, self.given
+                self.system,
+                method,
+                self.start,
+                fraction * self.h,
+                n == 1,
+                spec.tolerance,
+                counts,
+                numbers,
+                known,
+                spec.alone,
+                self.given,
             )
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
         ]

@@ -27,6 +27,8 @@ class RunSpec:
     """A relative tolerance of Newton's iteration, which ends at round-off otherwise."""
     stage_multipliers: bool = False
     """Whether the method's own multipliers are stored with every state."""
+    alone: bool = False
+    """Whether pivots are chosen as in a new process, whatever ran in this one before: what is resumed elsewhere needs that."""
 
     @property
     def tolerance(self) -> float:

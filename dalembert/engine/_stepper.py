@@ -11,6 +11,7 @@ from dalembert.compiler import Program, build_program, first_guess
 from dalembert.compiler._independence import combined_at, independent
 from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
+from dalembert.compiler._metric import metric_at
 from dalembert.compiler._stopping import fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, Records
@@ -20,6 +21,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._redundant import hidden_parts
+from dalembert.systems._states import States
 
 Given = tuple[Program, np.ndarray, float]
 """A program for a start, its first guess and its orientation, as ensembles find them for all members at once."""
@@ -38,6 +40,8 @@ class Stepper:
     counts: Records
     numbers: Records
     known: np.ndarray
+    alone: bool = False
+    """Whether the program is chosen as in a new process."""
     given: Given | None = None
     """What would else be found out here."""
     rescued: int = 0
@@ -53,7 +57,9 @@ class Stepper:
     def __post_init__(self) -> None:
         self._first_system = self.system
         if self.given is None:
-            self._first_program = build_program(self.system, self.method, self.start, self.h, contiguous=self.contiguous)
+            self._first_program = build_program(
+                self.system, self.method, self.start, self.h, contiguous=self.contiguous, alone=self.alone
+            )
             guess = first_guess(self._first_program.reduced, self.system, self.start, self.h)
             self._sign = float(orientation_at(self.system, self.start))
         else:
@@ -62,9 +68,9 @@ class Stepper:
 
     def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
-        self._begun = state
         if self.system.combines is not None:
             self.system, self.start = self._first_system, state  # with combinations of its own
+        self._begun, self.metric = state, metric_at(States.of(self.system, state))[0]
         if guess is None:
             guess = first_guess(self._first_program.reduced, self.system, state, self.h)
         self._load(self._first_program, state.packed, guess)
@@ -74,7 +80,7 @@ class Stepper:
     def _load(self, program: Program, state: np.ndarray, x: np.ndarray) -> None:
         self.program = program
         self.memory = np.zeros(program.memory_size)
-        write_start(self.memory, program.layout, self.h, self.start.theta, state, x)
+        write_start(self.memory, program.layout, self.h, self.start.theta, state, x, self.metric)
         set_rules(self.counts, self.numbers, program, self.system, self._sign, self.tolerance)
 
     def slots(self, name: str) -> slice:
@@ -127,8 +133,9 @@ class Stepper:
         if here is None:
             return False
         self.start = self._begun = here
+        self.metric = metric_at(States.of(self.system, here))[0]
         x = first_guess(self.program.reduced, self.system, here, self.h)
-        write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x)
+        write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x, self.metric)
         self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
         self.renewals += 1
         return True
@@ -161,10 +168,11 @@ def write_start(
     theta: np.ndarray,
     state: np.ndarray,
     x: np.ndarray,
+    metric: np.ndarray,
 ) -> None:
     """What the memory of a program holds before the first step, for one trajectory or many: slots are the first axis."""
     slots[layout.h] = h
-    for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x)):
+    for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x), (layout.metric, metric)):
         slots[first : first + len(values)] = values
 
 
@@ -179,6 +187,7 @@ def set_rules(
     """By what the driver judges iterations and steps of a program, for one trajectory or many."""
     counts["sign"], numbers["tolerance"] = sign, tolerance**2
     numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
+    numbers["dense_ratio"] = program.layout.n_x / 3 + 6  # n^3/3 products and scaling, against n^2
 
 
 def begin_steps(counts: Records, numbers: Records, known: np.ndarray) -> None:

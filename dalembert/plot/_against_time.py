@@ -211,7 +211,7 @@ def multipliers(
         raise InputError("this system has no constraints, so there are no multipliers to draw")
     if len(chosen) > len(CYCLE) or any(not 0 <= i < len(names) for i in chosen):
         raise InputError(f"choose at most {len(CYCLE)} multipliers out of 0 to {len(names) - 1}; got which={chosen}")
-    first, last = (run.t[0], run.t[-1]) if window is None else window
+    first, last = sorted((run.t[0], run.t[-1]) if window is None else window)
     inside = (run.t >= first) & (run.t <= last)
     if not inside.any():
         raise InputError(f"the run has no state between t = {first:g} and {last:g}")

@@ -49,7 +49,9 @@ def configurations(
     drawing = drawing_of(run, problem.drawing if draw is None and problem is not None else draw)
     if count < 1:
         raise InputError(f"count is a positive number of snapshots; got {count!r}")
-    first, last = (0, _first_swing(run, drawing)) if window is None else np.searchsorted(run.t, window)
+    along = np.sign(run.h)  # so that time rises
+    swing = None if window is not None else (0, _first_swing(run, drawing))
+    first, last = np.searchsorted(along * run.t, along * np.asarray(window)) if swing is None else swing
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
     snapshots = sample(run, drawing, run.t[rows])
@@ -125,7 +127,8 @@ def portrait(
 
     """
     drawing = drawing_of(run, draw)
-    first, last = (run.t[0], min(run.t[-1], run.t[0] + 20.0)) if window is None else window
+    last_time = run.t[0] + np.clip(run.t[-1] - run.t[0], -20.0, 20.0)
+    first, last = (run.t[0], last_time) if window is None else window
     scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)))
     if window is None:
         scene = sample(run, drawing, with_impacts(run, np.linspace(first, _before_it_is_small(scene), MOMENTS)))

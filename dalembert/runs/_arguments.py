@@ -45,6 +45,8 @@ class Policy:
             raise InputError(f'on_failure is "raise" or "return"; got {self.on_failure!r}')
         if self.simd is not None and not isinstance(self.simd, (bool, np.bool_)):
             raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
+        if self.save_to is not None and not isinstance(self.save_to, (str, os.PathLike)):
+            raise InputError(f'save_to is the name of a store on disk, as in save_to="run.zarr"; got {self.save_to!r}')
         workers = 1 if self.workers is None and self.executor is not None else self.workers
         checked = {
             "simd": None if self.simd is None else bool(self.simd),
@@ -101,7 +103,9 @@ class Arguments:
         if isinstance(self.system, Problem):
             h = self.system.h if h is None else h
             steps = self.system.steps if steps is None and self.t1 is None else steps
-        h = positive("h", h)
+        h = step_size(h)
+        if h < 0 and driver_of(self.method).has_impacts:
+            raise InputError("collision integrators run forwards, because an impact that loses energy has no past: take h > 0")
         steps = number_of_steps(steps, self.t1, t0, h)
         save_every = count("save_every", self.save_every, least=1)
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
@@ -174,12 +178,24 @@ def initial_state(
     return system, state
 
 
+def step_size(value: Any) -> float:
+    """A number other than 0; time runs backwards if it is negative."""
+    number = _number(value)
+    if not np.isfinite(number) or number == 0:
+        raise InputError(f"h must be a positive number, or a negative one to go back in time; got {value!r}")
+    return number
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return np.nan
+
+
 def positive(name: str, value: Any) -> float:
     """A number > 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
+    number = _number(value)
     if not (np.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a positive number; got {value!r}")
     return number
@@ -217,7 +233,8 @@ def number_of_steps(steps: int | None, t1: float | None, t0: float, h: float) ->
     assert t1 is not None
     length = (finite_number("t1", t1) - t0) / h
     if not np.isfinite(length) or length < 0:
-        raise InputError(f"t1 must be a finite time after t0 = {t0:g}; got {t1!r}")
+        where, other = ("after", "h < 0") if h > 0 else ("before", "h > 0")
+        raise InputError(f"t1 must be a finite time {where} t0 = {t0:g}, or {other}; got {t1!r}")
     nearest = round(length)
     if abs(length - nearest) > 1e-9 * max(1.0, length):
         raise InputError(

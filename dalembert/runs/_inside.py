@@ -47,16 +47,20 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
         raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
     if run.solver.serves_unilateral:
         raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
-    times = np.atleast_1d(np.asarray(t, dtype=float))
+    try:
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+    except (TypeError, ValueError):
+        raise InputError(f"run.at takes a time or an array of times; got {t!r}") from None
     steps = len(run.t) - 1
     if steps < 1 or abs(run.t[-1] - run.t[0] - steps * run.h) > 1e-9 * abs(steps * run.h):
         raise InputError("dense output needs every step: run with save_every=1")
     if side not in ("left", "right"):
         raise InputError(f'side is "left" or "right"; got {side!r}')
-    outside = ~((times >= run.t[0]) & (times <= run.t[-1]))
+    along = np.sign(run.h)  # so that time rises
+    outside = ~((along * times >= along * run.t[0]) & (along * times <= along * run.t[-1]))
     if np.any(outside):
         raise InputError(f"t = {times[outside][0]:g} is outside of the run, which goes from {run.t[0]:g} to {run.t[-1]:g}")
-    step = np.clip(np.searchsorted(run.t, times, side=side) - 1, 0, steps - 1)
+    step = np.clip(np.searchsorted(along * run.t, along * times, side=side) - 1, 0, steps - 1)
     dense = DenseOutput(run.system, run.solver, run.start, run.h)
     sizes = {"Y": run.blocks[0][1], "Z~": run.blocks[1][1], "Z": run.blocks[1][1]}
     sizes |= {"lam": run.system.n_holonomic, "psi": run.system.n_nonholonomic}

@@ -133,6 +133,7 @@ def table_of(run: EnsembleRun, layout: Layout) -> MemberTable:
         "newton_iterations": run.iterations,
         "factorizations": run.factorizations,
         "rescued_steps": run.rescued,
+        "pivoted_steps": run.pivoted,
         **run.impact_counts,
         **{f"counted_{name}": run.tallies for name in layout.counted},
         **_reductions(run, h),

@@ -115,6 +115,8 @@ def poincare(
     spec = Arguments("poincare", system, method, initial, **given).many()
     if method.starting is not None:
         raise UnsupportedSystem(f"a state of {method} belongs to its step size, so that no shorter step can end on the section")
+    if spec.h < 0:
+        raise InputError("a section is crossed forwards in time: take h > 0")
     if direction not in (1, -1):
         raise InputError(f"direction is +1 (upwards) or -1 (downwards); got {direction!r}")
     policy = Policy(progress=progress, workers=workers, simd=simd)

@@ -73,8 +73,8 @@ def resume_run(path: Any, system: System, method: OneStepMethod, steps: Any, pol
 
 def _new_run(header: Header, system: System, method: OneStepMethod) -> Run:
     start, stage = start_of(header, system), bool(header.stage)
-    spec = RunSpec(system, method, start, header.h, header.steps, header.save_every, header.newton_tolerance, stage)
-    return make_run(spec, room=header.chunk + 2)
+    numbers = (header.h, header.steps, header.save_every, header.newton_tolerance, stage)
+    return make_run(RunSpec(system, method, start, *numbers, alone=True), room=header.chunk + 2)
 
 
 def _run_to_end(store: RunStore, run: Run, policy: Policy) -> StoredTrajectory:

@@ -92,6 +92,7 @@ def _check_memory(layout: Layout, policy: Policy) -> None:
 
 def _computed(spec: RunSpec, policy: Policy, layout: Layout, store: SweepStore | None) -> Ensemble:
     """Compute parts into memory, or those that a store does not have; Ctrl-C keeps what is there."""
+    spec = replace(spec, alone=True)  # parts may be computed by other processes, and later
     starts, size, done = Starts.of(spec), layout.part, 0
     table: MemberTable | SweepStore = MemberTable.empty(layout) if store is None else store
     missing = [part for part in range(-(-layout.members // size)) if store is None or part not in store.parts]

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.contact._records import OF_MEMBERS, TALLIED, from_columns, in_order_of_members, layout_of_members
 from dalembert.storage._groups import fill_value
 
-COUNTS = ("newton_iterations", "factorizations", "rescued_steps")
+COUNTS = ("newton_iterations", "factorizations", "rescued_steps", "pivoted_steps")
 REDUCTION = ("first", "last", "min", "max", "mean", "slope")
 
 

@@ -83,7 +83,8 @@ class SweepStore(Store):
         """Write a part, whose first member has the number `first`, then say that it is there."""
         part, number = part.numbered_from(first), first // self.layout.part
         with writing(self.path):
-            for name, values in part.columns.items():
+            there = {name: values for name, values in part.columns.items() if (self.path / name).is_dir()}
+            for name, values in there.items():  # stores of earlier versions count less
                 self.array(name, "r+")[first : first + len(values)] = values
                 sync(self.path / name / "c" / str(number))
             events = self._append_events(part.events[0], self.events) if part.events else self.events
@@ -104,6 +105,8 @@ class SweepStore(Store):
     def _column(self, name: str, axes: int) -> Any:
         if axes == 2:  # (time, n) of every member
             return StoredArray(self.array(name), self.layout.members, self.layout.part)
+        if not (self.path / name).is_dir():
+            return np.zeros(self.layout.members, dtype=np.int64)
         values = self.array(name)[...]
         there = np.isin(np.arange(len(values)) // self.layout.part, self.parts)
         values[~there] = fill_value(str(values.dtype))  # what a process that was killed had written of a part does not count

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.errors import InconsistentStart, InputError, ModelError
 from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._model import one_line
+from dalembert.systems._model import one_line, real_array
 from dalembert.systems._newton import newton
 from dalembert.systems._projection import project_momentum, project_position, well_conditioned
 from dalembert.systems._rank import smallest_singular_value
@@ -223,9 +223,9 @@ def finite_number(name: str, value: Any) -> float:
 
 def _vector(name: str, value: Any, size: int) -> np.ndarray:
     try:
-        array = np.array(value, dtype=float)
+        array = real_array(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be {size} numbers; got {one_line(value)}") from None
+        raise InputError(f"{name} must be {size} real numbers; got {one_line(value)}") from None
     if array.shape != (size,):
         of = {"lam0": "multiplier", "psi0": "multiplier", "y0": "variable", "z0": "variable"}.get(name, "coordinate")
         raise InputError(f"{name} must have shape ({size},), one number for each {of}; got shape {array.shape}")

@@ -35,7 +35,7 @@ class Parameters:
     @staticmethod
     def _array(name: str, value: Any) -> np.ndarray:
         try:
-            array = np.array(value, dtype=float)
+            array = real_array(value)
         except (TypeError, ValueError):
             raise ModelError(f"parameter {name!r} must be a number or an array of numbers; got {one_line(value)}") from None
         if not np.all(np.isfinite(array)):
@@ -78,6 +78,13 @@ def check_dimensions(**sizes: Any) -> None:
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
             raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {size!r}")
+
+
+def real_array(value: Any) -> np.ndarray:
+    """An array of numbers; a TypeError for complex ones, whose imaginary parts would get lost."""
+    if np.iscomplexobj(value):
+        raise TypeError("complex numbers")
+    return np.array(value, dtype=float)
 
 
 def one_line(value: Any) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import casadi as ca
+import numpy as np
 
 
 def rounding(expression: ca.SX, inputs: list[ca.SX]) -> ca.SX:
@@ -33,3 +38,57 @@ def rounding(expression: ca.SX, inputs: list[ca.SX]) -> ca.SX:
         values[function.instruction_output(k)[0]] = exact * (1 + relative[k])
     sensitivity = ca.jacobian(ca.vertcat(*results), relative)
     return ca.sum2(ca.fabs(ca.substitute(sensitivity, relative, ca.SX.zeros(n, 1))))
+
+
+def sizes_of_terms(function: ca.Function, arguments: Sequence[np.ndarray]) -> np.ndarray:
+    """`rounding` of a function's components in numbers, at many points: one row a point, also of every argument.
+
+    Forwards, so that bounds are added up where errors might cancel.
+    """
+    count = len(arguments[0])
+    result = np.zeros((count, function.numel_out(0)))
+    if not result.size:
+        return result
+    values: dict[int, np.ndarray] = {}
+    errors: dict[int, np.ndarray] = {}
+    for k in range(function.n_instructions()):
+        code, operands, results = function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
+        if code == ca.OP_OUTPUT:
+            result[:, results[1]] = errors[operands[0]]
+            continue
+        inherited: np.ndarray | float = 0.0
+        if code == ca.OP_CONST:
+            value = np.full(count, function.instruction_constant(k))
+        elif code == ca.OP_INPUT:
+            value = np.asarray(arguments[operands[0]][:, operands[1]], dtype=float)
+        else:
+            value, slopes = _operation(code, *(values[j] for j in operands))
+            inherited = sum(np.abs(slope) * errors[j] for slope, j in zip(slopes, operands, strict=True))
+        values[results[0]], errors[results[0]] = value, np.abs(value) + inherited
+    return result
+
+
+_ARITHMETIC: dict[int, Callable[..., tuple[np.ndarray, Sequence[Any]]]] = {
+    ca.OP_ADD: lambda x, y: (x + y, (1.0, 1.0)),
+    ca.OP_SUB: lambda x, y: (x - y, (1.0, 1.0)),
+    ca.OP_MUL: lambda x, y: (x * y, (y, x)),
+    ca.OP_SQ: lambda x: (x * x, (2 * x,)),
+    ca.OP_COS: lambda x: (np.cos(x), (np.sin(x),)),
+    ca.OP_SIN: lambda x: (np.sin(x), (np.cos(x),)),
+}
+"""The value and, up to their signs, the derivatives of the most common operations."""
+
+
+def _operation(code: int, *operands: np.ndarray) -> tuple[np.ndarray, Sequence[Any]]:
+    if code in _ARITHMETIC:
+        return _ARITHMETIC[code](*operands)
+    outcome = np.asarray(_operation_of(code, len(operands)).map(len(operands[0]))(np.array(operands)), dtype=float)
+    return outcome[0], list(outcome[1:])
+
+
+@functools.cache
+def _operation_of(code: int, operands: int) -> ca.Function:
+    """One operation of a graph, and its derivatives."""
+    x = ca.SX.sym("x", operands)
+    value = ca.SX.unary(code, x) if operands == 1 else ca.SX.binary(code, x[0], x[1])
+    return ca.Function("operation", [x], [ca.vertcat(value, ca.densify(ca.jacobian(value, x)).T)])

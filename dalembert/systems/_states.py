@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError
 from dalembert.systems._consistent import CONSISTENCY_TOLERANCE, SMALLEST_SCALE, State, finite_number, state_at, unpack
-from dalembert.systems._model import one_line
+from dalembert.systems._model import one_line, real_array
 from dalembert.systems._rank import solve_of_rank
 from dalembert.systems._system import System
 
@@ -24,6 +24,11 @@ class States:
     packed: np.ndarray
     theta: np.ndarray
     multipliers: np.ndarray
+
+    @classmethod
+    def of(cls, system: System, state: State) -> States:
+        """One state."""
+        return cls(system, np.array([state.t]), state.packed[None], state.theta[None], state.multipliers[None])
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -152,9 +157,9 @@ def _numbered(one: Callable[[int], Any], member: int) -> Any:
 
 def _array(name: str, value: Any) -> np.ndarray:
     try:
-        array = np.array(value, dtype=float)
+        array = real_array(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be an array of numbers with one row a member; got {one_line(value)}") from None
+        raise InputError(f"{name} must be an array of real numbers with one row a member; got {one_line(value)}") from None
     if array.ndim not in (1, 2) or not len(array):
         raise InputError(f"{name} must have shape (members, n), or (n,) for all members alike; got shape {array.shape}")
     return array

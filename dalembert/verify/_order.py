@@ -67,7 +67,7 @@ def order(
         run = final(method, n)
         for name, values in errors.items():
             values.append(float(np.linalg.norm(getattr(run, name)[-1] - np.asarray(right[name]))))
-    h = (t1 - t0) / np.array(counts)
+    h = abs(t1 - t0) / np.array(counts)
     measured = {
         name: slope(h, values, floor=round_off * max(1.0, float(np.linalg.norm(right[name]))), points=points)
         for name, values in errors.items()

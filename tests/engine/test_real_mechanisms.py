@@ -13,11 +13,13 @@ from four_bar import SI, exact_configurations, in_units, linkage, linkage_with_n
 import dalembert as da
 from dalembert.compiler import _orders, _program, build_program, first_guess
 from dalembert.compiler._elimination import backward_errors, choose_pivots, diagonal_order
+from dalembert.compiler._metric import metric_at
 from dalembert.engine import _rescue
 from dalembert.engine._dense_solve import PIVOTED_STEPS
 from dalembert.engine._stepper import write_start
 from dalembert.errors import PivotWarning
 from dalembert.systems import state_at
+from dalembert.systems._states import States
 
 ERRORS = {
     da.LobattoIIIAB(2): 5e-5,
@@ -66,7 +68,8 @@ def test_kernels_compute_what_their_graphs_say(method):
     state = state_at(system, **start(rate=2.0))
     program = build_program(system, method, state, h)
     memory = np.zeros(program.memory_size)
-    write_start(memory, program.layout, h, state.theta, state.packed, first_guess(program.reduced, system, state, h))
+    guess, metric = first_guess(program.reduced, system, state, h), metric_at(States.of(system, state))[0]
+    write_start(memory, program.layout, h, state.theta, state.packed, guess, metric)
     for kernel in program.kernels[1:]:  # in the order of a first step
         inputs = np.concatenate([memory[slot : slot + symbols.shape[0]] for symbols, slot in kernel.inputs])
         results = ca.vertcat(ca.SX(0, 1), *(ca.densify(value) for value, _ in kernel.outputs))
@@ -154,7 +157,7 @@ def test_another_pivot_order_is_announced(monkeypatch, no_known_orders, caplog):
     assert all(record.levelno == logging.WARNING and "another pivot order" in record.message for record in caplog.records)
 
 
-def failing_orders(reduced, part, states, h, guesses):
+def failing_orders(reduced, part, states, h, guesses, alone):
     """An order that suits the pattern of the matrix, but not its values: pivots vanish."""
     matrix = reduced.matrix(part)
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.compiler import _orders
 from dalembert.engine._run import Run
 from dalembert.runs import _stored_run as stored
 from dalembert.storage import _groups as _store
@@ -454,3 +455,23 @@ def test_the_attributes_are_strict_json(tmp_path):
         raise AssertionError(constant)
 
     json.loads((run.store.path / "zarr.json").read_text(), parse_constant=refuse)
+
+
+def test_pivot_orders_of_earlier_starts_do_not_change_a_stored_run(tmp_path, monkeypatch):
+    """What ran before in a process must not show in the bits of a run that another process may go on with."""
+    system, method = da.problems.double_pendulum().system, da.GaussLobattoSPARK(2)
+    given = {"q0": [1.0, 0.0, 2.0, 0.0], "p0": [0.0] * 4, "h": 0.02, "steps": 60}
+    monkeypatch.setattr(_orders, "_structural_order", lambda reduced, part: None)  # so that every start needs an order
+    monkeypatch.setattr(_orders, "LARGEST_ERROR", {"jacobian": np.inf, "last": np.inf})  # and any will do
+    monkeypatch.setattr(_orders, "_needed", {})
+    first = da.simulate(system, method, **given, save_to=tmp_path / "first.zarr")
+    reduced = _orders.reduced_step(system, method)
+    rows, columns = (np.array(a, dtype=int) for a in reduced.jacobian.sparsity().get_triplet())
+    values = np.random.default_rng(2).normal(size=(len(rows), 1))
+    other = _orders.choose_pivots(rows, columns, values, reduced.x.shape[0])
+    (own,) = _orders._needed[reduced, "jacobian"]
+    assert other != own
+    _orders._needed[reduced, "jacobian"][:] = [other]  # as if another start had needed it
+    second = da.simulate(system, method, **given, save_to=tmp_path / "second.zarr")
+    assert np.array_equal(np.asarray(first.q[:]), np.asarray(second.q[:]))
+    assert own in _orders._needed[reduced, "jacobian"]
