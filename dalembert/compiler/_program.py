@@ -147,6 +147,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     tables["weight_of"] = np.concatenate(
         [np.zeros(0, int), *(np.full(b.symbols.shape[0], measured.get(id(b), -1)) for b in reduced.blocks)]
     )
+    tables["power"] = np.concatenate([np.zeros(0, int), *(np.full(b.symbols.shape[0], not b.per_h) for b in reduced.blocks)])
     starts = np.cumsum([0, *(len(table) for table in tables.values())])
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
@@ -245,8 +246,9 @@ def _assemble(
 
 
 def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
-    """The increment of the state, the stage multipliers, the orientation and H, with the last unknowns solved for."""
-    results = [reduced.increment, ca.vertcat(*reduced.stage_multipliers.values()), reduced.orientation, reduced.energy]
+    """The increment of the state, the stage multipliers, the orientation, H and the correction, the last unknowns solved for."""
+    multipliers = ca.vertcat(*reduced.stage_multipliers.values())
+    results = [reduced.increment, multipliers, reduced.orientation, reduced.energy, reduced.correction]
     if reduced.last is not None and last_order is not None:
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]

@@ -112,7 +112,7 @@ class EnsembleRun:
         self.steps_done[member] = run.steps_done
         self.iterations[member] = run.counts["iterations"].sum()
         self.factorizations[member] = run.counts["factorizations"].sum()
-        self.rescued[member] = sum(stepper.rescued for stepper in run.steppers)
+        self.rescued[member] = run.counts["rescued"].sum()
         self.watched[member] = run.watching.of(0, 0)
         self.events[member] += run.events
 

@@ -1,4 +1,4 @@
-"""What happens to a step that the compiled iteration could not make: other pivots, exact Newton with LAPACK, or a diagnosis."""
+"""What happens to a step that the compiled iteration could not make: other pivots, or a diagnosis."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PATH = np.linspace(0.0, 2.0, 9)
 
 
 def rescue(run: Stepper) -> str | None:
-    """Make the pending step by damped exact Newton; None on success, else the reason of the failure.
+    """Give the driver other pivots if those of its program fail in the pending step; else the reason why it cannot be made."""
+    return None if _changes_pivots(run, run.unknowns) else diagnose(run, _other_solution(run))
 
-    A step in which the pivot order fails is left to the driver, which gets other pivots.
-    """
-    if _changes_pivots(run, run.unknowns):
-        return None
+
+def _other_solution(run: Stepper) -> str | None:
+    """What is wrong with a solution of the step equations that does not begin at h = 0; None if exact Newton finds none."""
     reduced = run.program.reduced
     data = (run.time, run.h, run.start.theta, run.state)
     equations = ca.Function("equations", [reduced.x, *reduced.data], [reduced.residual, reduced.jacobian])
@@ -49,14 +49,10 @@ def rescue(run: Stepper) -> str | None:
         if x is None:
             continue
         increment, orientation, lam, psi = (np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data))
-        if not np.all(np.isfinite(increment)):
-            continue
-        if orientation[0] * orientation_at(run.system, run.start) > 0:
-            run.accept(x)
-            return None
-        if np.isfinite(orientation[0]):
-            problem = problem or _outside(run, increment[:-1], lam, psi) or "turned"
-    return diagnose(run, problem)
+        if np.all(np.isfinite(increment)) and np.isfinite(orientation[0]):
+            turned = orientation[0] * orientation_at(run.system, run.start) < 0
+            problem = problem or _outside(run, increment[:-1], lam, psi) or ("turned" if turned else "apart")
+    return problem
 
 
 def orientation_at(system: System, state: State) -> int:
@@ -150,7 +146,7 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     y, z = np.split(run.state, [system.state_blocks[0][1]])
     v = system.evaluate("v", t, y, z, theta=theta)
     lam, psi = np.split(run.multipliers, [system.n_holonomic])
-    if problem not in (None, "turned"):
+    if problem not in (None, "turned", "apart"):
         return str(problem)
     for k in PATH:
         s, ahead = t + k * run.h, y + k * run.h * v
@@ -182,6 +178,11 @@ def diagnose(run: Stepper, problem: str | None) -> str:
             )
         if problem == "turned":
             return "the constraints turn by more than a right angle within one step: reduce h"
+    if problem == "apart":
+        return (
+            "the step equations have a solution, but not one that continues that of smaller steps: the motion would jump to "
+            "another branch of the constraints or of the model: reduce h"
+        )
     edge = ", and that the motion stays in its domain" if "domain" in system.function_names else ""
     return f"Newton's iteration for the step equations diverged: reduce h, or check that the model is smooth here{edge}"
 

@@ -36,7 +36,6 @@ class Stepper:
     known: np.ndarray
     given: Given | None = None
     """What would else be found out here."""
-    rescued: int = 0
     trouble: str = ""
     """Why other pivots than the program's own were needed, if they were."""
     warned: bool = False
@@ -108,13 +107,6 @@ class Stepper:
         for name, values in kept.items():
             self.memory[self.slots(name)] = values
 
-    def accept(self, x: np.ndarray) -> None:
-        """Take x for the solution of the pending step."""
-        self.memory[self.slots("x")] = x
-        self.counts["mode"] = driver.SOLVED
-        self.counts["age"] = -1
-        self.rescued += 1
-
 
 def write_start(
     slots: np.ndarray,
@@ -161,9 +153,10 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
         places: dict[str, int] = {
             **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
             "weights": slots.weights, "factors": slots.factors, "stage_multipliers": slots.stage_multipliers,
-            "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "n_entries": n_entries,
+            "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers,
+            "n_y": program.reduced.equations.step.definition.state_blocks[0][1], "n_entries": n_entries,
             "filled": program.filled, "dense": program.dense, "straight_line": program.straight_line,
-            "polish": program.reduced.polish,
+            "polish": program.reduced.polish, "turns": program.reduced.equations.step.definition.linear_in_multipliers,
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

@@ -17,7 +17,7 @@ from dalembert.compiler._elimination import (
     substitute,
 )
 from dalembert.compiler._samples import neighbours
-from dalembert.engine import _driver as driver
+from dalembert.engine import _iteration as driver
 from dalembert.engine._layout import LAYOUT
 
 

@@ -1,0 +1,145 @@
+"""Following the solution of a step from h = 0: what decides where Newton's iteration may have found another solution.
+
+The step equations have one solution that belongs to the motion: that which begins at h = 0. Others appear as h grows: a step on
+y = sin 3x may end on another hump. So a solution that is in doubt is followed in eta, from steps of size eta h with a small eta
+up to eta = 1. Unknowns are extrapolated in eta, those that vanish with h after division by it, and a stride in eta counts only
+if Newton's iteration leaves no doubt. Where the constraints lose rank inside the step, as in a parallelogram that lies flat,
+the branch that is extrapolated is the one on which the momentum goes on. Where the solution ends, none is found beyond.
+"""
+
+from __future__ import annotations
+
+from dalembert.compiler._stopping import FAR, REST
+from dalembert.engine._compiled import compiled
+from dalembert.engine._dense_solve import PIVOTING
+from dalembert.engine._iteration import ORIENTATION_SLOT, at, factorize, finish, finish_step, meet_constraints, solve_again
+from dalembert.engine._kernel_call import call_kernel
+
+H_SLOT = 1
+FIRST, NEAREST, FURTHER = 2.0**-5, 2.0**-21, 2.0**-4
+"""The fraction of h at which following begins; the smallest tried, and the factor between trials."""
+MOST_SOLVES, SHORTEST = 60, 1e-4
+"""How many solves one trial may take, and the shortest stride in eta, of eta itself."""
+SAME = 1e-6**2
+"""The squared relative difference below which two solutions are the same."""
+BEFORE, NOW, FOUND, END = range(4)
+"""Rows of `path`: solutions at the last two eta, unknowns that vanish with h divided by eta; what was found at first; the new
+position's increment by the extrapolated unknowns."""
+ROWS = 4
+
+
+@compiled()
+def follow(sub, solved):
+    """Take the solution that begins at h = 0 for the pending step's; False if it ends before h.
+
+    `solved` says whether the memory holds a solution, which may be another one.
+    """
+    layout, memory, counts, path = sub.layout, sub.memory, sub.counts, sub.path
+    if layout.n_x == 0:
+        return False
+    h, x = memory[H_SLOT], layout.x
+    for k in range(layout.n_x):
+        path[FOUND, k] = memory[at(x + k)]
+    pivoting = sub.kernels.entries != 0 and layout.straight_line < PIVOTING
+    if pivoting:
+        layout.straight_line += PIVOTING
+    eta, arrived = FIRST, False
+    while not arrived and eta >= NEAREST:
+        arrived = trace(sub, h, eta)
+        eta *= FURTHER
+    memory[H_SLOT] = h
+    if pivoting:
+        layout.straight_line -= PIVOTING
+    counts.age = -1
+    call_kernel(sub.kernels.weigh, memory)
+    if not (arrived and trustworthy(sub)):
+        return False
+    counts.followed += 1
+    if not solved or differs(sub):
+        counts.rescued += 1
+    return True
+
+
+@compiled()
+def trace(sub, h, first):
+    """Follow the solution from steps of size h `first` up to h."""
+    if not (solve_at(sub, h, first, first, first, True) and solve_at(sub, h, first, first, 2.0 * first, True)):
+        return False
+    before, eta, stride = first, 2.0 * first, first
+    for _ in range(MOST_SOLVES):
+        target = eta + stride
+        if target > 1.0 - 0.1 * stride:
+            target = 1.0
+        if solve_at(sub, h, before, eta, target, False):
+            if target == 1.0:
+                return True
+            stride = 2.0 * (target - eta)
+            before, eta = eta, target
+        else:
+            stride *= 0.5
+            if stride < SHORTEST * eta:
+                return False
+    return False
+
+
+@compiled()
+def solve_at(sub, h, before, now, eta, beginning):
+    """Solve a step of size eta h, its unknowns extrapolated from those at `before` and `now`; False if that leaves a doubt.
+
+    In the `beginning` nothing is known to extrapolate, but the equations are nearly linear: only slow convergence counts.
+    """
+    layout, memory, path, powers = sub.layout, sub.memory, sub.path, sub.tables
+    n, x, power = layout.n_x, layout.x, layout.power
+    ratio = 0.0 if beginning else (eta - now) / (now - before)
+    for k in range(n):
+        here = path[NOW, k]
+        if beginning and eta == now:
+            here = sub.guess[k]
+        elif not beginning:
+            here += ratio * (here - path[BEFORE, k])
+        memory[at(x + k)] = here * eta if powers[power + k] else here
+    memory[H_SLOT] = eta * h
+    sub.numbers.rate = 1.0
+    call_kernel(sub.kernels.weigh, memory)
+    finish(sub)
+    for k in range(min(layout.n_y, n)):
+        path[END, k] = memory[layout.delta + k]
+    factorize(sub)
+    iterations, far, slowly = solve_again(sub)
+    if iterations < 0 or slowly or (far and not beginning) or not finish(sub) or not (beginning or ends_near(sub)):
+        return False
+    for k in range(n):
+        path[BEFORE, k] = path[NOW, k]
+        path[NOW, k] = memory[at(x + k)] / eta if powers[power + k] else memory[at(x + k)]
+    return True
+
+
+@compiled()
+def ends_near(sub):
+    """Whether the new position is near that of the extrapolated unknowns: the iteration measures not all of them."""
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    apart, moved = 0.0, 0.0
+    for k in range(min(layout.n_y, layout.n_x)):
+        apart += (memory[layout.delta + k] - path[END, k]) ** 2
+        moved += memory[layout.delta + k] ** 2 + REST * memory[layout.state + k] ** 2
+    return apart <= FAR * moved
+
+
+@compiled()
+def trustworthy(sub):
+    """`finish_step`; where the solution was followed through a position in which constraints lose rank, their sign may turn."""
+    if finish_step(sub) or meet_constraints(sub):
+        return True
+    return finish(sub) and sub.layout.turns != 0 and sub.memory[ORIENTATION_SLOT] * sub.counts.sign < 0.0
+
+
+@compiled()
+def differs(sub):
+    """Whether the solution in memory is another one than was found at first."""
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    total = 0.0
+    for k in range(layout.n_x):
+        weight = sub.tables[layout.weight_of + k]
+        if weight >= 0:
+            total += memory[layout.weights + weight] * (memory[layout.x + k] - path[FOUND, k]) ** 2
+    return not total < SAME
