@@ -12,14 +12,22 @@ from __future__ import annotations
 from dalembert.compiler._stopping import FAR, REST
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import PIVOTING
-from dalembert.engine._iteration import ORIENTATION_SLOT, at, factorize, finish, finish_step, meet_constraints, solve_again
+from dalembert.engine._iteration import NOISE_SLOT, ORIENTATION_SLOT, at, factorize, finish, finish_step, meet_constraints, solve_again
 from dalembert.engine._kernel_call import call_kernel
 
 H_SLOT = 1
-FIRST, NEAREST, FURTHER = 2.0**-5, 2.0**-21, 2.0**-4
-"""The fraction of h at which following begins; the smallest tried, and the factor between trials."""
+FIRST = (2.0**-5, 2.0**-2, 2.0**-1, 2.0**-9, 2.0**-13)
+"""The fractions of h at which following begins, until it arrives.
+
+Next to a position in which constraints lose rank the smallest steps are the worst conditioned ones: it is better to begin
+beyond it, where the guess is good enough.
+"""
+NEARLY_LINEAR = 2.0**-4
+"""The fraction of h up to which the first guess may be far off, because the equations are nearly linear."""
 MOST_SOLVES, SHORTEST = 60, 1e-4
 """How many solves one trial may take, and the shortest stride in eta, of eta itself."""
+NOISE = 1e-7**2
+"""The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
 SAME = 1e-6**2
 """The squared relative difference below which two solutions are the same."""
 BEFORE, NOW, FOUND, END = range(4)
@@ -43,10 +51,9 @@ def follow(sub, solved):
     pivoting = sub.kernels.entries != 0 and layout.straight_line < PIVOTING
     if pivoting:
         layout.straight_line += PIVOTING
-    eta, arrived = FIRST, False
-    while not arrived and eta >= NEAREST:
-        arrived = trace(sub, h, eta)
-        eta *= FURTHER
+    arrived = False
+    for first in FIRST:
+        arrived = arrived or trace(sub, h, first)
     memory[H_SLOT] = h
     if pivoting:
         layout.straight_line -= PIVOTING
@@ -63,14 +70,16 @@ def follow(sub, solved):
 @compiled()
 def trace(sub, h, first):
     """Follow the solution from steps of size h `first` up to h."""
-    if not (solve_at(sub, h, first, first, first, True) and solve_at(sub, h, first, first, 2.0 * first, True)):
+    if not (solve_at(sub, h, 0.0, 0.0, first) and solve_at(sub, h, 0.0, first, 2.0 * first)):
         return False
     before, eta, stride = first, 2.0 * first, first
+    if eta == 1.0:
+        return True
     for _ in range(MOST_SOLVES):
         target = eta + stride
         if target > 1.0 - 0.1 * stride:
             target = 1.0
-        if solve_at(sub, h, before, eta, target, False):
+        if solve_at(sub, h, before, eta, target):
             if target == 1.0:
                 return True
             stride = 2.0 * (target - eta)
@@ -83,30 +92,32 @@ def trace(sub, h, first):
 
 
 @compiled()
-def solve_at(sub, h, before, now, eta, beginning):
+def solve_at(sub, h, before, now, eta):
     """Solve a step of size eta h, its unknowns extrapolated from those at `before` and `now`; False if that leaves a doubt.
 
-    In the `beginning` nothing is known to extrapolate, but the equations are nearly linear: only slow convergence counts.
+    In the beginning `before`, and at first `now`, are zero: unknowns stay those of `now`, or of the guess for the whole step.
     """
     layout, memory, path, powers = sub.layout, sub.memory, sub.path, sub.tables
     n, x, power = layout.n_x, layout.x, layout.power
+    beginning = before == 0.0
     ratio = 0.0 if beginning else (eta - now) / (now - before)
     for k in range(n):
-        here = path[NOW, k]
-        if beginning and eta == now:
-            here = sub.guess[k]
-        elif not beginning:
+        here = sub.guess[k] if now == 0.0 else path[NOW, k]
+        if not beginning:
             here += ratio * (here - path[BEFORE, k])
         memory[at(x + k)] = here * eta if powers[power + k] else here
     memory[H_SLOT] = eta * h
     sub.numbers.rate = 1.0
     call_kernel(sub.kernels.weigh, memory)
+    memory[NOISE_SLOT] = max(memory[NOISE_SLOT], NOISE)
     finish(sub)
     for k in range(min(layout.n_y, n)):
         path[END, k] = memory[layout.delta + k]
     factorize(sub)
     iterations, far, slowly = solve_again(sub)
-    if iterations < 0 or slowly or (far and not beginning) or not finish(sub) or not (beginning or ends_near(sub)):
+    if iterations < 0 or slowly or not finish(sub):
+        return False
+    if (far or not ends_near(sub)) and not (beginning and eta <= NEARLY_LINEAR):
         return False
     for k in range(n):
         path[BEFORE, k] = path[NOW, k]

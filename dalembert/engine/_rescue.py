@@ -81,14 +81,17 @@ def _tangent_guess(run: Stepper) -> np.ndarray | None:
 
 
 def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
-    """Give the driver other pivots if the fixed order fails at x: dense elimination, or in large programs another order."""
+    """Give the driver other pivots: dense elimination, or in large programs another order if the fixed one fails at x.
+
+    Dense elimination also helps to follow a solution past positions in which the matrix is nearly singular.
+    """
     program, n = run.program, run.program.layout.n_x
     if n == 0 or program.way_out is not None:
         return False
     none = np.zeros((1, run.system.n_multipliers))
     here = States(run.system, np.array([run.time]), run.state[None], run.start.theta[None], none)
     error = float(order_errors(program.order, program.reduced, "jacobian", here, run.h, x[None])[0])
-    if error < FAILING:
+    if error < FAILING and n > DENSE:
         return False
     if n <= DENSE:
         other = program.with_way_out()
@@ -103,6 +106,8 @@ def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
             return False
     run.use(other)
     run.counts["mode"], run.counts["age"] = driver.GUESS_READY, -1
+    if error < FAILING:
+        return True
     run.trouble = f"at t = {run.time:.6g} a solve in the pivot order chosen at the start has a backward error of {error:.1e}"
     return True
 

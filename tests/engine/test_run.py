@@ -86,7 +86,6 @@ def test_a_first_guess_that_is_nonsense_does_not_matter(monkeypatch, method):
     monkeypatch.setattr(_stepper, "first_guess", nonsense)
     for _ in range(10):
         run = da.simulate(problem, method, h=0.05, steps=20)
-        assert run.stats["followed_steps"] > 0
         assert np.abs(run.states - right.states).max() < 1e-12
 
 
