@@ -11,12 +11,15 @@ from dalembert.systems import MechanicalSystem, System
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
 
+FAR_OFF = 0.3
+"""How far, relative to positions, a state may be off constraints that a method does not keep."""
+
 SMALLEST = 1e-28
 """A squared residual that is always tolerated: where all terms vanish, as at rest in the origin, none has a size."""
 
 
 def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
-    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 if stages disagree or the domain is left.
+    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 if stages disagree, the domain or constraints are left.
 
     Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch.
     """
@@ -37,7 +40,18 @@ def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], m
         arguments = (step.time_symbol + h, *new, multipliers["lam"], multipliers["psi"], *step.state.values(), theta)
         inside = ca.mmin(ca.densify(system.function("domain")(*arguments)))
         value = ca.if_else(inside > 0, value, 0)
+    if system.n_holonomic and not {"g", "g_dot"} <= set(step.ends):
+        value = ca.if_else(leaves(step, new), 0, value)
     return value
+
+
+def leaves(step: Step, new: list[ca.SX]) -> ca.SX:
+    """Whether the new state is far off g = 0, or will be after another step: a method that does not keep them may explode."""
+    system, t1, (y1, z1) = step.definition, step.time_symbol + step.h_symbol, new
+    G, off = system.function("G")(t1, y1, step.theta), system.function("g")(t1, y1, step.theta)
+    ahead = step.h_symbol * system.function("g_dot")(t1, y1, z1, step.theta)
+    far = [off[i] ** 2 + ahead[i] ** 2 - FAR_OFF**2 * ca.sumsqr(G[i, :]) * ca.sumsqr(y1) for i in range(system.n_holonomic)]
+    return ca.mmax(ca.vertcat(*far)) > 0
 
 
 def misses(step: Step, new: list[ca.SX], residual: ca.SX) -> ca.SX:

@@ -153,6 +153,9 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     lam, psi = np.split(run.multipliers, [system.n_holonomic])
     if problem not in (None, "turned", "apart"):
         return str(problem)
+    drift = _drift(run, y, z)
+    if drift is not None:
+        return drift
     for k in PATH:
         s, ahead = t + k * run.h, y + k * run.h * v
         values = {"t": s, "y": ahead, "z": z, "lam": lam, "psi": psi, "y0": y, "z0": z}
@@ -190,6 +193,23 @@ def diagnose(run: Stepper, problem: str | None) -> str:
         )
     edge = ", and that the motion stays in its domain" if "domain" in system.function_names else ""
     return f"Newton's iteration for the step equations diverged: reduce h, or check that the model is smooth here{edge}"
+
+
+def _drift(run: Stepper, y: np.ndarray, z: np.ndarray) -> str | None:
+    """How far the state is off holonomic constraints that the method does not keep, if that explains a failure."""
+    system, theta = run.system, run.start.theta
+    if not system.n_holonomic or run.method.keeps >= {"g", "g_dot"}:
+        return None
+    G, g = (system.evaluate(name, run.time, y, theta=theta) for name in ("G", "g"))
+    v, g_dot = (system.evaluate(name, run.time, y, z, theta=theta) for name in ("v", "g_dot"))
+    rows = np.linalg.norm(G, axis=1)
+    if np.all(np.abs(g) <= 0.1 * rows * np.linalg.norm(y)) and np.all(np.abs(g_dot) <= 0.1 * rows * np.linalg.norm(v)):
+        return None
+    return (
+        f"{run.method} does not keep the holonomic constraints and their derivative, and has left them: |g| is "
+        f"{np.abs(g).max():.1e}, |g_dot| {np.abs(g_dot).max():.1e}; take projected=True, or a method that keeps them, such as "
+        f"{system.served_by}"
+    )
 
 
 def _independence_ahead(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[float, bool]:
