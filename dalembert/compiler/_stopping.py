@@ -45,11 +45,13 @@ def doubt_rule(both: Callable, either: Callable) -> Callable:
     def doubts(size: Any, previous: Any, slow: Any, iteration: Any, refreshed: Any) -> tuple:
         """(far, slowly): the guess was far off and the second increment not small, or a large increment shrank slowly.
 
-        Old factors may be slow without a reason to doubt, as long as increments are small and new ones mend it.
+        Old factors may be slow without a reason to doubt, as long as increments are small and new ones mend it. An increment
+        larger than the unknowns, as from rest, was not measured (`previous` is infinite): the second must be smaller still.
         """
-        not_quick = both(both(iteration == 2, previous > FAR), size > FAST * previous)
+        large = either(size > FAST * previous, both(previous == float("inf"), size > FAST**2))
+        far = both(both(iteration == 2, previous > FAR), large)
         slowly = both(both(slow, size > CLOSE), either(refreshed > 0, size > FAR))
-        return either(both(iteration == 1, size > 1.0), not_quick), slowly
+        return far, slowly
 
     return doubts
 

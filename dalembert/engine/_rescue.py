@@ -51,7 +51,8 @@ def _other_solution(run: Stepper) -> str | None:
         increment, orientation, lam, psi = (np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data))
         if np.all(np.isfinite(increment)) and np.isfinite(orientation[0]):
             turned = orientation[0] * orientation_at(run.system, run.start) < 0
-            problem = problem or _outside(run, increment[:-1], lam, psi) or ("turned" if turned else "apart")
+            left = _outside(run, increment[:-1], lam, psi) or _drift(run, run.time + run.h, run.state + increment[:-1])
+            problem = problem or left or ("turned" if turned else "apart")
     return problem
 
 
@@ -153,7 +154,7 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     lam, psi = np.split(run.multipliers, [system.n_holonomic])
     if problem not in (None, "turned", "apart"):
         return str(problem)
-    drift = _drift(run, y, z)
+    drift = _drift(run, t, run.state)
     if drift is not None:
         return drift
     for k in PATH:
@@ -195,13 +196,14 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     return f"Newton's iteration for the step equations diverged: reduce h, or check that the model is smooth here{edge}"
 
 
-def _drift(run: Stepper, y: np.ndarray, z: np.ndarray) -> str | None:
-    """How far the state is off holonomic constraints that the method does not keep, if that explains a failure."""
+def _drift(run: Stepper, t: float, state: np.ndarray) -> str | None:
+    """How far a state is off holonomic constraints that the method does not keep, if that explains a failure."""
     system, theta = run.system, run.start.theta
+    y, z = np.split(state, [system.state_blocks[0][1]])
     if not system.n_holonomic or run.method.keeps >= {"g", "g_dot"}:
         return None
-    G, g = (system.evaluate(name, run.time, y, theta=theta) for name in ("G", "g"))
-    v, g_dot = (system.evaluate(name, run.time, y, z, theta=theta) for name in ("v", "g_dot"))
+    G, g = (system.evaluate(name, t, y, theta=theta) for name in ("G", "g"))
+    v, g_dot = (system.evaluate(name, t, y, z, theta=theta) for name in ("v", "g_dot"))
     rows = np.linalg.norm(G, axis=1)
     if np.all(np.abs(g) <= 0.1 * rows * np.linalg.norm(y)) and np.all(np.abs(g_dot) <= 0.1 * rows * np.linalg.norm(v)):
         return None
