@@ -11,7 +11,7 @@ from dalembert.systems import MechanicalSystem, System
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
 
-FAR_OFF = 0.3
+FAR_OFF = 1.0
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
 SMALLEST = 1e-28
@@ -19,9 +19,9 @@ SMALLEST = 1e-28
 
 
 def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
-    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 if stages disagree, the domain or constraints are left.
+    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 where it is refused.
 
-    Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch.
+    It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch.
     """
     system, theta, h = step.definition, step.theta, step.h_symbol
     if system.n_multipliers == 0:

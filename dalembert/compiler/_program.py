@@ -246,7 +246,7 @@ def _assemble(
 
 
 def _results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
-    """The increment of the state, the stage multipliers, the orientation, H and the correction, the last unknowns solved for."""
+    """The results in the order of `Layout.results`, with the last unknowns solved for."""
     multipliers = ca.vertcat(*reduced.stage_multipliers.values())
     results = [reduced.increment, multipliers, reduced.orientation, reduced.energy, reduced.correction]
     if reduced.last is not None and last_order is not None:

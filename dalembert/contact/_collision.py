@@ -103,8 +103,8 @@ class CollisionIntegrator(OneStepMethod):
         self.full.check(system.smooth)
         if system.n_holonomic and "g" not in self.full.keeps:
             raise UnsupportedSystem(
-                f"{self.full} does not keep holonomic constraints, so impacts on them would not be those of the mechanism: take "
-                "a base that does, such as da.LobattoIIIAB(stages=3), or projected=True"
+                f"{self.full} does not keep holonomic constraints, so the motion between impacts would leave them: "
+                "take a base that does, such as da.LobattoIIIAB(stages=3), or projected=True"
             )
 
     def equations(self, system: BoundSystem, step: Step) -> None:

@@ -12,7 +12,16 @@ from __future__ import annotations
 from dalembert.compiler._stopping import FAR, REST
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import PIVOTING
-from dalembert.engine._iteration import NOISE_SLOT, ORIENTATION_SLOT, at, factorize, finish, finish_step, meet_constraints, solve_again
+from dalembert.engine._iteration import (
+    NOISE_SLOT,
+    ORIENTATION_SLOT,
+    at,
+    factorize,
+    finish,
+    finish_step,
+    meet_constraints,
+    solve_again,
+)
 from dalembert.engine._kernel_call import call_kernel
 
 H_SLOT = 1

@@ -185,7 +185,10 @@ def keep_factors(iterations, counts, numbers, known):
 
 @compiled()
 def solve_pivoting(sub):
-    """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1; and whether to doubt it."""
+    """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1.
+
+    Besides, whether to doubt the solution.
+    """
     layout, counts = sub.layout, sub.counts
     if sub.kernels.entries == 0 or layout.straight_line >= PIVOTING:
         return -1, True

@@ -2,9 +2,8 @@
 
 A unit is what shares memory and counters: as many trajectories as there are lanes, every slot of memory holding one number a
 lane. They take their steps together, with factors of the same age, and an iteration ends when the last of them has converged.
-A lane whose step fails or is in doubt is helped by the driver for one trajectory; if that fails too, it leaves the unit, and the
-others make theirs again. Like the driver for one trajectory, this file knows
-no model.
+A lane whose step fails or is in doubt is followed alone from small h; if that fails too, it leaves the unit, and the others make
+theirs again. Like the driver for one trajectory, this file knows no model.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from dalembert.engine._driver import (
     PREDICT,
     UNSOLVED,
     add_increment,
-    make_step,
 )
+from dalembert.engine._follow import follow
 from dalembert.engine._iteration import at, first_rate, inlined, keep_factors
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import LaneSubstep, Substep, Units
@@ -212,7 +211,7 @@ def make_step_lanes(sub):
 
 @compiled()
 def help_lanes(steps, unit, k, first):
-    """Solve the step of substep k alone for the lanes that failed or are in doubt; False if that does not succeed for all.
+    """Follow the step of substep k from small h for the lanes that failed or are in doubt; False if that fails for one.
 
     What is found becomes the lane's guess.
     """
@@ -229,14 +228,13 @@ def help_lanes(steps, unit, k, first):
         if failed[lane] != 0.0 and n > 0:
             for slot in range(layout.x + n):
                 sub.memory[slot] = memory[first + slot * lanes + lane]
-            sub.counts.age, sub.counts.mode = -1, GUESS_READY
+            for i in range(n):
+                sub.guess[i] = sub.memory[layout.x + i]
             sub.counts.sign = int(memory[first + steps.controls[k] + SIGN * lanes + lane])
-            sub.numbers.rate = 1.0
-            rescued = sub.counts.rescued
-            if make_step(sub):
+            if follow(sub, False):
                 for i in range(n):
                     memory[first + (layout.x + i) * lanes + lane] = sub.memory[layout.x + i]
-                unit.rescued[lane] += sub.counts.rescued - rescued
+                unit.rescued[lane] += 1
                 failed[lane] = 0.0
             else:
                 all_helped = False

@@ -46,9 +46,7 @@ def planar(n: int) -> da.Lagrangian:
     links = 2 * n + 1
 
     def lagrangian(q: Any, v: Any) -> Any:
-        kinetic = sum(
-            (v[3 * k] ** 2 + v[3 * k + 1] ** 2) / 2 + v[3 * k + 2] ** 2 / 24 for k in range(links)
-        )
+        kinetic = sum((v[3 * k] ** 2 + v[3 * k + 1] ** 2) / 2 + v[3 * k + 2] ** 2 / 24 for k in range(links))
         return kinetic - GRAVITY * sum(q[3 * k + 1] for k in range(links))
 
     def end(q: Any, k: int, side: float) -> tuple:
@@ -87,7 +85,7 @@ def first_point(coordinates: str, q: np.ndarray, v: np.ndarray) -> tuple[np.ndar
 
 
 def exact(n: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Position and velocity of B_0: all cranks turn as one, ((N + 1)/3 + N) th'' = g ((N + 1)/2 + N) sin th, th' = 1 upright."""
+    """Position and velocity of B_0: ((N + 1)/3 + N) th'' = g ((N + 1)/2 + N) sin th for all cranks, th' = 1 upright."""
     factor = GRAVITY * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     found = solve_ivp(lambda _, x: [x[1], factor * np.sin(x[0])], (0, t[-1]), [0, 1], "DOP853", t, rtol=1e-12, atol=1e-12)
     angle, rate = found.y

@@ -124,7 +124,7 @@ def test_a_run_that_explodes_ends_with_the_reason(method, h):
     arguments = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": h, "steps": 20_000}
     run = da.simulate(PENDULUM, method, **arguments, on_failure="return")
     assert run.status == "failed" and "does not keep" in run.message and "projected=True" in run.message
-    assert np.abs(run.energy).max() < 50
+    assert np.abs(run.energy).max() < 100
     starts = np.tile([1.0, 0.0], (8, 1))
     for simd in (True, False):
         runs = da.simulate_many(PENDULUM, method, **arguments | {"q0": starts}, simd=simd, save_every=500)
@@ -140,7 +140,7 @@ def test_a_base_for_contact_keeps_holonomic_constraints():
         unilateral=lambda q: q[0] + 0.5,
     )
     arguments = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": 0.05, "steps": 200}
-    with pytest.raises(da.UnsupportedSystem, match="does not keep holonomic constraints.*projected=True"):
+    with pytest.raises(da.UnsupportedSystem, match=r"does not keep holonomic constraints.*projected=True"):
         da.simulate(walled, da.CVA(da.Gauss(2)), **arguments)
     run = da.simulate(walled, da.CVA(da.Gauss(2, projected=True)), **arguments)
     assert len(run.impacts) >= 2 and np.abs(run.energy).max() < 1e-3
