@@ -21,7 +21,8 @@ SMALLEST = 1e-28
 def step_orientation(step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]) -> ca.SX:
     """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 where it is refused.
 
-    It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch.
+    It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the
+    multipliers, every stage's multipliers must lie on the branch.
     """
     system, theta, h = step.definition, step.theta, step.h_symbol
     if system.n_multipliers == 0:

@@ -2,8 +2,8 @@
 
 A unit is what shares memory and counters: as many trajectories as there are lanes, every slot of memory holding one number a
 lane. They take their steps together, with factors of the same age, and an iteration ends when the last of them has converged.
-A lane whose step fails or is in doubt is followed alone from small h; if that fails too, it leaves the unit, and the others make
-theirs again. Like the driver for one trajectory, this file knows no model.
+A lane whose step fails or is in doubt is followed alone from small h; if that fails too, it leaves the unit, and the others
+make theirs again. Like the driver for one trajectory, this file knows no model.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def help_lanes(steps, unit, k, first):
             if follow(sub, False):
                 for i in range(n):
                     memory[first + (layout.x + i) * lanes + lane] = sub.memory[layout.x + i]
-                unit.rescued[lane] += 1
+                unit.rescued[lane] += memory[first + steps.controls[k] + LOST * lanes + lane] != 0.0
                 failed[lane] = 0.0
             else:
                 all_helped = False

@@ -1,6 +1,7 @@
 """The solution of a method's step equations that begins at h = 0, followed in tiny strides.
 
-Slow, dense and independent of the drivers, it works on the equations as the method states them, before anything is eliminated or compiled.
+Slow, dense and independent of the drivers, it works on the equations as the method states them, before anything is eliminated
+or compiled.
 """
 
 from __future__ import annotations
