@@ -35,6 +35,8 @@ NEARLY_LINEAR = 2.0**-4
 """The fraction of h up to which the first guess may be far off, because the equations are nearly linear."""
 MOST_SOLVES, SHORTEST = 60, 1e-4
 """How many solves one trial may take, and the shortest stride in eta, of eta itself."""
+BEYOND = 1.5
+"""The fraction of h up to which a solution with another orientation must go on."""
 NOISE = 1e-7**2
 """The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
 SAME = 1e-6**2
@@ -68,10 +70,11 @@ def follow(sub, solved):
         layout.straight_line -= PIVOTING
     counts.age = -1
     call_kernel(sub.kernels.weigh, memory)
-    if not (arrived and trustworthy(sub)):
+    other = not solved or differs(sub)
+    if not (arrived and trustworthy(sub, h)):
         return False
     counts.followed += 1
-    if not solved or differs(sub):
+    if other:
         counts.rescued += 1
     return True
 
@@ -146,11 +149,25 @@ def ends_near(sub):
 
 
 @compiled()
-def trustworthy(sub):
-    """`finish_step`; where the solution was followed through a position in which constraints lose rank, their sign may turn."""
+def trustworthy(sub, h):
+    """`finish_step`; where the solution was followed through a position in which constraints lose rank, their sign may turn.
+
+    It must go on beyond: that of a step to a cusp ends there.
+    """
     if finish_step(sub) or meet_constraints(sub):
         return True
-    return finish(sub) and sub.layout.turns != 0 and sub.memory[ORIENTATION_SLOT] * sub.counts.sign < 0.0
+    if not (finish(sub) and sub.layout.turns != 0 and sub.memory[ORIENTATION_SLOT] * sub.counts.sign < 0.0):
+        return False
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    for k in range(layout.n_x):
+        path[FOUND, k] = memory[layout.x + k]
+    goes_on = solve_at(sub, h, 0.0, 1.0, BEYOND)
+    for k in range(layout.n_x):
+        memory[layout.x + k] = path[FOUND, k]
+    memory[H_SLOT] = h
+    call_kernel(sub.kernels.weigh, memory)
+    finish(sub)
+    return goes_on
 
 
 @compiled()
