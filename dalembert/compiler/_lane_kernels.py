@@ -16,10 +16,11 @@ import numpy as np
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import Layout
-from dalembert.compiler._stopping import FASTEST_GUESS, STALL, stopping_rule
+from dalembert.compiler._stopping import FAR, FASTEST_GUESS, STALL, doubt_rule, stopping_rule
 
 CONTROL = (
     "mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong",
+    "doubt",
 )  # fmt: skip
 """Numbers of each lane that lie behind the program's own memory, in this order; `age` counts the iterations of a step."""
 
@@ -38,6 +39,7 @@ class LaneCode:
 
 
 judge = stopping_rule(ca.logic_and, ca.logic_or, ca.if_else, ca.fmax)
+doubts = doubt_rule(ca.logic_and, ca.logic_or)
 
 
 def compile_lanes(
@@ -54,19 +56,20 @@ def compile_lanes(
     # A new guess: all lanes go on, and the last step's rate stands in for the first iteration's, with a margin.
     stand_in = ca.fmin(1.0, ca.fmax(100.0 * lane["last_rate"], FASTEST_GUESS))
     begin = {"mask": lane["alive"], "previous": ca.SX(np.inf), "rate": stand_in, "age": ca.SX(0)}
-    begin |= {"refreshes": ca.SX(0), "lost": ca.SX(0)}
+    begin |= {"refreshes": ca.SX(0), "lost": ca.SX(0), "doubt": ca.SX(0)}
     anew = [(value, slot[name]) for name, value in begin.items()]
     noise = ca.SX.sym("noise")
     # a product with the mask would let what is not finite through
     new_x, decided = x - ca.if_else(lane["mask"], step, 0), _decide(lane, size, noise, fastest)
-    orientation, energy, delta = (
+    orientation, energy, delta, correction = (
         next(value for value, at in finish.outputs if at == place)
-        for place in (layout.orientation, layout.energy, layout.delta)
+        for place in (layout.orientation, layout.energy, layout.delta, layout.correction)
     )
     total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
     # With a tolerance the step may miss its constraints, which makes the orientation nan.
     agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
-    right = ca.logic_and(total < np.inf, agrees)
+    certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR)
+    right = ca.logic_and(ca.logic_and(total < np.inf, agrees), certain)
     wrong = ca.if_else(right, 0.0, lane["alive"])
     altered = (
         predict,
@@ -103,6 +106,7 @@ def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -
     mask, previous, age, both, either = lane["mask"], lane["previous"], lane["age"], ca.logic_and, ca.logic_or
     closed, rate, slow, diverges = judge(size, previous, lane["rate"], noise, lane["tolerance"], fastest, STALL, age + 1)
     open_ = both(mask, ca.logic_not(closed))
+    guessed_far, slowly = doubts(size, previous, slow, age + 1, lane["refreshes"])
     far = both(age == 0, size > 1.0)  # the guess was far too small to measure increments by, as in a start from rest
     return {
         "mask": open_,
@@ -110,5 +114,6 @@ def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -
         "rate": rate,
         "last_rate": ca.if_else(both(both(mask, closed), age > 0), rate, lane["last_rate"]),
         "age": age + 1,
+        "doubt": either(lane["doubt"], both(open_, either(guessed_far, slowly))),
         "attention": open_ * ca.if_else(diverges, DIVERGES, either(slow, far) * ASKS),
     }

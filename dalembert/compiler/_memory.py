@@ -31,7 +31,8 @@ class Layout:
     noise = 3
     orientation = 4
     energy = 5
-    theta = 6
+    correction = 6
+    theta = 7
 
     state: int = field(init=False)
     compensation: int = field(init=False)
@@ -61,9 +62,9 @@ class Layout:
         place_in_order(self, self.theta, sizes)
 
     @property
-    def results(self) -> tuple[int, int, int, int]:
-        """Where a finished step leaves its increment, the stage multipliers, the orientation and H."""
-        return self.delta, self.stage_multipliers, self.orientation, self.energy
+    def results(self) -> tuple[int, int, int, int, int]:
+        """Where a finished step leaves its increment, the stage multipliers, the orientation, H and the correction."""
+        return self.delta, self.stage_multipliers, self.orientation, self.energy, self.correction
 
 
 def place_in_order(layout: object, first: int, sizes: Mapping[str, int]) -> None:

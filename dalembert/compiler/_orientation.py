@@ -16,6 +16,9 @@ from dalembert.systems import MechanicalSystem, System
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
 
+FAR_OFF = 1.0
+"""How far, relative to positions, a state may be off constraints that a method does not keep."""
+
 
 @dataclass(frozen=True, eq=False)
 class Turn:
@@ -35,10 +38,10 @@ class Turn:
 def step_orientation(
     step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]
 ) -> tuple[ca.SX, Turn | None]:
-    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 if stages disagree or the domain is left.
+    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 where it is refused.
 
-    Where the forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch. A large matrix is left
-    to those who compile the result.
+    It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the
+    multipliers, every stage's multipliers must lie on the branch. A large matrix is left to those who compile the result.
     """
     turn = None
     system, theta, h = step.definition, step.theta, step.h_symbol
@@ -61,7 +64,17 @@ def step_orientation(
         arguments = (step.time_symbol + h, *new, multipliers["lam"], multipliers["psi"], *step.state.values(), theta)
         inside = ca.mmin(ca.densify(system.function("domain")(*arguments)))
         value = ca.if_else(inside > 0, value, 0)
+    if system.n_holonomic and not {"g", "g_dot"} <= set(step.ends):
+        value = ca.if_else(leaves(step, new), 0, value)
     return value, turn
+
+
+def leaves(step: Step, new: list[ca.SX]) -> ca.SX:
+    """Whether the new state is far off g = 0, or will be after another step: a method that does not keep them may explode."""
+    system, t1, (y1, z1) = step.definition, step.time_symbol + step.h_symbol, new
+    G, off = ca.sparsify(system.function("G")(t1, y1, step.theta)), system.function("g")(t1, y1, step.theta)
+    ahead = step.h_symbol * system.function("g_dot")(t1, y1, z1, step.theta)
+    return ca.mmax(off**2 + ahead**2 - FAR_OFF**2 * ca.sum2(G * G) * ca.sumsqr(y1)) > 0
 
 
 def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric) -> ca.SX:

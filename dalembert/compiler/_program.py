@@ -151,8 +151,9 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         starts[name] = describe(tables, pattern, filled=memory_size, **slots)
         memory_size += len(pattern["column"])
         n_filled += len(pattern["column"]) if name == "matrix" else 0
-    measure = measure_of(reduced)
-    for name, table in {"weight_of": measure.weight, "unit_of": measure.unit + compiled.layout.metric}.items():
+    measure, powers = measure_of(reduced), [np.full(b.symbols.shape[0], not b.per_h) for b in reduced.blocks]
+    of_unknowns = {"weight_of": measure.weight, "unit_of": measure.unit + compiled.layout.metric}
+    for name, table in (of_unknowns | {"power": np.concatenate([np.zeros(0, int), *powers])}).items():
         starts[name] = sum(len(each) for each in tables)
         tables.append(table)
     # A product of the run-time elimination costs about as much as three straight-line operations.
@@ -295,8 +296,9 @@ def _assemble(
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:
-    """The increment of the state, the stage multipliers, the orientation and H."""
-    return [reduced.increment, ca.vertcat(*reduced.stage_multipliers.values()), reduced.orientation, reduced.energy]
+    """The results in the order of `Layout.results`."""
+    multipliers = ca.vertcat(*reduced.stage_multipliers.values())
+    return [reduced.increment, multipliers, reduced.orientation, reduced.energy, reduced.correction]
 
 
 def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:

@@ -101,6 +101,11 @@ class CollisionIntegrator(OneStepMethod):
             )
         super().check(system)
         self.full.check(system.smooth)
+        if system.n_holonomic and "g" not in self.full.keeps:
+            raise UnsupportedSystem(
+                f"{self.full} does not keep holonomic constraints, so the motion between impacts would leave them: "
+                "take a base that does, such as da.LobattoIIIAB(stages=3), or projected=True"
+            )
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """A step with impacts is an algorithm, not one system of equations."""

@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.contact import _plan as at
 from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
-from dalembert.engine._driver import judge
+from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
 
 STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1.0, 0.25**2

@@ -22,8 +22,8 @@ def advance_with_impacts(steps, events, store, last_step, save_every, t0, h):
     UNSOLVED stops before a full step that could not be made, STOPPED before one whose impacts could not be resolved, LOG_FULL
     before one whose impacts might not fit into the log. Full steps have no substeps.
     """
-    kernels, layouts, index, memory, all_counts, numbers, known, guess, work, _, _ = steps
-    sub = Substep(kernels[0], layouts[0], index, memory, all_counts[0], numbers[0], known[0], guess, work)
+    kernels, layouts, index, memory, all_counts, numbers, known, guess, work, path, _, _ = steps
+    sub = Substep(kernels[0], layouts[0], index, memory, all_counts[0], numbers[0], known[0], guess, work, path)
     plan, contact, log, grid = events
     layout, counts = sub.layout, sub.counts
     n_state, state, delta = layout.n_state, layout.state, layout.delta

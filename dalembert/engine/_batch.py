@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.compiler import Program
 from dalembert.compiler._lane_kernels import CONTROL
 from dalembert.engine import _driver as driver
+from dalembert.engine._follow import ROWS
 from dalembert.engine._lane_driver import FULL, RUNNING, advance_units
 from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, LaneSteps, Steps, Units
 from dalembert.engine._member import MemberRun, WatchState, advance_watched, aligned
@@ -46,11 +47,12 @@ class Batch:
         begin_steps(self.counts, self.numbers, self.known)
         self._write_starts(filled, sizes)
         self.alive = (self.members >= 0).astype(float)
+        self.rescued = np.zeros(self.members.shape, dtype=np.int64)
         self.t0, self.h = ensemble.states.t[filled], ensemble.h[filled]
         self.failed, self.status, self.ready = np.ones(lanes), np.full(units, RUNNING), True
         self.watching = WatchState(ensemble.watch, ensemble.states.theta[filled], self.t0, self.h)
         self.watching.begin(ensemble.states.packed[filled])
-        self._bind(driver_records(self.programs, codes), np.zeros((2, int(unknowns[-1]) * lanes)))
+        self._bind(driver_records(self.programs, codes), np.zeros((2 + ROWS, int(unknowns[-1]) * lanes)))
         self.take_steps(0)  # loads the compiled driver, so that no run's time includes it
 
     def _write_starts(self, filled: np.ndarray, sizes: np.ndarray) -> None:
@@ -79,17 +81,29 @@ class Batch:
         if self.lanes == 1:
             index = np.concatenate([program.index for program in self.programs])
             rows = zip(self.memory, self.counts, self.numbers, self.known, strict=True)
-            self._arrays: Any = [Steps(*records, index, *row, room[0], room[1], self.starts, offsets) for row in rows]
+            self._arrays: Any = [Steps(*records, index, *row, room[0], room[1], room[2:], self.starts, offsets) for row in rows]
             return
         controls = np.array([program.layout.work * self.lanes for program in self.programs])
         shared = LaneSteps(
-            *records, self.starts[[0, 2]], offsets, controls, room[0], self.failed, self.lanes, watch.address, watch.plan
-        )
+            *records, self.starts[[0, 2]], offsets, controls, room[0], self.failed, self.lanes, watch.address, watch.plan,
+            self._single(offsets),
+        )  # fmt: skip
         units = Units(
             self.memory, self.memory.view(np.int64), self.counts, self.numbers, self.known, self.t0, self.h, self.alive,
-            self.members, watch.memory, watch.events, watch.n_events,
+            self.members, watch.memory, watch.events, watch.n_events, self.rescued,
         )  # fmt: skip
         self._arrays = shared, units
+
+    def _single(self, offsets: np.ndarray) -> Steps:
+        """The programs for one trajectory, and room for one."""
+        programs = self.programs
+        sizes = [[program.memory_size, len(program.index), program.layout.n_x] for program in programs]
+        starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)]).T.copy()
+        counts, numbers = np.zeros(len(programs), dtype=COUNTS), self.numbers[0].copy()
+        index, room = np.concatenate([program.index for program in programs]), np.zeros((2 + ROWS, int(starts[2, -1])))
+        memory, known = np.zeros(int(starts[0, -1])), np.zeros((len(programs), KNOWN_AGES))
+        records = driver_records(programs, programs)
+        return Steps(*records, index, memory, counts, numbers, known, room[0], room[1], room[2:], starts, offsets)
 
     def advance(self) -> None:
         """Run all units to the end, or until the ensemble is told to stop."""
@@ -144,6 +158,7 @@ class Batch:
         ensemble.iterations[member] = counts["iterations"].sum()
         ensemble.factorizations[member] = counts["factorizations"].sum()
         ensemble.pivoted[member] = counts["pivoted"].sum()
+        ensemble.rescued[member] = self.rescued[unit, lane] + counts["rescued"].sum()
         slots = self.memory[unit].reshape(-1, self.lanes)
         n, first, last = self.ensemble.system.n_state, self.programs[0].layout, self.programs[-1].layout
         ensemble.last[member, :n] = slots[first.state : first.state + n, lane]
@@ -184,6 +199,7 @@ class Batch:
         slots = self.memory[unit].reshape(-1, self.lanes)
         run.counts[:] = self.counts[unit]
         run.counts["sign"] = ensemble.signs[member]
+        run.counts[0]["rescued"] += self.rescued[unit, lane]
         if self.lanes == 1:
             run.numbers[:], run.known[:] = self.numbers[unit], self.known[unit]
         for k, (stepper, program) in enumerate(zip(run.steppers, self.programs, strict=True)):

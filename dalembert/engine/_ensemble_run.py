@@ -123,7 +123,7 @@ class EnsembleRun:
         self.iterations[member] = run.counts["iterations"].sum()
         self.factorizations[member] = run.counts["factorizations"].sum()
         self.pivoted[member] = run.counts["pivoted"].sum()
-        self.rescued[member] = sum(stepper.rescued for stepper in run.steppers)
+        self.rescued[member] = run.counts["rescued"].sum()
         self.watched[member] = run.watching.of(0, 0)
         self.events[member] += run.events
 

@@ -2,8 +2,8 @@
 
 A unit is what shares memory and counters: as many trajectories as there are lanes, every slot of memory holding one number a
 lane. They take their steps together, with factors of the same age, and an iteration ends when the last of them has converged.
-A lane whose step fails leaves the unit, and the others make theirs again. Like the driver for one trajectory, this file knows
-no model.
+A lane whose step fails or is in doubt is followed alone from small h; if that fails too, it leaves the unit, and the others
+make theirs again. Like the driver for one trajectory, this file knows no model.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from dalembert.engine._driver import (
     PREDICT,
     UNSOLVED,
     add_increment,
-    at,
-    first_rate,
-    inlined,
-    keep_factors,
 )
+from dalembert.engine._follow import follow
+from dalembert.engine._iteration import at, first_rate, inlined, keep_factors
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import LaneSubstep, Units
+from dalembert.engine._layout import LaneSubstep, Substep, Units
 
 FULL, RUNNING = 2, 3
-MASK, ALIVE, PREVIOUS, RATE, LAST_RATE, AGE_IN_STEP, ATTENTION, REFRESHES, LOST, WRONG = (
+MASK, ALIVE, SIGN, PREVIOUS, RATE, LAST_RATE, AGE_IN_STEP, ATTENTION, REFRESHES, LOST, WRONG, DOUBT = (
     CONTROL.index(name)
-    for name in ("mask", "alive", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong")
-)
+    for name in (
+        "mask", "alive", "sign", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong", "doubt",
+    )
+)  # fmt: skip
 
 # the plan of a watch: slots of its memory
 WATCH_STATE, WATCH_N_STATE, WATCH_FLAG, WATCH_EVENT, WATCH_EVENT_SIZE = range(5)
@@ -157,6 +157,7 @@ def begin_again(memory, x, guess, lanes, control):
             memory[here + PREVIOUS * lanes] = np.inf
             memory[here + RATE * lanes] = first_rate(memory[here + LAST_RATE * lanes])
             memory[here + AGE_IN_STEP * lanes] = memory[here + REFRESHES * lanes] = memory[here + LOST * lanes] = 0.0
+            memory[here + DOUBT * lanes] = 0.0
 
 
 @inlined
@@ -211,9 +212,41 @@ def make_step_lanes(sub):
 
 
 @internal()
+def help_lanes(steps, unit, k, first):
+    """Follow the step of substep k from small h for the lanes that failed or are in doubt; False if that fails for one.
+
+    What is found becomes the lane's guess.
+    """
+    single, lanes, failed, layout = steps.single, steps.lanes, steps.failed, steps.layouts[k]
+    starts, memory, n = single.starts, unit.memory, layout.n_x
+    sub = Substep(
+        single.kernels[k], single.layouts[k], single.tables[starts[1, k] : starts[1, k + 1]],
+        single.memory[starts[0, k] : starts[0, k + 1]], single.counts[k], single.numbers[k], single.known[k],
+        single.guess[starts[2, k] : starts[2, k + 1]], single.work[starts[2, k] : starts[2, k + 1]],
+        single.path[:, starts[2, k] : starts[2, k + 1]],
+    )  # fmt: skip
+    all_helped = n > 0
+    for lane in range(lanes):
+        if failed[lane] != 0.0 and n > 0:
+            for slot in range(layout.slots):
+                sub.memory[slot] = memory[first + slot * lanes + lane]
+            for i in range(n):
+                sub.guess[i] = sub.memory[layout.x + i]
+            sub.counts.sign = int(memory[first + steps.controls[k] + SIGN * lanes + lane])
+            if follow(sub, False):
+                for i in range(n):
+                    memory[first + (layout.x + i) * lanes + lane] = sub.memory[layout.x + i]
+                unit.rescued[lane] += memory[first + steps.controls[k] + LOST * lanes + lane] != 0.0
+                failed[lane] = 0.0
+            else:
+                all_helped = False
+    return all_helped
+
+
+@internal()
 def advance_unit(steps, unit, store, last_step, save_every):
     """Steps of one unit, as `advance` of the driver makes them for one trajectory."""
-    kernels, layouts, starts, offsets, controls, guess, failed, lanes, watch, _ = steps
+    kernels, layouts, starts, offsets, controls, guess, failed, lanes, watch, _, _ = steps
     memory, counts = unit.memory, unit.counts[0]
     n_sub = len(offsets)
     state = starts[0, 0] + layouts[0].state * lanes
@@ -228,7 +261,7 @@ def advance_unit(steps, unit, store, last_step, save_every):
                 kernels[k], layout, memory[first:end], unit.bits[first:end], unit.counts[k], unit.numbers[k], unit.known[k],
                 guess[starts[1, k] : starts[1, k + 1]], failed, lanes, controls[k],
             )  # fmt: skip
-            if not make_step_lanes(sub):
+            if not make_step_lanes(sub) and not (help_lanes(steps, unit, k, first) and make_step_lanes(sub)):
                 counts.substep = k
                 return UNSOLVED
             following = (k + 1) % n_sub
@@ -258,7 +291,7 @@ def advance_units(steps, units, status, store, last_step, save_every, budget):
         if status[k] == RUNNING and budget > 0:
             unit = Units(
                 units.memory[k], units.bits[k], units.counts[k], units.numbers[k], units.known[k], units.t0[k], units.h[k],
-                units.alive[k], units.targets[k], units.watched[k], units.events[k], units.n_events[k],
+                units.alive[k], units.targets[k], units.watched[k], units.events[k], units.n_events[k], units.rescued[k],
             )  # fmt: skip
             before = unit.counts[0].steps_done
             result = advance_unit(steps, unit, store, min(last_step, before + budget), save_every)

@@ -22,12 +22,14 @@ COUNTS = np.dtype([
     (name, np.int64)
     for name in (
         "steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep", "pivoted",
-        "pivoted_left",
+        "pivoted_left", "followed", "rescued",
     )
 ])  # fmt: skip
 """Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so.
 
 `pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried again.
+`followed` steps were in doubt, and their solution followed from small h; `rescued` ones had another solution than was found, or
+none was.
 """
 
 NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest", "dense_ratio")])
@@ -46,7 +48,7 @@ LAYOUT = np.dtype([
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "matrix",
         "last", "last_unknowns", "turn", "weight_of", "unit_of", "polish", "stage_multipliers", "n_stage", "dense",
-        "entry_row", "entry_column",
+        "entry_row", "entry_column", "power", "turns", "n_y", "slots",
     )
 ])  # fmt: skip
 """Slots of a program's memory, sizes, and positions in its tables.
@@ -68,13 +70,15 @@ class Substep(NamedTuple):
     """What a step cost with factors of each age."""
     guess: np.ndarray
     work: np.ndarray
+    path: np.ndarray
+    """Room for solutions that are followed (`_follow.follow`), one a row."""
 
 
 class Steps(NamedTuple):
     """The same for a step that may be a composition: records have a row for each substep, other arrays lie end to end.
 
-    Those of substep k begin at starts[0, k] in `memory`, at starts[1, k] in `tables` and at starts[2, k] in `guess` and `work`;
-    offsets[k] says where in the step it begins. The first row of counts belongs to the run.
+    Those of substep k begin at starts[0, k] in `memory`, at starts[1, k] in `tables` and at starts[2, k] in `guess`, `work` and
+    the rows of `path`; offsets[k] says where in the step it begins. The first row of counts belongs to the run.
     """
 
     kernels: np.ndarray
@@ -86,6 +90,7 @@ class Steps(NamedTuple):
     known: np.ndarray
     guess: np.ndarray
     work: np.ndarray
+    path: np.ndarray
     starts: np.ndarray
     offsets: np.ndarray
 
@@ -121,6 +126,8 @@ class LaneSteps(NamedTuple):
     watch: int
     """The address of a kernel that is shown every state, or 0."""
     watch_plan: np.ndarray
+    single: Steps
+    """The same programs for one trajectory, and room to make a step of one lane with them."""
 
 
 class Units(NamedTuple):
@@ -141,3 +148,5 @@ class Units(NamedTuple):
     watched: np.ndarray
     events: np.ndarray
     n_events: np.ndarray
+    rescued: np.ndarray
+    """How many steps of each lane the program for one trajectory had to solve."""

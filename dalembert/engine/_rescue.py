@@ -1,4 +1,4 @@
-"""What happens to a step that the compiled iteration could not make: other pivots, exact Newton with LAPACK, or a diagnosis."""
+"""What happens to a step that the compiled iteration could not make: other pivots, or a diagnosis."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PATH = np.linspace(0.0, 2.0, 9)
 
 
 def rescue(run: Stepper) -> str | None:
-    """Make the pending step by damped exact Newton; None on success, else the reason of the failure.
+    """Give the driver other combinations of redundant constraints, or other pivots; else the reason why the step fails."""
+    return None if run.renew() or _changes_pivots(run, run.unknowns) else diagnose(run, _other_solution(run))
 
-    A step in which combinations of redundant constraints, or the pivot order, fail is left to the driver, which gets others.
-    """
-    if run.renew() or _changes_pivots(run, run.unknowns):
-        return None
+
+def _other_solution(run: Stepper) -> str | None:
+    """What is wrong with a solution of the step equations that does not begin at h = 0; None if exact Newton finds none."""
     reduced = run.program.reduced
     data = (run.time, run.h, run.start.theta, run.state)
     equations = ca.Function("equations", [reduced.x, *reduced.data], [reduced.residual, reduced.jacobian])
@@ -53,14 +53,13 @@ def rescue(run: Stepper) -> str | None:
         )
         if not np.all(np.isfinite(increment)):
             continue
-        if orientation[0] * orientation_at(run.system, run.start) > 0:
-            run.accept(x)
-            return None
         if np.isfinite(orientation[0]):
-            problem = problem or _outside(run, increment[:-1], lam, psi) or "turned"
+            turned = orientation[0] * orientation_at(run.system, run.start) < 0
+            left = _outside(run, increment[:-1], lam, psi) or _drift(run, run.time + run.h, run.state + increment[:-1])
+            problem = problem or left or ("turned" if turned else "apart")
         else:
             problem = problem or _contradicted(run, increment[:-1])
-    return diagnose(run, problem)
+    return problem
 
 
 def orientation_at(system: System, state: State) -> int:
@@ -89,14 +88,17 @@ def _tangent_guess(run: Stepper) -> np.ndarray | None:
 
 
 def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
-    """Give the driver other pivots if the fixed order fails at x: dense elimination, or in large programs another order."""
+    """Give the driver other pivots: dense elimination, or in large programs another order if the fixed one fails at x.
+
+    Dense elimination also helps to follow a solution past positions in which the matrix is nearly singular.
+    """
     program, n = run.program, run.program.layout.n_x
     if n == 0 or program.way_out is not None:
         return False
     none = np.zeros((1, run.system.n_multipliers))
     here = States(run.system, np.array([run.time]), run.state[None], run.start.theta[None], none)
     error = float(order_errors(program.order, program.reduced, "jacobian", here, run.h, x[None])[0])
-    if error < FAILING:
+    if error < FAILING and n > DENSE:
         return False
     if n <= DENSE:
         other = program.with_way_out()
@@ -111,6 +113,8 @@ def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
             return False
     run.use(other)
     run.counts["mode"], run.counts["age"] = driver.GUESS_READY, -1
+    if error < FAILING:
+        return True
     run.trouble = f"at t = {run.time:.6g} a solve in the pivot order chosen at the start has a backward error of {error:.1e}"
     return True
 
@@ -173,8 +177,11 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     y, z = np.split(run.state, [system.state_blocks[0][1]])
     v = system.evaluate("v", t, y, z, theta=theta)
     lam, psi = np.split(run.multipliers, [system.n_holonomic])
-    if problem not in (None, "turned"):
+    if problem not in (None, "turned", "apart"):
         return str(problem)
+    drift = _drift(run, t, run.state)
+    if drift is not None:
+        return drift
     for k in PATH:
         s, ahead = t + k * run.h, y + k * run.h * v
         values = {"t": s, "y": ahead, "z": z, "lam": lam, "psi": psi, "y0": y, "z0": z}
@@ -205,8 +212,31 @@ def diagnose(run: Stepper, problem: str | None) -> str:
             )
         if problem == "turned":
             return "the constraints turn by more than a right angle within one step: reduce h"
+    if problem == "apart":
+        return (
+            "the step equations have a solution, but not one that continues that of smaller steps: the motion would jump to "
+            "another branch of the constraints or of the model: reduce h"
+        )
     edge = ", and that the motion stays in its domain" if "domain" in system.function_names else ""
     return f"Newton's iteration for the step equations diverged: reduce h, or check that the model is smooth here{edge}"
+
+
+def _drift(run: Stepper, t: float, state: np.ndarray) -> str | None:
+    """How far a state is off holonomic constraints that the method does not keep, if that explains a failure."""
+    system, theta = run.system, run.start.theta
+    y, z = np.split(state, [system.state_blocks[0][1]])
+    if not system.n_holonomic or run.method.keeps >= {"g", "g_dot"}:
+        return None
+    G, g = (system.evaluate(name, t, y, theta=theta) for name in ("G", "g"))
+    v, g_dot = (system.evaluate(name, t, y, z, theta=theta) for name in ("v", "g_dot"))
+    rows = np.linalg.norm(G, axis=1)
+    if np.all(np.abs(g) <= 0.1 * rows * np.linalg.norm(y)) and np.all(np.abs(g_dot) <= 0.1 * rows * np.linalg.norm(v)):
+        return None
+    return (
+        f"{run.method} does not keep the holonomic constraints and their derivative, and has left them: |g| is "
+        f"{np.abs(g).max():.1e}, |g_dot| {np.abs(g_dot).max():.1e}; take projected=True, or a method that keeps them, such as "
+        f"{system.served_by}"
+    )
 
 
 def _independence_ahead(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[float, bool]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.compiler._independence import combined_at, independent
 from dalembert.engine import _driver as driver
+from dalembert.engine._follow import ROWS
 from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, Steps
 from dalembert.engine._rescue import rescue, warn_of_pivots
 from dalembert.engine._spec import RunSpec
@@ -96,10 +97,10 @@ class Run:
         sizes = [[len(s.memory), len(s.program.index), max(s.program.layout.n_x, s.program.layout.n_last)] for s in parts]
         starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)]).T.copy()
         self.memory, programs = np.concatenate([s.memory for s in parts]), [s.program for s in parts]
-        index, room = np.concatenate([program.index for program in programs]), np.zeros((2, starts[2, -1]))
+        index, room = np.concatenate([program.index for program in programs]), np.zeros((2 + ROWS, starts[2, -1]))
         records = (self.counts, self.numbers, self.known)
         self.driven = Steps(
-            *driver_records(programs, programs), index, self.memory, *records, room[0], room[1], starts, self.offsets
+            *driver_records(programs, programs), index, self.memory, *records, room[0], room[1], room[2:], starts, self.offsets
         )
         for stepper, begin, end in zip(parts, starts[0, :-1], starts[0, 1:], strict=True):
             stepper.memory = self.memory[begin:end]
@@ -156,7 +157,8 @@ class Run:
             "steps": self.steps_done,
             "newton_iterations": int(self.counts["iterations"].sum()),
             "factorizations": int(self.counts["factorizations"].sum()),
-            "rescued_steps": sum(stepper.rescued for stepper in self.steppers),
+            "rescued_steps": int(self.counts["rescued"].sum()),
+            "followed_steps": int(self.counts["followed"].sum()),
             "pivoted_steps": int(self.counts["pivoted"].sum()),
             "renewals": sum(stepper.renewals for stepper in self.steppers),
             "build_seconds": self.build_time,

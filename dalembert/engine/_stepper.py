@@ -44,7 +44,6 @@ class Stepper:
     """Whether the program is chosen as in a new process."""
     given: Given | None = None
     """What would else be found out here."""
-    rescued: int = 0
     renewals: int = 0
     """How often combinations of redundant constraints were chosen anew."""
     trouble: str = ""
@@ -153,13 +152,6 @@ class Stepper:
         self.use(build_program(system, self.method, here, self.h, contiguous=self.contiguous))
         return here
 
-    def accept(self, x: np.ndarray) -> None:
-        """Take x for the solution of the pending step."""
-        self.memory[self.slots("x")] = x
-        self.counts["mode"] = driver.SOLVED
-        self.counts["age"] = -1
-        self.rescued += 1
-
 
 def write_start(
     slots: np.ndarray,
@@ -208,9 +200,10 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
         places: dict[str, int] = {
             **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
             "weights": slots.weights, "last_unknowns": slots.last_unknowns, "stage_multipliers": slots.stage_multipliers,
-            "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "n_entries": n_entries,
+            "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "slots": slots.work,
+            "n_y": program.reduced.equations.step.definition.state_blocks[0][1], "n_entries": n_entries,
             "dense": program.dense, "straight_line": program.straight_line,
-            "polish": program.reduced.polish,
+            "polish": program.reduced.polish, "turns": program.reduced.equations.step.definition.linear_in_multipliers,
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

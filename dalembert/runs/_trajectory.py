@@ -44,9 +44,10 @@ class Trajectory(Variables):
 
     `t` and the state, `q` and `p` (`y` and `z` for an ODAE), are stored; `v`, `lam`, `psi`, `energy` and `residuals` are
     computed from them when first asked for. `status` is "done", "failed" or "interrupted", and `message` says why. `stats`
-    counts Newton iterations, factorisations, `rescued_steps` that were made outside compiled code, `pivoted_steps` that were
-    solved by dense elimination because the pivot order chosen at the start failed, `renewals` of the combinations of redundant
-    constraints, and seconds.
+    counts Newton iterations, factorisations, `followed_steps`, whose solution was in doubt and followed from small h, those of
+    them that had another solution than was found at first, or none (`rescued_steps`), `pivoted_steps` that were solved by dense
+    elimination because the pivot order chosen at the start failed, `renewals` of the combinations of redundant constraints, and
+    seconds.
 
     Example:
         >>> import dalembert as da

@@ -14,6 +14,7 @@ system = da.Hamiltonian(
     lambda q, p, m: p @ p / (2 * m) + m * q[1],
     dim=2, holonomic=lambda q: [np.hypot(q[0], q[1]) - 1], params={"m": 1.0})
 problem = da.problems.pendulum()
+cusp = da.Hamiltonian(lambda q, p: p @ p / 2, dim=2, holonomic=lambda q: [q[1] ** 2 - q[0] ** 3])
 fourbar = da.Hamiltonian(
     lambda q, p: p @ p / 2, dim=4,
     holonomic=lambda q: [np.hypot(q[0], q[1]) - 1, np.hypot(q[2] - q[0], q[3] - q[1]) - 2, np.hypot(q[2] - 2, q[3]) - 1])

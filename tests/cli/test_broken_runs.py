@@ -13,7 +13,7 @@ import dalembert as da
 
 
 def test_a_failed_step_keeps_what_was_computed(command, here):
-    line = "run mymodel.py:fourbar --q0 0,1,2,1 --p0 1,0,1,0 --h 0.1 --steps 100 --save run.npz --plot run.png --json"
+    line = "run mymodel.py:cusp --q0 1,1 --p0=-2,-3 --h 0.02 --steps 100 --save run.npz --plot run.png --json"
     code, out, err = command(line)
     report = json.loads(out)
     assert code == 1 and report["status"] == "failed" and "lose independence" in err and err.count("\n") == 1

@@ -1,0 +1,184 @@
+"""Following the solution of a step from h = 0: what decides where Newton's iteration may have found another solution.
+
+The step equations have one solution that belongs to the motion: that which begins at h = 0. Others appear as h grows: a step on
+y = sin 3x may end on another hump. So a solution that is in doubt is followed in eta, from steps of size eta h with a small eta
+up to eta = 1. Unknowns are extrapolated in eta, those that vanish with h after division by it, and a stride in eta counts only
+if Newton's iteration leaves no doubt. Where the constraints lose rank inside the step, as in a parallelogram that lies flat,
+the branch that is extrapolated is the one on which the momentum goes on. Where the solution ends, none is found beyond.
+"""
+
+from __future__ import annotations
+
+from dalembert.compiler._stopping import FAR, REST
+from dalembert.engine._compiled import internal
+from dalembert.engine._dense_solve import PIVOTING
+from dalembert.engine._iteration import (
+    NOISE_SLOT,
+    ORIENTATION_SLOT,
+    at,
+    factorize,
+    finish,
+    finish_step,
+    meet_constraints,
+    solve_again,
+)
+from dalembert.engine._kernel_call import call_kernel
+
+H_SLOT = 1
+FIRST = (2.0**-5, 2.0**-2, 2.0**-1, 2.0**-9, 2.0**-13)
+"""The fractions of h at which following begins, until it arrives.
+
+Next to a position in which constraints lose rank the smallest steps are the worst conditioned ones: it is better to begin
+beyond it, where the guess is good enough.
+"""
+NEARLY_LINEAR = 2.0**-4
+"""The fraction of h up to which the first guess may be far off, because the equations are nearly linear."""
+MOST_SOLVES, SHORTEST = 60, 1e-4
+"""How many solves one trial may take, and the shortest stride in eta, of eta itself."""
+BEYOND = 1.5
+"""The fraction of h up to which a solution with another orientation must go on."""
+NOISE = 1e-7**2
+"""The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
+SAME = 1e-6**2
+"""The squared relative difference below which two solutions are the same."""
+BEFORE, NOW, FOUND, END = range(4)
+"""Rows of `path`: solutions at the last two eta, unknowns that vanish with h divided by eta; what was found at first; the new
+position's increment by the extrapolated unknowns."""
+ROWS = 4
+
+
+@internal()
+def follow(sub, solved):
+    """Take the solution that begins at h = 0 for the pending step's; False if it ends before h.
+
+    `solved` says whether the memory holds a solution, which may be another one.
+    """
+    layout, memory, counts, path = sub.layout, sub.memory, sub.counts, sub.path
+    if layout.n_x == 0:
+        return False
+    h, x = memory[H_SLOT], layout.x
+    for k in range(layout.n_x):
+        path[FOUND, k] = memory[at(x + k)]
+    pivoting = sub.kernels.entries != 0 and layout.straight_line < PIVOTING
+    if pivoting:
+        layout.straight_line += PIVOTING
+    arrived = False
+    for first in FIRST:
+        arrived = arrived or trace(sub, h, first)
+    memory[H_SLOT] = h
+    if pivoting:
+        layout.straight_line -= PIVOTING
+    counts.age = -1
+    call_kernel(sub.kernels.weigh, memory)
+    other = not solved or differs(sub)
+    if not (arrived and trustworthy(sub, h)):
+        return False
+    counts.followed += 1
+    if other:
+        counts.rescued += 1
+    return True
+
+
+@internal()
+def trace(sub, h, first):
+    """Follow the solution from steps of size h `first` up to h."""
+    if not (solve_at(sub, h, 0.0, 0.0, first) and solve_at(sub, h, 0.0, first, 2.0 * first)):
+        return False
+    before, eta, stride = first, 2.0 * first, first
+    if eta == 1.0:
+        return True
+    for _ in range(MOST_SOLVES):
+        target = eta + stride
+        if target > 1.0 - 0.1 * stride:
+            target = 1.0
+        if solve_at(sub, h, before, eta, target):
+            if target == 1.0:
+                return True
+            stride = 2.0 * (target - eta)
+            before, eta = eta, target
+        else:
+            stride *= 0.5
+            if stride < SHORTEST * eta:
+                return False
+    return False
+
+
+@internal()
+def solve_at(sub, h, before, now, eta):
+    """Solve a step of size eta h, its unknowns extrapolated from those at `before` and `now`; False if that leaves a doubt.
+
+    In the beginning `before`, and at first `now`, are zero: unknowns stay those of `now`, or of the guess for the whole step.
+    """
+    layout, memory, path, powers = sub.layout, sub.memory, sub.path, sub.tables
+    n, x, power = layout.n_x, layout.x, layout.power
+    beginning = before == 0.0
+    ratio = 0.0 if beginning else (eta - now) / (now - before)
+    for k in range(n):
+        here = sub.guess[k] if now == 0.0 else path[NOW, k]
+        if not beginning:
+            here += ratio * (here - path[BEFORE, k])
+        memory[at(x + k)] = here * eta if powers[power + k] else here
+    memory[H_SLOT] = eta * h
+    sub.numbers.rate = 1.0
+    call_kernel(sub.kernels.weigh, memory)
+    memory[NOISE_SLOT] = max(memory[NOISE_SLOT], NOISE)
+    finish(sub)
+    for k in range(min(layout.n_y, n)):
+        path[END, k] = memory[layout.delta + k]
+    factorize(sub)
+    iterations, far, slowly = solve_again(sub)
+    if iterations < 0 or slowly or not finish(sub):
+        return False
+    if (far or not ends_near(sub)) and not (beginning and eta <= NEARLY_LINEAR):
+        return False
+    for k in range(n):
+        path[BEFORE, k] = path[NOW, k]
+        path[NOW, k] = memory[at(x + k)] / eta if powers[power + k] else memory[at(x + k)]
+    return True
+
+
+@internal()
+def ends_near(sub):
+    """Whether the new position is near that of the extrapolated unknowns: the iteration measures not all of them."""
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    apart, moved = 0.0, 0.0
+    for k in range(min(layout.n_y, layout.n_x)):
+        apart += (memory[layout.delta + k] - path[END, k]) ** 2
+        moved += memory[layout.delta + k] ** 2 + REST * memory[layout.state + k] ** 2
+    return apart <= FAR * moved
+
+
+@internal()
+def trustworthy(sub, h):
+    """`finish_step`; where the solution was followed through a position in which constraints lose rank, their sign may turn.
+
+    It must go on beyond: that of a step to a cusp ends there.
+    """
+    if finish_step(sub) or meet_constraints(sub):
+        return True
+    if not (finish(sub) and sub.layout.turns != 0 and sub.memory[ORIENTATION_SLOT] * sub.counts.sign < 0.0):
+        return False
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    for k in range(layout.n_x):
+        path[FOUND, k] = memory[layout.x + k]
+    goes_on = solve_at(sub, h, 0.0, 1.0, BEYOND)
+    for k in range(layout.n_x):
+        memory[layout.x + k] = path[FOUND, k]
+    memory[H_SLOT] = h
+    call_kernel(sub.kernels.weigh, memory)
+    finish(sub)
+    return goes_on
+
+
+@internal()
+def differs(sub):
+    """Whether the solution in memory is another one than was found at first."""
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    total = 0.0
+    for k in range(layout.n_x):
+        weight = sub.tables[layout.weight_of + k]
+        if weight >= 0:
+            weight += layout.weights
+            size = memory[weight] * memory[sub.tables[layout.unit_of + k]] + memory[weight + 1]
+            total += size * (memory[layout.x + k] - path[FOUND, k]) ** 2
+    return not total < SAME

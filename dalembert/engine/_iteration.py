@@ -1,0 +1,196 @@
+"""Newton's iteration for one step, for every method and model.
+
+Nothing here depends on a model: kernels come as addresses, memory as one array, its layout as integers. So Numba compiles
+this file once a machine and keeps it on disk.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, doubt_rule, stopping_rule
+from dalembert.engine._compiled import compiled, internal
+from dalembert.engine._dense_solve import PIVOTED_STEPS, PIVOTING, dense_increment, factorize_dense, order_fails
+from dalembert.engine._kernel_call import call_kernel
+from dalembert.engine._layout import KNOWN_AGES
+from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
+
+NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 3, 4, 5, 6
+
+inlined = compiled(inline="always")  # a call passes 7 words an array
+at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
+
+
+@inlined
+def choose(condition, a, b):
+    return a if condition else b
+
+
+# Operators, which Numba compiles in place, where functions would be copied into the driver twenty times.
+judge = inlined(stopping_rule(operator.and_, operator.or_, choose, max))
+doubts = inlined(doubt_rule(operator.and_, operator.or_))
+
+
+@inlined
+def factorize(sub):
+    """Renew the factors at the current unknowns."""
+    if sub.layout.straight_line >= PIVOTING:
+        factorize_dense(sub)
+    else:
+        call_kernel(sub.kernels.factor, sub.memory)
+        if not sub.layout.straight_line:
+            eliminate(sub.memory, sub.tables, sub.layout.matrix)
+    sub.counts.factorizations += 1
+    sub.counts.age = 0
+
+
+@inlined
+def newton_increment(sub):
+    """One simplified Newton iteration; returns the squared size of the increment relative to the unknowns."""
+    layout, index, memory, work = sub.layout, sub.tables, sub.memory, sub.work
+    if layout.straight_line >= PIVOTING:
+        return dense_increment(sub)
+    call_kernel(sub.kernels.iterate, memory)
+    if layout.straight_line:
+        return memory[2]
+    substitute(memory, index, layout.matrix, work)
+    total, columns = 0.0, index[layout.matrix + COLUMNS]
+    for k in range(layout.n_x):
+        unknown = index[at(columns + k)]
+        memory[layout.x + unknown] -= work[k]
+        weight = index[layout.weight_of + unknown]
+        if weight >= 0:
+            weight += layout.weights
+            unit = index[layout.unit_of + unknown]
+            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[k] * work[k]
+    return total
+
+
+@inlined
+def solve(sub):
+    """Iterate until the increments are lost in round-off; the number of iterations, or -1, and what makes them doubtful."""
+    counts, numbers, memory = sub.counts, sub.numbers, sub.memory
+    previous, refreshed, noise = np.inf, 0, memory[NOISE_SLOT]
+    rate, guessed_far, slowly = first_rate(numbers.rate), False, False
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        size = newton_increment(sub)
+        counts.iterations += 1
+        converged, rate, slow, diverges = judge(
+            size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
+        )
+        if converged:
+            if iteration > 1:
+                numbers.rate = rate
+            for _ in range(sub.layout.polish):
+                newton_increment(sub)
+            return iteration, guessed_far, slowly
+        far, shrinks_slowly = doubts(size, previous, slow, iteration, refreshed)
+        guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
+        if diverges or (slow and refreshed == MAX_REFRESHES):
+            return -1, True, True
+        if slow:
+            factorize(sub)
+            refreshed += 1
+        previous = size
+        if iteration == 1 and size > 1.0:  # the guess was far too small to measure increments by, as in a start from rest
+            call_kernel(sub.kernels.weigh, memory)
+            previous, noise = np.inf, memory[NOISE_SLOT]
+    return -1, True, True
+
+
+@internal()
+def solve_again(sub):
+    """`solve` where it is rarely needed: once in machine code is enough."""
+    return solve(sub)
+
+
+@inlined
+def first_rate(last_rate):
+    """The rate of the last step stands in for that of the first iteration, with a margin."""
+    return min(1.0, max(100.0 * last_rate, FASTEST_GUESS))
+
+
+@inlined
+def keep_factors(iterations, counts, numbers, known, cost_ratio):
+    """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
+
+    A period from one factorisation to the next costs `cost_ratio` + sum of its iterations. Its average is smallest if it ends
+    when the next step would cost more than the average; what a step of a given age costs is known from earlier periods.
+    """
+    if counts.age == 0:
+        numbers.period_cost = cost_ratio
+    counts.age += 1
+    numbers.period_cost += iterations
+    age = min(counts.age, KNOWN_AGES - 1)
+    known[age - 1] = iterations
+    expected = known[age] if known[age] > 0.0 and counts.periods % 512 != 511 else float(iterations)
+    if expected <= numbers.period_cost / counts.age:
+        return True
+    counts.periods += 1
+    return False
+
+
+@internal()
+def solve_pivoting(sub):
+    """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1.
+
+    Besides, whether to doubt the solution.
+    """
+    layout, counts = sub.layout, sub.counts
+    if sub.kernels.entries == 0 or layout.straight_line >= PIVOTING:
+        return -1, True
+    for k in range(layout.n_x):
+        sub.memory[layout.x + k] = sub.guess[k]
+    factorize(sub)
+    newton_increment(sub)
+    if not order_fails(sub):
+        return -1, True
+    layout.straight_line += PIVOTING
+    counts.pivoted_left = PIVOTED_STEPS
+    iterations, far, slowly = solve_again(sub)
+    if iterations < 0:
+        layout.straight_line -= PIVOTING
+    return iterations, far or slowly
+
+
+@inlined
+def finish(sub):
+    """The increment of the state; False if it or H is not finite."""
+    memory, layout = sub.memory, sub.layout
+    if layout.last >= 0:  # in large programs the last unknowns and the determinant are found by elimination
+        call_kernel(sub.kernels.last, memory)
+        solve_sparse(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
+    call_kernel(sub.kernels.finish, memory)
+    if layout.turn >= 0:
+        memory[ORIENTATION_SLOT] *= eliminate(memory, sub.tables, layout.turn)
+    total = memory[ENERGY_SLOT]
+    for k in range(layout.n_state):
+        total += memory[at(layout.delta + k)]
+    return np.isfinite(total)
+
+
+@inlined
+def finish_step(sub):
+    """The increment of the state; False if it is not finite, or the step is not to be trusted (`ReducedStep.orientation`).
+
+    With a tolerance the step may miss its constraints: that is what the tolerance is for.
+    """
+    finite, memory = finish(sub), sub.memory
+    orientation = memory[ORIENTATION_SLOT]
+    tolerated = sub.numbers.tolerance > 0.0 and np.isnan(orientation)
+    return finite and (orientation * sub.counts.sign > 0.0 or tolerated)
+
+
+@internal()
+def meet_constraints(sub):
+    """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see."""
+    for _ in range(MAX_REFRESHES):
+        if not np.isnan(sub.memory[ORIENTATION_SLOT]):
+            return False
+        factorize(sub)
+        newton_increment(sub)
+        if finish_step(sub):
+            return True
+    return False

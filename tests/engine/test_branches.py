@@ -1,0 +1,197 @@
+"""A step is accepted only if its solution continues that of smaller steps; otherwise it is refused with the reason."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import n_four_bar
+import numpy as np
+import pytest
+from continuation import continued_step
+from scipy.integrate import solve_ivp
+
+import dalembert as da
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
+from method_table import ROWS, serves
+
+WAVE = da.Hamiltonian(lambda q, p: p @ p / 2 + q[1], dim=2, holonomic=lambda q: [q[1] - np.sin(3 * q[0])])
+PENDULUM = da.Hamiltonian(lambda q, p: p @ p / 2 + q[1], dim=2, holonomic=lambda q: [np.hypot(q[0], q[1]) - 1])
+METHODS = {row.id: row.method for row in ROWS if serves(row.method, WAVE) and not row.method.serves_unilateral}
+
+
+def on_the_wave(x, speed):
+    """At x, with the given x-component of the momentum, along the curve."""
+    x, speed = np.asarray(x), np.asarray(speed)
+    return {"q0": np.stack([x, np.sin(3 * x)], -1), "p0": np.stack([speed, 3 * np.cos(3 * x) * speed], -1)}
+
+
+def continued(method, state, h):
+    """`continued_step` for methods that may be compositions."""
+    for part, fraction in method.substeps:
+        packed = continued_step(WAVE, part, state, fraction * h)
+        if packed is None:
+            return None
+        try:
+            state = da.consistent(WAVE, q0=packed[:2], p0=packed[2:])
+        except da.errors.DalembertError:  # of a method that does not keep the constraints, and is no composition
+            return packed
+    return packed
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_steps_on_a_wave_continue_those_of_smaller_h(name):
+    """On y = sin 3x a step may end on another hump; the humps are 2 pi/3 apart, and so are the solutions."""
+    method, random, members = METHODS[name], np.random.default_rng(7), 12
+    start = on_the_wave(random.uniform(-1.2, 1.2, members), random.normal(0.0, 1.5, members))
+    right = refused = 0
+    for h in (0.02, 0.1, 0.2, 0.3):
+        runs = da.simulate_many(WAVE, method, **start, h=h, steps=1)
+        for k in range(members):
+            if runs.status[k] != "done":
+                assert runs.message[k]
+                refused += 1
+            elif method.starting is None:
+                wanted = continued(method, da.consistent(WAVE, q0=start["q0"][k], p0=start["p0"][k]), h)
+                assert wanted is not None, f"{start['q0'][k]}, {start['p0'][k]}, h = {h}: no such solution"
+                assert np.abs(runs.states[k, -1] - wanted).max() < 1e-6 * (1 + np.abs(wanted).max())
+                right += 1
+            else:  # its first step differs: it may not be further than the motion goes
+                assert abs(runs.q[k, -1, 0] - start["q0"][k, 0]) < h * (np.linalg.norm(start["p0"][k]) + 4)
+                right += 1
+    assert right > 2 * refused
+
+
+@pytest.mark.parametrize(
+    ("method", "x", "speed", "h"),
+    [
+        (da.LobattoIIIAB(5), 0.0833, -0.6275, 0.1),
+        (da.LobattoIIIAB(3), 0.3425, -1.4491, 0.1),
+        (da.Rattle(), 0.795, -1.954, 0.05),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("simd", [None, True, False])
+def test_steps_that_once_jumped(method, x, speed, h, simd):
+    """The energy of one of these runs went from 2.1 to 253; the motion never has more speed than its energy allows."""
+    start = on_the_wave(x, speed)
+    if simd is None:
+        run = da.simulate(WAVE, method, **start, h=h, steps=8, on_failure="return")
+    else:
+        run = da.simulate_many(WAVE, method, **{k: np.tile(v, (8, 1)) for k, v in start.items()}, h=h, steps=8, simd=simd)[3]
+    fastest = np.sqrt(2 * (run.energy[0] + 1))
+    assert np.abs(np.diff(run.q[:, 0])).max() < 1.2 * h * fastest
+    assert np.abs(run.energy - run.energy[0]).max() < 0.25 * run.energy[0]
+    assert run.status == "done" or "reduce h" in run.message
+
+
+def test_a_step_of_a_whole_turn_is_the_continued_one_or_refused():
+    done = 0
+    for angle in np.linspace(0.0, 6.0, 13):
+        state = da.consistent(PENDULUM, q0=[np.sin(angle), -np.cos(angle)], p0=[3 * np.cos(angle), 3 * np.sin(angle)])
+        for h in (1.0, 2.0, 3.5):
+            method = da.RadauIIA(2, projected=True)
+            run = da.simulate(PENDULUM, method, start=state, h=h, steps=1, on_failure="return")
+            if run.status == "done":
+                wanted = continued_step(PENDULUM, method, state, h)
+                assert wanted is not None and np.abs(run.states[-1] - wanted).max() < 1e-8
+                done += 1
+            else:
+                assert "h" in run.message
+    assert 0 < done < 39
+
+
+def test_no_healthy_run_is_held_up():
+    """Steps in doubt cost several times as much as others: they must be rare."""
+    for problem, method, h in (
+        (da.problems.double_pendulum(), da.LobattoIIIAB(3), 0.12),
+        (da.problems.double_pendulum(), da.Rattle(), 0.02),
+        (da.problems.pendulum(), da.LobattoIIIAB(3), 0.1),
+        (da.problems.double_pendulum(), da.RadauIIA(2, projected=True), 0.05),
+    ):
+        run = da.simulate(problem, method, h=h, steps=20_000, save_every=1000)
+        assert run.stats["followed_steps"] < 60 and run.stats["rescued_steps"] == 0
+
+
+# -- methods that do not keep the constraints ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [da.Gauss(1), da.Gauss(2), da.Gauss(3)], ids=str)
+@pytest.mark.parametrize("h", [0.1, 0.01])
+def test_a_run_that_explodes_ends_with_the_reason(method, h):
+    """Gauss methods without projection grow without bound on constraints: the energy once reached 2e8, 'done'."""
+    arguments = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": h, "steps": 20_000}
+    run = da.simulate(PENDULUM, method, **arguments, on_failure="return")
+    assert run.status == "failed" and "does not keep" in run.message and "projected=True" in run.message
+    assert np.abs(run.energy).max() < 100
+    starts = np.tile([1.0, 0.0], (8, 1))
+    for simd in (True, False):
+        runs = da.simulate_many(PENDULUM, method, **arguments | {"q0": starts}, simd=simd, save_every=500)
+        assert set(runs.status) == {"failed"} and all("does not keep" in message for message in runs.message)
+    assert da.simulate(PENDULUM, da.Gauss(2, projected=True), **arguments).status == "done"
+
+
+def test_a_base_for_contact_keeps_holonomic_constraints():
+    walled = da.Hamiltonian(
+        lambda q, p: p @ p / 2 + q[1],
+        dim=2,
+        holonomic=lambda q: [np.hypot(q[0], q[1]) - 1],
+        unilateral=lambda q: q[0] + 0.5,
+    )
+    arguments = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": 0.05, "steps": 200}
+    with pytest.raises(da.UnsupportedSystem, match=r"does not keep holonomic constraints.*projected=True"):
+        da.simulate(walled, da.CVA(da.Gauss(2)), **arguments)
+    run = da.simulate(walled, da.CVA(da.Gauss(2, projected=True)), **arguments)
+    assert len(run.impacts) >= 2 and np.abs(run.energy).max() < 1e-3
+
+
+# -- positions in which constraints lose rank ------------------------------------------------------------------------
+
+
+def parallelogram():
+    """A parallelogram of unit sides over the base (0, 0)-(1, 0); flat, its three constraints are dependent."""
+    return da.Hamiltonian(
+        lambda q, p, gravity: p @ p / 2 + gravity * (q[1] + q[3]),
+        dim=4,
+        holonomic=lambda q: [
+            np.hypot(q[0], q[1]) - 1,
+            np.hypot(q[2] - q[0], q[3] - q[1]) - 1,
+            np.hypot(q[2] - 1, q[3]) - 1,
+        ],
+        params={"gravity": 0.0},
+    )
+
+
+@pytest.mark.parametrize("gravity", [0.0, 1.0])
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("h", [0.1, 0.03, 0.01, 0.003])
+def test_a_parallelogram_goes_on_as_one_through_its_flat_position(h, stages, gravity):
+    """At angle 0 antiparallelograms branch off, with other velocities: momentum says which way the motion goes on."""
+    linkage, angle, time = parallelogram(), 1.0, 3.0
+    for speed in np.random.default_rng(20).uniform(0.8, 1.6, 12):
+        up = np.array([np.cos(angle), np.sin(angle)])
+        q = np.concatenate([up, up + np.array([1.0, 0.0])])
+        v = -speed * np.tile([-np.sin(angle), np.cos(angle)], 2)
+        run = da.simulate(linkage, da.LobattoIIIAB(stages), q0=q, v0=v, h=h, steps=round(time / h), params={"gravity": gravity})
+        assert np.abs(run.q[:, 2:] - run.q[:, :2] - np.array([1.0, 0.0])).max() < 1e-6
+        exact = solve_ivp(lambda _, x: [x[1], -gravity * np.cos(x[0])], (0, run.t[-1]), [angle, -speed], "DOP853", run.t,
+                          rtol=1e-12, atol=1e-12).y[0]  # fmt: skip
+        error = np.abs(np.unwrap(np.arctan2(run.q[:, 1], run.q[:, 0])) - exact).max()
+        assert error < {2: 3.0 * h**2, 3: 1.0 * h**4, 4: 1.0 * h**6}[stages] + 1e-9
+        assert np.max(np.abs(run.residuals["g"])) < 1e-13
+
+
+@pytest.mark.parametrize("coordinates", ["natural", "planar"])
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("method", [da.Rattle(), da.LobattoIIIAB(3), da.LobattoIIIAB(4)], ids=str)
+def test_the_n_four_bar_reaches_its_end(coordinates, n, method):
+    """IFToMM A02 for 20 s, through the flat position some twenty times, for any h and parity of N; errors as it demands."""
+    system, start = getattr(n_four_bar, coordinates)(n), getattr(n_four_bar, f"{coordinates}_start")(n)
+    for h in (0.01, 0.0071, 0.003, 0.0013, 0.0007):
+        run = da.simulate(system, method, **start, h=h, steps=round(20.0 / h))
+        assert run.status == "done"
+        points, wanted = n_four_bar.first_point(coordinates, run.q, run.v), n_four_bar.exact(n, run.t)
+        errors = [np.abs(found - right).max() for found, right in zip(points, wanted, strict=True)]
+        assert max(errors) < (1e-3 if method != da.Rattle() else max(1e-3, 1500 * h**2))
+        assert np.abs(run.residuals["g"]).max() < 1e-13 * np.abs(run.q).max()
