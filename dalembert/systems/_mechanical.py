@@ -130,13 +130,23 @@ class MechanicalSystem(System):
             return True
         K = self.evaluate("multiplier_matrix", t, y, z, theta=theta)
         scale = np.sqrt(np.abs(np.diag(K)))
-        if not np.all(np.isfinite(K)) or not np.min(scale) > 1e-9 * np.max(scale):  # a row may just vanish here
+        if not np.all(np.isfinite(K)) or not np.min(scale) > 0 or self._has_vanishing_row(t, y, theta, scale):
             return False
         try:
             pivots = np.diag(np.linalg.cholesky(K / np.outer(scale, scale)))
         except np.linalg.LinAlgError:
             return False
         return bool(np.min(pivots) > 1e-3)
+
+    def _has_vanishing_row(self, t: float, y: np.ndarray, theta: np.ndarray, scale: np.ndarray) -> bool:
+        """Whether a row of G is small just here: compared with others first, then, for it may be in small units, with nearby."""
+        small = np.flatnonzero(scale[: self.n_holonomic] <= 1e-9 * np.max(scale))
+        G = self.evaluate("G", t, y, theta=theta) if len(small) else np.zeros((0, 0))
+        for row in small:
+            curvature = self.evaluate("g_yy", t, y, np.eye(self.n_holonomic)[row], theta=theta)
+            if not np.max(np.abs(G[row])) > 1e-9 * np.max(np.abs(curvature) @ np.abs(y)):
+                return True
+        return False
 
     @functools.cached_property
     def smooth(self) -> MechanicalSystem:
