@@ -106,12 +106,13 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     G_squared = (G * G) @ metric.inverse_mass
     within = ca.DM(G.sparsity(), 1.0) @ y1**2 / h**2  # of the coordinates that a row depends on
     at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within)
-    holonomic = at_positions + G_squared * motion + (metric.terms[:n] / h) ** 2
+    terms_of_g, terms_of_k = ca.vertsplit(metric.terms, [0, n, metric.terms.shape[0]])
+    holonomic = at_positions + G_squared * motion + (terms_of_g / h) ** 2
     scales = []
     for name in names:
         if name == "k":
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
-            scales.append((k_z * k_z) @ metric.inertia * (motion + positions) + metric.terms[n:] ** 2)
+            scales.append((k_z * k_z) @ metric.inertia * (motion + positions) + terms_of_k**2)
         else:
             scales.append(holonomic)
     return ca.mmax(residual**2 - TOLERATED**2 * ca.vertcat(*scales)) > 0

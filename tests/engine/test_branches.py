@@ -42,25 +42,30 @@ def continued(method, state, h):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_steps_on_a_wave_continue_those_of_smaller_h(name):
-    """On y = sin 3x a step may end on another hump; the humps are 2 pi/3 apart, and so are the solutions."""
+    """On y = sin 3x a step may end on another hump; the humps are 2 pi/3 apart, and so are the solutions.
+
+    What is refused are large steps, of which many have no solution that begins at h = 0.
+    """
     method, random, members = METHODS[name], np.random.default_rng(7), 12
     start = on_the_wave(random.uniform(-1.2, 1.2, members), random.normal(0.0, 1.5, members))
-    right = refused = 0
     for h in (0.02, 0.1, 0.2, 0.3):
-        runs = da.simulate_many(WAVE, method, **start, h=h, steps=1)
+        try:
+            runs = da.simulate_many(WAVE, method, **start, h=h, steps=1)
+        except da.errors.StepFailed:  # of a method that begins with a step of another one
+            assert method.starting is not None
+            continue
         for k in range(members):
+            if method.starting is not None:  # its first step differs: it may not be further than the motion goes
+                moved = abs(runs.q[k, -1, 0] - start["q0"][k, 0])
+                assert runs.status[k] != "done" or moved < h * (np.linalg.norm(start["p0"][k]) + 4)
+                continue
+            wanted = continued(method, da.consistent(WAVE, q0=start["q0"][k], p0=start["p0"][k]), h)
             if runs.status[k] != "done":
                 assert runs.message[k]
-                refused += 1
-            elif method.starting is None:
-                wanted = continued(method, da.consistent(WAVE, q0=start["q0"][k], p0=start["p0"][k]), h)
+                assert wanted is None or h > 0.02
+            else:
                 assert wanted is not None, f"{start['q0'][k]}, {start['p0'][k]}, h = {h}: no such solution"
                 assert np.abs(runs.states[k, -1] - wanted).max() < 1e-6 * (1 + np.abs(wanted).max())
-                right += 1
-            else:  # its first step differs: it may not be further than the motion goes
-                assert abs(runs.q[k, -1, 0] - start["q0"][k, 0]) < h * (np.linalg.norm(start["p0"][k]) + 4)
-                right += 1
-    assert right > 2 * refused
 
 
 @pytest.mark.parametrize(
