@@ -36,7 +36,7 @@ import pytest
         ("run mymodel.py", "say which object"),
         ("run mymodel.py:sistem", "did you mean system?"),
         ("run mymodel.py:number", "it must be"),
-        ("run mymodel.py:broken", "line 22: ZeroDivisionError"),
+        ("run mymodel.py:broken", "line 23: ZeroDivisionError"),
         ("run mymodel.py:system", "give --q0"),
         ("run mymodel.py:sliding --y0 0,0", "give --y0 and --z0"),
         ("run mymodel.py:sliding --y0 0,0 --z0 1,0", "give --h"),

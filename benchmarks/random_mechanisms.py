@@ -1,0 +1,403 @@
+"""Random planar mechanisms: every run is right against an independent solution, or refused; none is slow, none silently wrong.
+
+python benchmarks/random_mechanisms.py                   200 structures with 512 sets of numbers each, about half an hour
+python benchmarks/random_mechanisms.py --structures 8    a look
+
+A structure is a tree of bodies that are pinned to each other or to the ground, with up to two more pins that close loops. Its
+members differ in everything else: masses over six decades, inertias, places of pins, motors, springs and dampers in the joints,
+and starts. dalembert gets coordinates (x, y, theta) for each body and a pair of equations for each pin. The reference has
+absolute angles as its only coordinates, explicit mass matrices, and Dormand and Prince's method of order 8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from common import note, table
+from scipy.integrate import DOP853
+
+import dalembert as da
+
+GRAVITY = 9.81
+METHODS = {
+    da.LobattoIIIAB(3): 4, da.Rattle(): 2, da.GaussLobattoSPARK(2): 4, da.RadauIIA(2, projected=True): 3, da.LobattoIIIAB(4): 6,
+}  # fmt: skip
+"""With their orders; structures take them in turn."""
+
+STEPS = 12
+REFERENCE_STEP = 0.05
+"""In units of the fastest rate of a member."""
+
+LONGEST = 5_000
+"""Steps of a reference after which it is not made finer any more."""
+
+COARSEST, FINEST = 0.25, 2.5e-4
+"""Step sizes, in the same units."""
+
+LARGEST_ERROR = 5.0
+ROUND_OFF = 1e-9
+"""A run is right if its error, relative to the mechanism's size, is below LARGEST_ERROR (h w)^order + ROUND_OFF,
+and ten times what the reference is off."""
+
+
+def turned(angle: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """A vector of a body in space: the body is turned by this angle."""
+    c, s = np.cos(angle)[..., None], np.sin(angle)[..., None]
+    return np.concatenate([c * point[..., :1] - s * point[..., 1:], s * point[..., :1] + c * point[..., 1:]], axis=-1)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which bodies hang on which; -1 is the ground."""
+
+    parents: tuple[int, ...]
+    loops: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def random(cls, rng: np.random.Generator) -> Structure:
+        bodies = int(rng.integers(2, 7))
+        parents = (-1, *(int(rng.integers(-1, k)) for k in range(1, bodies)))
+        loops: list[tuple[int, int]] = []
+        for _ in range(int(rng.integers(0, 8))):
+            i, j = int(rng.integers(0, bodies)), int(rng.integers(-1, bodies))
+            neighbours = i == j or (j >= 0 and parents[j] == i) or parents[i] == j
+            if not neighbours and not {(i, j), (j, i)} & set(loops) and len(loops) < min(2, (bodies - 1) // 2):
+                loops.append((i, j))
+        return cls(parents, tuple(loops))
+
+    @property
+    def bodies(self) -> int:
+        return len(self.parents)
+
+    @property
+    def moves(self) -> bool:
+        """Whether all bodies can move: three that are pinned to each other in a triangle, one the ground, cannot."""
+        try:
+            return bool(np.all(np.abs(Members.random(self, 4, np.random.default_rng(0)).rates) > 1e-9))
+        except np.linalg.LinAlgError:
+            return False
+
+
+@dataclass
+class Members:
+    """The numbers of many mechanisms of one structure; the first axis counts them."""
+
+    structure: Structure
+    m: np.ndarray
+    J: np.ndarray
+    hinge: np.ndarray
+    """Where a body is pinned to its parent, in the parent's frame."""
+    own: np.ndarray
+    """The same point in the body's own frame, whose origin is its centre of mass."""
+    ends: np.ndarray
+    """The two points that each loop joins, in their bodies' frames."""
+    torque: np.ndarray
+    stiffness: np.ndarray
+    rest: np.ndarray
+    damping: np.ndarray
+    angles: np.ndarray
+    rates: np.ndarray
+
+    @classmethod
+    def random(cls, structure: Structure, count: int, rng: np.random.Generator) -> Members:
+        n = structure.bodies
+        length = rng.uniform(0.05, 0.5, (count, n, 1))
+        m = 0.2 * 10.0 ** rng.uniform(-3, 3, (count, n))
+        J = m * length[..., 0] ** 2 / 12 * 10.0 ** rng.uniform(-1, 0.5, (count, n))
+        hinge, own = length * rng.uniform(-1, 1, (2, count, n, 2)) / 2
+        zero, angles = np.zeros((count, n)), rng.uniform(-np.pi, np.pi, (count, n))
+        ends = length[:, :1] * rng.uniform(-1, 1, (count, 2 * len(structure.loops), 2))
+        made = cls(structure, m, J, hinge, own, ends, zero, zero, angles, zero, angles, zero)
+        made._close_loops()
+        made._drive(rng)
+        return made
+
+    def _close_loops(self) -> None:
+        """Put the second end of each loop where the first one is."""
+        centres = self.centres(self.angles)
+        for k, (i, j) in enumerate(self.structure.loops):
+            place = centres[:, i] + turned(self.angles[:, i], self.ends[:, 2 * k])
+            self.ends[:, 2 * k + 1] = place if j < 0 else turned(-self.angles[:, j], place - centres[:, j])
+
+    def _drive(self, rng: np.random.Generator) -> None:
+        """Motors, springs, dampers and rates that move a mechanism within a second, whatever its masses are."""
+        shape = self.m.shape
+        mass, _, G, _ = self.equations(self.angles, self.rates)
+        free = np.linalg.inv(mass)
+        normal = free @ G.transpose(0, 2, 1)
+        mobility = free - normal @ np.linalg.solve(G @ normal, normal.transpose(0, 2, 1))
+        relative = np.eye(shape[1]) - np.array([[float(i == p) for i in range(shape[1])] for p in self.structure.parents])
+        felt = 1 / np.maximum(np.einsum("ki,nij,kj->nk", relative, mobility, relative), 1e-6 / self.J)  # inertia at a joint
+        frequency = 10.0 ** rng.uniform(0, 1.3, shape)
+        self.torque = felt * 10.0 ** rng.uniform(0, 1.5, shape) * rng.choice([-1.0, 0.0, 1.0], shape)
+        self.stiffness = felt * frequency**2 * rng.choice([0.0, 1.0], shape)
+        self.damping = 2 * rng.uniform(0, 0.7, shape) * felt * frequency * rng.choice([0.0, 1.0], shape)
+        self.rest = self.angles @ relative.T + rng.uniform(-1, 1, shape)
+        rates = (10.0 ** rng.uniform(-1, 1, shape) * rng.choice([-1.0, 1.0], shape))[..., None]
+        for _ in range(3):  # again, for what rounding leaves
+            rates = rates - normal @ np.linalg.solve(G @ normal, G @ rates)
+        self.rates = rates[..., 0]
+
+    def chosen(self, which: np.ndarray) -> Members:
+        """Some of the members."""
+        parts = {name: value[which] for name, value in vars(self).items() if name != "structure"}
+        return Members(self.structure, **parts)
+
+    # the reference: everything in absolute angles
+
+    def _terms(self, k: int) -> list[tuple[int, np.ndarray]]:
+        """The centre of body k as a sum of turned vectors, each with the body that turns it (-1: none does)."""
+        terms: list[tuple[int, np.ndarray]] = []
+        while k >= 0:
+            terms += [(self.structure.parents[k], self.hinge[:, k]), (k, -self.own[:, k])]
+            k = self.structure.parents[k]
+        return terms
+
+    def _place(self, terms: list[tuple[int, np.ndarray]], angles: np.ndarray) -> np.ndarray:
+        return sum((v if k < 0 else turned(angles[:, k], v) for k, v in terms), np.zeros((len(angles), 2)))
+
+    def _derivatives(
+        self, terms: list[tuple[int, np.ndarray]], angles: np.ndarray, rates: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The derivative of a place by the angles, and its acceleration where the angles' accelerations vanish."""
+        slope, bias = np.zeros((len(angles), 2, angles.shape[1])), np.zeros((len(angles), 2))
+        for k, v in terms:
+            if k >= 0:
+                x = turned(angles[:, k], v)
+                slope[:, :, k] += np.stack([-x[:, 1], x[:, 0]], axis=1)
+                bias -= rates[:, k, None] ** 2 * x
+        return slope, bias
+
+    def centres(self, angles: np.ndarray) -> np.ndarray:
+        return np.stack([self._place(self._terms(k), angles) for k in range(angles.shape[1])], axis=1)
+
+    def equations(self, angles: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """M, f, G, b of M a = f - G^T lam, G a = b."""
+        count, n = angles.shape
+        mass, force = self.J[:, :, None] * np.eye(n), np.zeros((count, n))
+        for k in range(n):
+            slope, bias = self._derivatives(self._terms(k), angles, rates)
+            m = self.m[:, k, None, None]
+            mass = mass + m * slope.transpose(0, 2, 1) @ slope
+            force += (slope.transpose(0, 2, 1) @ (m[..., 0] * (np.array([0.0, -GRAVITY]) - bias))[..., None])[..., 0]
+            moment = self.joint_moment(k, angles, rates)
+            force[:, k] += moment
+            if self.structure.parents[k] >= 0:
+                force[:, self.structure.parents[k]] -= moment
+        rows = [np.zeros((count, 0, n))]
+        biases = [np.zeros((count, 0))]
+        for k, (i, j) in enumerate(self.structure.loops):
+            one, other = (self._terms(e) + [(e, self.ends[:, 2 * k + s])] for s, e in ((0, i), (1, j)))
+            (slope, bias), (slope_2, bias_2) = (self._derivatives(t, angles, rates) for t in (one, other))
+            rows.append(slope - slope_2)
+            biases.append(bias_2 - bias)
+        return mass, force, np.concatenate(rows, axis=1), np.concatenate(biases, axis=1)
+
+    def joint_moment(self, k: int, angles: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        parent = self.structure.parents[k]
+        turn, rate = angles[:, k], rates[:, k]
+        if parent >= 0:
+            turn, rate = turn - angles[:, parent], rate - rates[:, parent]
+        return self.torque[:, k] - self.stiffness[:, k] * (turn - self.rest[:, k]) - self.damping[:, k] * rate
+
+    def slope(self, y: np.ndarray) -> np.ndarray:
+        """The right-hand side of the reference, for y = (angles, rates)."""
+        angles, rates = np.split(y, 2, axis=1)
+        mass, force, G, bias = self.equations(angles, rates)
+        free = np.linalg.solve(mass, np.concatenate([force[..., None], G.transpose(0, 2, 1)], axis=2))
+        a, normal = free[..., :1], free[..., 1:]
+        a = a - normal @ np.linalg.solve(G @ normal, G @ a - bias[..., None])
+        return np.concatenate([rates, a[..., 0]], axis=1)
+
+    def fastest(self) -> np.ndarray:
+        """The largest rate at the start: of the linearised equations, of turning, and of the accelerations."""
+        y = np.concatenate([self.angles, self.rates], axis=1)
+        here, n = self.slope(y), self.m.shape[1]
+        step = 1e-6 * np.maximum(1.0, np.abs(y))
+        columns = []
+        for k in range(2 * n):
+            shifted = y.copy()
+            shifted[:, k] += step[:, k]
+            columns.append((self.slope(shifted) - here) / step[:, k, None])
+        linear = np.max(np.abs(np.linalg.eigvals(np.stack(columns, axis=2))), axis=1)
+        return np.maximum(linear, _turning(here, n))
+
+    @np.errstate(all="ignore")
+    def after(self, duration: float, fastest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(x, y, theta) of all bodies after this time, by the reference, and the largest rates on the way."""
+        y, n, largest = np.concatenate([self.angles, self.rates], axis=1), self.m.shape[1], fastest
+        steps = int(np.clip(np.ceil(duration * np.nanmax(fastest) / REFERENCE_STEP), 4, LONGEST))
+        h = duration / steps
+        for _ in range(steps):
+            slopes: list[np.ndarray] = []
+            for row in DOP853.A[: DOP853.n_stages]:
+                slopes.append(self.slope(y + h * sum((a * s for a, s in zip(row, slopes, strict=False) if a), 0 * y)))
+            largest = np.fmax(largest, np.minimum(_turning(slopes[0], n), 1e9))
+            y = y + h * sum(b * s for b, s in zip(DOP853.B, slopes, strict=True))
+        exploded = not np.all(np.isfinite(y))
+        if (exploded or largest.max() > 1.5 * fastest.max()) and steps < LONGEST:
+            return self.after(duration, 2 * fastest if exploded else largest)
+        return self.coordinates(y[:, :n]), largest
+
+    def reference(self, duration: float, fastest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `after` finds with the largest rates, and how far it is off, by comparison with longer steps."""
+        rough, largest = self.after(duration, fastest)
+        wanted, _ = self.after(duration, 1.7 * largest)
+        return wanted, np.max(np.abs(wanted - rough), axis=1), largest
+
+    def coordinates(self, angles: np.ndarray) -> np.ndarray:
+        return np.concatenate([self.centres(angles), angles[..., None]], axis=2).reshape(len(angles), -1)
+
+    def velocities(self) -> np.ndarray:
+        parts = [self._derivatives(self._terms(k), self.angles, self.rates)[0] for k in range(self.m.shape[1])]
+        moving = np.stack([(slope @ self.rates[..., None])[..., 0] for slope in parts], axis=1)
+        return np.concatenate([moving, self.rates[..., None]], axis=2).reshape(len(self.m), -1)
+
+    # what dalembert gets
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        count = len(self.m)
+        names = ("m", "J", "hinge", "own", "ends", "torque", "stiffness", "rest", "damping")
+        return {name: getattr(self, name).reshape(count, -1) for name in names if getattr(self, name).size}
+
+
+def _turning(slope: np.ndarray, n: int) -> np.ndarray:
+    """The largest of |rate| and sqrt |acceleration|."""
+    return np.max(np.concatenate([np.abs(slope[:, :n]), np.sqrt(np.abs(slope[:, n:]))], axis=1), axis=1)
+
+
+def model(structure: Structure, params: dict[str, np.ndarray]) -> da.Lagrangian:
+    """The mechanism as a user would state it: three coordinates a body, two equations a pin."""
+    n = structure.bodies
+
+    def body(q, k):
+        return (0.0, 0.0, 0.0) if k < 0 else (q[3 * k], q[3 * k + 1], q[3 * k + 2])
+
+    def point(q, k, places, i):
+        x, y, a = body(q, k)
+        u, w = places[2 * i], places[2 * i + 1]
+        return x + np.cos(a) * u - np.sin(a) * w, y + np.sin(a) * u + np.cos(a) * w
+
+    def turn(q, k):
+        return q[3 * k + 2] - body(q, structure.parents[k])[2]
+
+    def L(q, v, m, J, stiffness, rest):
+        total = 0.0
+        for k in range(n):
+            vx, vy, w = body(v, k)
+            total += m[k] * (vx**2 + vy**2) / 2 + J[k] * w**2 / 2 - m[k] * GRAVITY * q[3 * k + 1]
+            total -= stiffness[k] * (turn(q, k) - rest[k]) ** 2 / 2
+        return total
+
+    def difference(a, b):
+        return [a[0] - b[0], a[1] - b[1]]
+
+    def tree(q, hinge, own):
+        parents = enumerate(structure.parents)
+        return [row for k, p in parents for row in difference(point(q, k, own, k), point(q, p, hinge, k))]
+
+    def tree_and_loops(q, hinge, own, ends):
+        rows = tree(q, hinge, own)
+        for k, (i, j) in enumerate(structure.loops):
+            rows += difference(point(q, i, ends, 2 * k), point(q, j, ends, 2 * k + 1))
+        return rows
+
+    def force(v, torque, damping):
+        moments = [0.0 * v[0]] * n
+        for k, parent in enumerate(structure.parents):
+            moment = torque[k] - damping[k] * turn(v, k)
+            moments[k] = moments[k] + moment
+            if parent >= 0:
+                moments[parent] = moments[parent] - moment
+        return np.array([entry for moment in moments for entry in (0.0 * v[0], 0.0 * v[0], moment)], like=v)
+
+    holonomic = tree_and_loops if structure.loops else tree
+    first = {name: value[0] for name, value in params.items()}
+    return da.Lagrangian(L, dim=3 * n, holonomic=holonomic, force=force, params=first)
+
+
+@dataclass
+class Outcome:
+    """What became of the runs of one structure."""
+
+    right: int = 0
+    wrong: int = 0
+    unknown: int = 0
+    """Runs for which the reference failed."""
+    refused: int = 0
+    slow: int = 0
+    largest: float = 0.0
+    """The largest error in terms of what was allowed."""
+    examples: tuple[str, ...] = ()
+
+
+def study(structure: Structure, method: da.methods.OneStepMethod, count: int, seed: int, groups: int = 8) -> Outcome:
+    """Run members of a structure in groups of similar rates, each with a step size of its own, and judge every one."""
+    rng, order = np.random.default_rng(seed), METHODS[method]
+    members = Members.random(structure, count, rng)
+    fastest = members.fastest()
+    system, result, examples = model(structure, members.params), Outcome(), []
+    fractions = np.exp(rng.permutation(np.linspace(np.log(FINEST), np.log(COARSEST), groups)))
+    for which, fraction in zip(np.array_split(np.argsort(fastest), groups), fractions, strict=True):
+        some, rate = members.chosen(which), float(fastest[which].max())
+        h = fraction / rate
+        runs = da.simulate_many(
+            system, method, q0=some.coordinates(some.angles), v0=some.velocities(), params=some.params, h=h, steps=STEPS,
+            save_every=STEPS, progress=False,
+        )  # fmt: skip
+        wanted, doubt, largest = some.reference(STEPS * h, fastest[which])
+        size = np.maximum(1.0, np.max(np.abs(wanted), axis=1))
+        error = np.max(np.abs(runs.q[:, -1] - wanted), axis=1) / size
+        allowed = LARGEST_ERROR * (h * largest) ** order + ROUND_OFF + 10 * doubt / size
+        done, known = np.array([status == "done" for status in runs.status]), np.isfinite(wanted).all(axis=1)
+        good = done & (error <= allowed)
+        result.right += int(good.sum())
+        result.refused += int((~done).sum())
+        result.wrong += int((done & known & ~good).sum())
+        result.unknown += int((done & ~known).sum())
+        result.slow += int(runs.stats["rescued_steps"]) + int(runs.stats.get("pivoted_steps", 0))
+        result.largest = max(result.largest, float(np.max((error / allowed)[done & known], initial=0.0)))
+        examples += [
+            f"wrong by {error[k]:.1e} with h w = {h * largest[k]:.1e}: member {which[k]}"
+            for k in np.flatnonzero(done & known & ~good)
+        ]
+        examples += [f"h w = {h * largest[k]:.1e}: {runs.message[k]}" for k in np.flatnonzero(~done)]
+    result.examples = tuple(examples)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--structures", type=int, default=200)
+    parser.add_argument("--members", type=int, default=512)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    rng = np.random.default_rng(chosen.seed)
+    totals: dict[str, collections.Counter] = {str(method): collections.Counter() for method in METHODS}
+    for k in range(chosen.structures):
+        structure = next(s for s in iter(lambda: Structure.random(rng), None) if s.moves)
+        method, began = list(METHODS)[k % len(METHODS)], time.process_time()
+        found = study(structure, method, chosen.members, seed=1000 * chosen.seed + k)
+        row = {
+            "right": found.right,
+            "refused": found.refused,
+            "wrong": found.wrong,
+            "no reference": found.unknown,
+            "slow steps": found.slow,
+        }
+        totals[str(method)].update({"structures": 1, **row})
+        seconds = time.process_time() - began
+        note(f"{k:3d} {method} {structure.parents} {structure.loops}: {row}, error {found.largest:.2g}, {seconds:.1f} s")
+        for text in found.examples[:3]:
+            note(f"      {text}")
+    names = ("structures", "right", "refused", "wrong", "no reference", "slow steps")
+    print(table(("method", *names), [[method, *(str(count[name]) for name in names)] for method, count in totals.items()]))
+
+
+if __name__ == "__main__":
+    main()
