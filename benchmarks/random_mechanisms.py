@@ -191,7 +191,7 @@ class Members:
         rows = [np.zeros((count, 0, n))]
         biases = [np.zeros((count, 0))]
         for k, (i, j) in enumerate(self.structure.loops):
-            one, other = (self._terms(e) + [(e, self.ends[:, 2 * k + s])] for s, e in ((0, i), (1, j)))
+            one, other = ([*self._terms(e), (e, self.ends[:, 2 * k + s])] for s, e in ((0, i), (1, j)))
             (slope, bias), (slope_2, bias_2) = (self._derivatives(t, angles, rates) for t in (one, other))
             rows.append(slope - slope_2)
             biases.append(bias_2 - bias)

@@ -139,7 +139,7 @@ class MechanicalSystem(System):
         return bool(np.min(pivots) > 1e-3)
 
     def _has_vanishing_row(self, t: float, y: np.ndarray, theta: np.ndarray, scale: np.ndarray) -> bool:
-        """Whether a row of G is small just here: compared with others first, then, for it may be in small units, with nearby."""
+        """Whether a row of G vanishes just here: one that is smaller than others may as well be in small units."""
         small = np.flatnonzero(scale[: self.n_holonomic] <= 1e-9 * np.max(scale))
         G = self.evaluate("G", t, y, theta=theta) if len(small) else np.zeros((0, 0))
         for row in small:
