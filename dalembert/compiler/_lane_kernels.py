@@ -43,11 +43,11 @@ doubts = doubt_rule(ca.logic_and, ca.logic_or)
 
 
 def compile_lanes(
-    kernels: Sequence[Kernel], x: ca.SX, step: ca.SX, size: ca.SX, layout: Layout, lanes: int, fastest: float
+    kernels: Sequence[Kernel], x: ca.SX, step: ca.SX, size: ca.SX, layout: Layout, lanes: int, fastest: float, watchful: bool
 ) -> LaneCode:
     """The kernels of a program whose iteration subtracts `step` from x, an increment of squared size `size`.
 
-    `fastest` is the best rate of convergence to believe in.
+    `fastest` is the best rate of convergence to believe in; `watchful` says whether a solution may be in doubt.
     """
     predict, weigh, factor, iterate, finish = kernels
     slot = {name: layout.work + k for k, name in enumerate(CONTROL)}
@@ -68,7 +68,7 @@ def compile_lanes(
     total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
     # With a tolerance the step may miss its constraints, which makes the orientation nan.
     agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
-    certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR)
+    certain = ca.logic_or(ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR), lane["tolerance"] > 0) if watchful else 1
     right = ca.logic_and(ca.logic_and(total < np.inf, agrees), certain)
     wrong = ca.if_else(right, 0.0, lane["alive"])
     altered = (

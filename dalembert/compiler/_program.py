@@ -96,7 +96,8 @@ class Program:
         """The kernels for so many trajectories side by side."""
         assert self.increment is not None
         believed = fastest(self.reduced.equations.step.definition)
-        return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed)
+        watchful = self.reduced.equations.step.definition.n_multipliers > 0
+        return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed, watchful)
 
 
 _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}

@@ -6,7 +6,8 @@ this file once a machine and keeps it on disk.
 
 from __future__ import annotations
 
-from dalembert.compiler._stopping import FAR
+import numpy as np
+
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import PIVOTING, count_pivoted
 from dalembert.engine._follow import follow
@@ -71,7 +72,9 @@ def make_step(sub):
     solved, doubtful = True, False
     if sub.layout.n_x > 0:
         solved, doubtful = solve_step(sub)
-    certain = solved and not doubtful and (finish_step(sub) or meet_constraints(sub)) and memory[CORRECTION_SLOT] < FAR
+    far = sub.numbers.far
+    certain = solved and not (doubtful and far < np.inf) and (finish_step(sub) or meet_constraints(sub))
+    certain = certain and not memory[CORRECTION_SLOT] >= far
     if not certain and not follow(sub, solved):
         for k in range(sub.layout.n_x):
             memory[at(sub.layout.x + k)] = sub.guess[k]

@@ -32,10 +32,13 @@ COUNTS = np.dtype([
 none was.
 """
 
-NUMBERS = np.dtype([(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest", "dense_ratio")])
+NUMBERS = np.dtype(
+    [(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest", "dense_ratio", "far")]
+)
 """`rate` is the last step's rate of convergence; like `tolerance` and `fastest`, the best to believe in, it is squared.
 
-`cost_ratio` says what a factorisation costs in iterations, `dense_ratio` the same for dense elimination."""
+`cost_ratio` says what a factorisation costs in iterations, `dense_ratio` the same for dense elimination. Corrections beyond
+`far`, squared, too, make a step doubtful; it is infinite where none is."""
 
 Records = np.ndarray | np.void
 """One record, or an array of them."""

@@ -70,6 +70,7 @@ class Run:
                 numbers,
                 known,
                 spec.alone,
+                spec.watchful,
                 self.given,
             )
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)

@@ -30,6 +30,9 @@ class RunSpec:
     alone: bool = False
     """Whether pivots are chosen as in a new process, whatever ran in this one before: what is resumed elsewhere needs that."""
 
+    watchful: bool = True
+    """Whether solutions in doubt are followed from small h, which makes sense for steps that begin on the constraints."""
+
     @property
     def tolerance(self) -> float:
         """The relative tolerance of Newton's iteration; zero stands for round-off."""

@@ -12,7 +12,7 @@ from dalembert.compiler._independence import combined_at, independent
 from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._metric import metric_at
-from dalembert.compiler._stopping import fastest
+from dalembert.compiler._stopping import FAR, fastest
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, Records
 from dalembert.engine._rescue import orientation_at
@@ -42,6 +42,8 @@ class Stepper:
     known: np.ndarray
     alone: bool = False
     """Whether the program is chosen as in a new process."""
+    watchful: bool = True
+    """Whether a solution may be in doubt."""
     given: Given | None = None
     """What would else be found out here."""
     renewals: int = 0
@@ -81,6 +83,7 @@ class Stepper:
         self.memory = np.zeros(program.memory_size)
         write_start(self.memory, program.layout, self.h, self.start.theta, state, x, self.metric)
         set_rules(self.counts, self.numbers, program, self.system, self._sign, self.tolerance)
+        self.numbers["far"] = self.numbers["far"] if self.watchful else np.inf
 
     def slots(self, name: str) -> slice:
         """Where a part of the memory lies."""
@@ -179,6 +182,7 @@ def set_rules(
     """By what the driver judges iterations and steps of a program, for one trajectory or many."""
     counts["sign"], numbers["tolerance"] = sign, tolerance**2
     numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
+    numbers["far"] = FAR if system.n_multipliers and tolerance == 0.0 else np.inf
     numbers["dense_ratio"] = program.layout.n_x / 3 + 6  # n^3/3 products and scaling, against n^2
 
 

@@ -129,7 +129,7 @@ def _regular_start(method: OneStepMethod) -> Iterator[None]:
 
 def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
     """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
-    run = driver_of(method).run_class()(RunSpec(system, method, state, float(h), 1))
+    run = driver_of(method).run_class()(RunSpec(system, method, state, float(h), 1, watchful=False))
     reason = run.advance()
     if reason is not None:
         raise StepFailed(f"the step from t = {state.t:g} failed: {reason}")

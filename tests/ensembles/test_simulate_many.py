@@ -226,7 +226,7 @@ def test_wrong_input_is_refused_in_one_sentence():
         },
         "give either the initial velocity v0 or the initial momentum p0": {"q0": q0},
         "shape \\(members, n\\)": {"q0": np.zeros((2, 2, 4)), "p0": np.zeros(4)},
-        "array of numbers": {"q0": "x", "p0": np.zeros(4)},
+        "array of real numbers": {"q0": "x", "p0": np.zeros(4)},
         "no parameter 'G'": {"params": {"G": [1.0, 2.0]}},
         "workers must be an integer": {"params": {"g": [1.0, 2.0]}, "workers": 0},
         "list of them at the same time": {"start": [1.0]},
