@@ -32,12 +32,20 @@ PATH = np.linspace(0.0, 2.0, 9)
 
 
 def rescue(run: Stepper) -> str | None:
-    """Give the driver other combinations of redundant constraints, or other pivots; else the reason why the step fails."""
-    return None if run.renew() or _changes_pivots(run, run.unknowns) else diagnose(run, _other_solution(run))
+    """Give the driver other combinations of redundant constraints, other pivots or a solution; else the reason of the failure."""
+    if run.renew() or _changes_pivots(run, run.unknowns):
+        return None
+    problem, solution = _other_solution(run)
+    if solution is not None and run.give(solution):
+        return None
+    return diagnose(run, problem)
 
 
-def _other_solution(run: Stepper) -> str | None:
-    """What is wrong with a solution of the step equations that does not begin at h = 0; None if exact Newton finds none."""
+def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
+    """What is wrong with a solution of the step equations that exact Newton finds, if it does, or the solution.
+
+    It need not begin at h = 0: where that matters, it is wrong.
+    """
     reduced = run.program.reduced
     data = (run.time, run.h, run.start.theta, run.state)
     equations = ca.Function("equations", [reduced.x, *reduced.data], [reduced.residual, reduced.jacobian])
@@ -53,13 +61,15 @@ def _other_solution(run: Stepper) -> str | None:
         )
         if not np.all(np.isfinite(increment)):
             continue
-        if np.isfinite(orientation[0]):
-            turned = orientation[0] * orientation_at(run.system, run.start) < 0
-            left = _outside(run, increment[:-1], lam, psi) or _drift(run, run.time + run.h, run.state + increment[:-1])
-            problem = problem or left or ("turned" if turned else "apart")
-        else:
+        sign = orientation[0] * orientation_at(run.system, run.start)
+        if np.isnan(sign):
             problem = problem or _contradicted(run, increment[:-1])
-    return problem
+            continue
+        left = _outside(run, increment[:-1], lam, psi) or _drift(run, run.time + run.h, run.state + increment[:-1])
+        if sign > 0 and not left and np.isinf(run.numbers["far"]):
+            return None, x
+        problem = problem or left or ("turned" if sign < 0 else "apart")
+    return problem, None
 
 
 def orientation_at(system: System, state: State) -> int:

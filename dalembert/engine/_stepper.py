@@ -56,7 +56,7 @@ class Stepper:
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self._first_system = self.system
+        self._first_system, self._given_at = self.system, np.nan
         if self.given is None:
             self._first_program = build_program(
                 self.system, self.method, self.start, self.h, contiguous=self.contiguous, alone=self.alone
@@ -140,6 +140,16 @@ class Stepper:
         write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x, self.metric)
         self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
         self.renewals += 1
+        return True
+
+    def give(self, x: np.ndarray) -> bool:
+        """Let the driver begin the pending step with a solution that was found elsewhere; False if that was tried before."""
+        if self._given_at == self.time:
+            return False
+        self._given_at = self.time
+        self.memory[self.slots("x")] = x
+        self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
+        self.counts["rescued"] += 1
         return True
 
     def _other_rows(self) -> State | None:
