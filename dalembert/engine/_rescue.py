@@ -32,7 +32,7 @@ PATH = np.linspace(0.0, 2.0, 9)
 
 
 def rescue(run: Stepper) -> str | None:
-    """Give the driver other combinations of redundant constraints, other pivots or a solution; else the reason of the failure."""
+    """Give the driver other combinations of redundant constraints, other pivots or a solution; else the reason why not."""
     if run.renew() or _changes_pivots(run, run.unknowns):
         return None
     problem, solution = _other_solution(run)
