@@ -16,6 +16,9 @@ from dalembert.systems import MechanicalSystem, System
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
 
+SINGULAR = 1e-8
+"""A pivot so small, compared with its diagonal entry, means that a step ends in a singular position, with a wrong momentum."""
+
 FAR_OFF = 1.0
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
@@ -29,10 +32,11 @@ class Turn:
 
     def sign(self) -> ca.SX:
         """The number, by elimination in straight-line code; in mechanics the matrix is close to positive definite."""
-        sign = ca.SX(1)
-        for pivot in eliminate(self.matrix, diagonal_order(self.matrix))[0]:
-            sign *= ca.sign(pivot)
-        return sign
+        sign, worst, order = ca.SX(1), ca.SX(0), diagonal_order(self.matrix)
+        for k, reciprocal in zip(order.rows, eliminate(self.matrix, order)[0], strict=True):
+            sign *= ca.sign(reciprocal)
+            worst = ca.fmax(worst, ca.fabs(reciprocal * self.matrix[k, k]))
+        return ca.if_else(worst < 1 / SINGULAR, sign, 0)
 
 
 def step_orientation(
@@ -145,7 +149,11 @@ def _sign_of_determinant(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
     if system.combines is not None:
         return independence(matrix, system, theta)
     if n <= 3:
-        return ca.det(ca.densify(matrix))
+        value, sizes = ca.det(ca.densify(matrix)), ca.SX(1)
+        for k in range(n):
+            sizes *= matrix[k, k]
+        mechanical = system.linear_in_multipliers and isinstance(system, MechanicalSystem)
+        return ca.if_else(ca.fabs(value) > SINGULAR * ca.fabs(sizes), value, 0) if mechanical and n > 1 else value
     if isinstance(system, MechanicalSystem):  # close to positive definite
         return Turn(ca.SX(0), matrix).sign()
     # By Faddeev and LeVerrier, which needs no pivots: M_k = A M_(k-1) + c_k I, c_k = -tr(A M_(k-1)) / k

@@ -82,6 +82,8 @@ class DenseOutput:
             run.counts[0][name] = value
         run.start = here
         reason = run.advance()
+        if reason is None and stepper.program.reduced is not self.reduced:
+            reason = "other redundant constraints have to be combined there"
         if reason is not None:
             raise StepFailed(f"the step from t = {here.t:g} could not be solved again: {reason}")
         return run.steppers[0].unknowns

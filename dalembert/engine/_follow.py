@@ -66,12 +66,14 @@ def follow(sub, solved):
     for first in FIRST:
         arrived = arrived or trace(sub, h, first)
     memory[H_SLOT] = h
-    if pivoting:
-        layout.straight_line -= PIVOTING
     counts.age = -1
     call_kernel(sub.kernels.weigh, memory)
     other = not solved or differs(sub)
-    if not (arrived and trustworthy(sub, h)):
+    arrived = arrived and trustworthy(sub, h)
+    if pivoting:
+        layout.straight_line -= PIVOTING
+    counts.age = -1
+    if not arrived:
         return False
     counts.followed += 1
     if other:

@@ -49,7 +49,7 @@ KNOWN_AGES = 64
 LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
-        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "matrix",
+        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "straight_line", "n_entries", "matrix",
         "last", "last_unknowns", "turn", "weight_of", "unit_of", "polish", "stage_multipliers", "n_stage", "dense",
         "entry_row", "entry_column", "power", "turns", "n_y", "slots",
     )

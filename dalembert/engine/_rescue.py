@@ -208,7 +208,7 @@ def diagnose(run: Stepper, problem: str | None) -> str:
             how = f"its smallest singular value falls to {least:.1e}" if least < 1e-2 else "it turns around"
             return (
                 f"the {kind} lose independence here ({symbol} loses rank: {how}), so the motion beyond is not determined: "
-                "reduce h, change the start or remove the singular configuration from the model"
+                "take an h that steps over it, reduce h, change the start or remove the singular configuration from the model"
             )
         if problem == "turned" and not system.linear_in_multipliers:
             return (

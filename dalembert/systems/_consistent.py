@@ -403,7 +403,7 @@ def _check_residuals(system: System, t: float, y: np.ndarray, z: np.ndarray, the
     k_scale = np.maximum(np.sum(np.abs(k_z), axis=1) * np.max(np.abs(z)), SMALLEST_SCALE)
     for name, label, arguments, scale in (
         ("g", "holonomic constraint g", (t, y), position_scale),
-        ("g_dot", f"hidden constraint g_t + g_{y_name} v", (t, y, z), velocity_scale),
+        ("g_dot", f"hidden constraint (g_t + g_{y_name} v)", (t, y, z), velocity_scale),
         ("k", "constraint g" if y_name == "" else "nonholonomic constraint k", (t, y, z), k_scale),
     ):
         residual = system.evaluate(name, *arguments, theta=theta)

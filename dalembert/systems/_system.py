@@ -235,6 +235,7 @@ class System:
         for name in (*self.described, *(["restitution"] if self.n_unilateral else [])):
             digest.update(self.function(name).serialize().encode())
         digest.update(repr(list(self.parameters.values)).encode())
+        digest.update(b"" if self.combines is None else repr(self.combines[1]).encode())
         return digest.hexdigest()
 
     def __copy__(self) -> System:
