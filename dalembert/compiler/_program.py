@@ -26,7 +26,7 @@ from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
-from dalembert.compiler._stopping import fastest
+from dalembert.compiler._stopping import fastest, watchful
 from dalembert.compiler._tape import read_tape
 from dalembert.methods import OneStepMethod
 from dalembert.symbolic._lock import one_at_a_time
@@ -96,8 +96,8 @@ class Program:
         """The kernels for so many trajectories side by side."""
         assert self.increment is not None
         believed = fastest(self.reduced.equations.step.definition)
-        watchful = self.reduced.equations.step.definition.n_multipliers > 0
-        return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed, watchful)
+        watch = watchful(self.reduced.equations.step.definition)
+        return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed, watch)
 
 
 _by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}

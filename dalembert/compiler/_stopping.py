@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dalembert.systems import System
+from dalembert.systems import MechanicalSystem, System
 
 ROUND_OFF = (0.5 * 2.220446049250313e-16) ** 2
 STAGNATION = 1e-10**2
@@ -54,6 +54,11 @@ def doubt_rule(both: Callable, either: Callable) -> Callable:
         return far, slowly
 
     return doubts
+
+
+def watchful(system: System) -> bool:
+    """Whether steps may be in doubt, and are followed then: in mechanics with holonomic constraints."""
+    return isinstance(system, MechanicalSystem) and system.n_holonomic > 0
 
 
 def stopping_rule(both: Callable, either: Callable, choose: Callable, larger: Callable) -> Callable:

@@ -15,6 +15,7 @@ from dalembert.engine._iteration import (
     CORRECTION_SLOT,
     at,
     factorize,
+    finish,
     finish_step,
     inlined,
     keep_factors,
@@ -26,7 +27,7 @@ from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import Substep
 
 DONE, UNSOLVED = 0, 1
-GUESS_READY, PREDICT = 0, 1
+GUESS_READY, PREDICT, SOLVED = 0, 1, 2
 
 
 @inlined
@@ -69,13 +70,17 @@ def make_step(sub):
     if counts.mode == PREDICT:
         call_kernel(kernels.predict, memory)
     call_kernel(kernels.weigh, memory)
+    if counts.mode == SOLVED:  # by Python, which has looked at the result
+        finish(sub)
+        counts.mode = PREDICT
+        return True
     solved, doubtful = True, False
     if sub.layout.n_x > 0:
         solved, doubtful = solve_step(sub)
     far = sub.numbers.far
     certain = solved and not (doubtful and far < np.inf) and (finish_step(sub) or meet_constraints(sub))
     certain = certain and not memory[CORRECTION_SLOT] >= far
-    if not certain and not follow(sub, solved):
+    if not certain and (far == np.inf or not follow(sub, solved)):
         for k in range(sub.layout.n_x):
             memory[at(sub.layout.x + k)] = sub.guess[k]
         counts.age = -1

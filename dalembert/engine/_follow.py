@@ -20,6 +20,7 @@ from dalembert.engine._iteration import (
     finish,
     finish_step,
     meet_constraints,
+    newton_increment,
     solve_again,
 )
 from dalembert.engine._kernel_call import call_kernel
@@ -68,6 +69,10 @@ def follow(sub, solved):
     memory[H_SLOT] = h
     counts.age = -1
     call_kernel(sub.kernels.weigh, memory)
+    if arrived:  # to round-off, or what a nearly singular matrix leaves of it: strides need not reach that
+        factorize(sub)
+        newton_increment(sub)
+        newton_increment(sub)
     other = not solved or differs(sub)
     arrived = arrived and trustworthy(sub, h)
     if pivoting:

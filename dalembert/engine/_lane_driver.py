@@ -219,6 +219,8 @@ def help_lanes(steps, unit, k, first):
     """
     single, lanes, failed, layout = steps.single, steps.lanes, steps.failed, steps.layouts[k]
     starts, memory, n = single.starts, unit.memory, layout.n_x
+    if single.numbers[k].far == np.inf:  # Python will look at what failed
+        return False
     sub = Substep(
         single.kernels[k], single.layouts[k], single.tables[starts[1, k] : starts[1, k + 1]],
         single.memory[starts[0, k] : starts[0, k + 1]], single.counts[k], single.numbers[k], single.known[k],

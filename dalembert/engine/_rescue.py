@@ -36,7 +36,8 @@ def rescue(run: Stepper) -> str | None:
     if run.renew() or _changes_pivots(run, run.unknowns):
         return None
     problem, solution = _other_solution(run)
-    if solution is not None and run.give(solution):
+    if solution is not None:
+        run.give(solution)
         return None
     return diagnose(run, problem)
 

@@ -12,7 +12,7 @@ from dalembert.compiler._independence import combined_at, independent
 from dalembert.compiler._lane_kernels import LaneCode
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._metric import metric_at
-from dalembert.compiler._stopping import FAR, fastest
+from dalembert.compiler._stopping import FAR, fastest, watchful
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, Records
 from dalembert.engine._rescue import orientation_at
@@ -56,7 +56,7 @@ class Stepper:
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self._first_system, self._given_at = self.system, np.nan
+        self._first_system = self.system
         if self.given is None:
             self._first_program = build_program(
                 self.system, self.method, self.start, self.h, contiguous=self.contiguous, alone=self.alone
@@ -142,15 +142,11 @@ class Stepper:
         self.renewals += 1
         return True
 
-    def give(self, x: np.ndarray) -> bool:
-        """Let the driver begin the pending step with a solution that was found elsewhere; False if that was tried before."""
-        if self._given_at == self.time:
-            return False
-        self._given_at = self.time
+    def give(self, x: np.ndarray) -> None:
+        """Let the driver take a solution of the pending step that was found elsewhere."""
         self.memory[self.slots("x")] = x
-        self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
+        self.counts["mode"], self.counts["age"] = driver.SOLVED, -1
         self.counts["rescued"] += 1
-        return True
 
     def _other_rows(self) -> State | None:
         """Combine other rows than at the start of the run, in another program, where those do not serve any more."""
@@ -192,7 +188,7 @@ def set_rules(
     """By what the driver judges iterations and steps of a program, for one trajectory or many."""
     counts["sign"], numbers["tolerance"] = sign, tolerance**2
     numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
-    numbers["far"] = FAR if system.n_multipliers and tolerance == 0.0 else np.inf
+    numbers["far"] = FAR if watchful(system) and tolerance == 0.0 else np.inf
     numbers["dense_ratio"] = program.layout.n_x / 3 + 6  # n^3/3 products and scaling, against n^2
 
 
