@@ -337,7 +337,7 @@ STARTS = {
     "y0 of wrong shape": ({"y0": [0]}, ["y0", "(2,)", "(1,)"]),
     "z0 of wrong shape": ({"z0": [1, 0, 0]}, ["z0", "(2,)", "(3,)"]),
     "lam0 of wrong shape": ({"lam0": [1, 2]}, ["lam0", "(1,)", "(2,)"]),
-    "z0 text": ({"z0": "fast"}, ["z0", "2 numbers"]),
+    "z0 text": ({"z0": "fast"}, ["z0", "2 real numbers"]),
     "z0 not finite": ({"z0": [np.inf, 0]}, ["z0", "finite"]),
     "no z0": ({"z0": None}, ["y0 and z0"]),
     "no y0": ({"y0": None}, ["y0 and z0"]),
