@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.compiler import first_guess
+from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact import _driver_with_impacts as collisions
 from dalembert.contact import _plan as at
@@ -145,7 +146,8 @@ class ImpactRun(Run):
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         events = at.Events(self.plan, self.contact, self.log, self.grid)
-        return collisions.advance_with_impacts(self.driven, events, store, last_step, save_every, self.start.t, self.h)
+        with flushed_to_zero():
+            return collisions.advance_with_impacts(self.driven, events, store, last_step, save_every, self.start.t, self.h)
 
     @property
     def _marks(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.compiler import Program
+from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._lane_kernels import CONTROL
 from dalembert.engine import _driver as driver
 from dalembert.engine._lane_driver import FULL, RUNNING, advance_units
@@ -119,7 +120,8 @@ class Batch:
         ensemble = self.ensemble
         if self.lanes > 1:
             store = ensemble.rows
-            advance_units(*self._arrays, self.status, store, ensemble.steps, ensemble.save_every, budget)
+            with flushed_to_zero():
+                advance_units(*self._arrays, self.status, store, ensemble.steps, ensemble.save_every, budget)
             return
         for unit in np.flatnonzero(self.status == RUNNING).tolist():
             member, counts = self.members[unit, 0], self.counts[unit, :1]
@@ -135,7 +137,8 @@ class Batch:
 
     def _drive(self, unit: int, store: np.ndarray, last_step: int, save_every: int) -> int:
         t0, h = float(self.t0[unit, 0]), float(self.h[unit, 0])
-        return driver.advance(self._arrays[unit], store, last_step, save_every, t0, h)
+        with flushed_to_zero():
+            return driver.advance(self._arrays[unit], store, last_step, save_every, t0, h)
 
     def _keep_result(self, unit: int, lane: int) -> None:
         """Keep what the ensemble wants of a member that is done."""
@@ -190,8 +193,7 @@ class Batch:
             same = stepper.program is program and self.lanes == 1
             first, last = (0, layout.work) if same else (layout.state, layout.x + layout.n_x)
             stepper.memory[first:last] = slots[begin + first : begin + last, lane]
-            if not same:
-                run.counts[k]["age"] = -1
+            run.counts[k]["age"] = -1  # factors may lie elsewhere in memory
             stepper.memory[layout.time] = slots[begin + layout.time, lane]
         remembered = self.watching.of(unit, lane)
         run.watching.memory[0, : len(remembered)] = remembered

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, Steps
 from dalembert.engine._rescue import rescue, warn_of_pivots
@@ -185,7 +186,8 @@ class Run:
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         """Call the compiled driver, which stores states in `store`."""
-        return driver.advance(self.driven, store, last_step, save_every, self.start.t, self.h)
+        with flushed_to_zero():
+            return driver.advance(self.driven, store, last_step, save_every, self.start.t, self.h)
 
 
 def _store(rows: int, columns: int) -> np.ndarray:
