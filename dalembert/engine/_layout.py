@@ -15,7 +15,8 @@ KERNELS = np.dtype([
 ])  # fmt: skip
 """Addresses of kernels, 0 for those that a program does not have.
 
-Only programs with a way out of a failing pivot order have `entries` and `residual`, only those for several lanes the last one.
+Only programs that eliminate at run time have `last`, only those with a way out of a failing pivot order `entries` and
+`residual`, only those for several lanes the last one.
 """
 
 COUNTS = np.dtype([
@@ -42,7 +43,7 @@ KNOWN_AGES = 64
 LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
-        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "factors", "straight_line", "n_entries", "matrix",
+        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "straight_line", "n_entries", "matrix",
         "last", "last_unknowns", "turn", "weight_of", "polish", "stage_multipliers", "n_stage", "dense", "entry_row",
         "entry_column",
     )
