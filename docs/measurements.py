@@ -9,7 +9,6 @@ import numpy as np
 
 import dalembert as da
 from dalembert.compiler import build_program
-from dalembert.compiler._ir import operation_count
 
 if TYPE_CHECKING:
     from method_table import Row
@@ -72,7 +71,7 @@ def operations(method: da.OneStepMethod, model: Any, stats: dict[str, float]) ->
     total = 0.0
     for part, fraction in method.substeps:
         program = build_program(model.system, part, start, fraction * H, contiguous=len(method.substeps) == 1)
-        total += sum(calls.get(kernel.name, 1) * operation_count(kernel.function()[0]) for kernel in program.kernels)
+        total += sum(calls.get(kernel.name, 1) * kernel.operations for kernel in program.kernels)
     return float(f"{total:.2g}")
 
 

@@ -157,7 +157,7 @@ class Body:
 
     # -- one loop -------------------------------------------------------------------------------------------------------
 
-    def begin_loop(self, turns: int, *, vector: bool, start: str = "") -> None:
+    def begin_loop(self, *, vector: bool, start: str = "") -> None:
         """What follows is repeated, with %i counting from 0; with `start`, %sum is what the turn before passed on."""
         self._vector = vector
         self.lines += ["  br label %loop", "loop:", "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"]

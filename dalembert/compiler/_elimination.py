@@ -8,7 +8,7 @@ pattern (`dalembert.engine`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -248,7 +248,8 @@ def _solve_sparse(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samp
 def diagonal_order(matrix: ca.SX) -> PivotOrder:
     """An order for matrices that are close to positive definite: pivots on the diagonal, chosen for little fill."""
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-    return choose_pivots(rows, columns, np.where(rows == columns, 1.0, 1e-3)[:, None], matrix.shape[0])
+    order = choose_pivots(rows, columns, np.where(rows == columns, 1.0, 1e-3)[:, None], matrix.shape[0])
+    return replace(order, rows=order.columns)  # SuperLU need not have taken the diagonal
 
 
 Rows = list[dict[int, ca.SX]]

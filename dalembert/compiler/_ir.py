@@ -28,7 +28,6 @@ from dalembert.symbolic._lock import one_at_a_time
 PIECE = 1500
 """Operations a piece: long enough for LLVM to find common subexpressions, short enough to compile in linear time."""
 
-
 STORES = 400
 """Outputs a piece: the time in which LLVM schedules stores grows with the square of their number."""
 

@@ -148,7 +148,7 @@ class _Rolled:
         read = [_Column(self, body, column, count) for column in run.columns]
         for column in read:
             column.before()
-        body.begin_loop(count, vector=count >= VECTOR and self.assembly.lanes == 1)
+        body.begin_loop(vector=count >= VECTOR and self.assembly.lanes == 1)
         names: list[str] = []
         for column, values in zip(read, run.columns, strict=True):
             first = distinct.setdefault(values.tobytes(), len(names))
@@ -177,7 +177,7 @@ class _Rolled:
             factor = _Column(self, body, signs, count)
             values.before()
             factor.before()
-            body.begin_loop(count, vector=False, start=start)
+            body.begin_loop(vector=False, start=start)
             term = values.value()
             if np.any(signs < 0):
                 term = body.operation(ca.OP_MUL, [factor.value(), term])
@@ -239,7 +239,7 @@ class _Rolled:
             read = _Column(self, body, sources[some] if slots else values[some], count, slots=slots)
             write = _Column(self, body, targets[some], count, slots=True)
             read.before()
-            body.begin_loop(count, vector=self.assembly.lanes == 1)
+            body.begin_loop(vector=self.assembly.lanes == 1)
             write.store(read.value())
             body.end_loop(count)
             self.assembly.add(body)

@@ -98,7 +98,7 @@ def read_tape(function: ca.Function) -> Tape:
 
 
 def _stored_records(function: ca.Function) -> np.ndarray | None:
-    """The instructions out of the function's serialized form, ten times as fast as asking for one after the other.
+    """The instructions out of the function's serialized form: asking for one after the other takes several times as long.
 
     The form is CasADi's own affair: what was read is compared with some instructions that are asked for.
     """

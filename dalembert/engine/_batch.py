@@ -37,7 +37,7 @@ class Batch:
         codes = [program.in_lanes(lanes) if lanes > 1 else program for program in self.programs]
         sizes = np.cumsum([0, *(code.memory_size for code in codes)])
         tables = np.cumsum([0, *(len(program.index) for program in self.programs)])
-        unknowns = np.cumsum([0, *(program.layout.n_x for program in self.programs)])
+        unknowns = np.cumsum([0, *(max(program.layout.n_x, program.layout.n_last) for program in self.programs)])
         self.starts = np.vstack([sizes * lanes, tables, unknowns * lanes])
         self.memory = aligned(units, int(sizes[-1]) * lanes)
         filled = np.where(self.members < 0, self.members[0, 0], self.members)  # lanes without a member repeat one that is there
@@ -208,7 +208,7 @@ class Batch:
         for k, (stepper, program) in enumerate(zip(run.steppers, self.programs, strict=True)):
             begin, layout = self.starts[0, k] // self.lanes, program.layout
             same = stepper.program is program and self.lanes == 1
-            first, last = (0, layout.work) if same else (layout.state, layout.x + layout.n_x)
+            first, last = (0, program.memory_size) if same else (layout.state, layout.x + layout.n_x)  # factors lie at the end
             stepper.memory[first:last] = slots[begin + first : begin + last, lane]
             run.counts[k]["age"] = -1  # factors may lie elsewhere in memory
             stepper.memory[layout.time] = slots[begin + layout.time, lane]

@@ -15,7 +15,8 @@ KERNELS = np.dtype([
 ])  # fmt: skip
 """Addresses of kernels, 0 for those that a program does not have.
 
-Only programs with a way out of a failing pivot order have `entries` and `residual`, only those for several lanes the last one.
+Only programs that eliminate at run time have `last`, only those with a way out of a failing pivot order `entries` and
+`residual`, only those for several lanes the last one.
 """
 
 COUNTS = np.dtype([

@@ -17,7 +17,7 @@ at = np.uintp  # an unsigned index spares Numba the test for negative ones, whic
 
 @compiled()
 def eliminate(memory, tables, first):
-    """LU of the entries in memory, row by row; reciprocal pivots on the diagonal. The sign of the product of the pivots."""
+    """LU of the entries in memory, row by row; reciprocal pivots on the diagonal. The sign of their product, or nan."""
     size, entries, filled = tables[first + SIZE], tables[first + ENTRIES], tables[first + FILLED]
     row_start, diagonal, column = tables[first + ROW_START], tables[first + DIAGONAL], tables[first + COLUMN]
     scatter, target = tables[first + SCATTER], tables[first + TARGET]
@@ -37,7 +37,7 @@ def eliminate(memory, tables, first):
                 memory[at(filled + tables[at(target)])] -= factor * memory[at(filled + m)]
                 target += 1
         value = memory[at(filled + middle)]
-        sign = sign if value > 0.0 else -sign
+        sign = sign if value > 0.0 else -sign if value < 0.0 else np.nan
         memory[at(filled + middle)] = 1.0 / value
     return sign
 

@@ -266,3 +266,30 @@ def test_neighbours_are_on_the_constraints_and_turned():
     for near in states[1:]:
         assert np.abs(problem.system.evaluate("g", 0.0, near.q, theta=near.theta)).max() < 1e-14
         assert 0.01 < np.abs(near.q - state.q).max() < 3
+
+
+def test_a_large_positive_definite_matrix_keeps_its_diagonal():
+    """The sign of a determinant is that of the pivots only if rows and columns are exchanged alike."""
+    n, random = 700, np.random.default_rng(4)
+    pairs = random.integers(0, n, (2, 900))
+    B = np.zeros((n, n))
+    B[pairs[0], pairs[1]] = random.normal(size=900)
+    A = B @ B.T + np.eye(n)
+    rows, columns, _ = entries(A)
+    order = _elimination.diagonal_order(ca.SX(ca.Sparsity.triplet(n, n, rows.tolist(), columns.tolist()), 1))
+    assert order.rows == order.columns and sorted(order.rows) == list(range(n))
+    b = random.normal(size=n)
+    x, pivots = solve_at_run_time(A, b, order)
+    assert np.all(pivots > 0)
+    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-10, atol=1e-12)
+
+
+def test_a_determinant_that_vanishes_has_no_sign():
+    A = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    rows, columns, values = entries(A)
+    order = PivotOrder((0, 1, 2), (0, 1, 2), 1)
+    tables: list[np.ndarray] = []
+    pattern = filled_pattern(rows, columns, order)
+    first = describe(tables, pattern, entries=0, rhs=0, filled=len(values))
+    memory = np.concatenate([values, np.zeros(len(pattern["column"]))])
+    assert np.isnan(sparse_solve.eliminate(memory, np.concatenate(tables).astype(np.int64), first))

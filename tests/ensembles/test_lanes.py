@@ -10,7 +10,8 @@ import pytest
 from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, hanging, rolling_coins, sliding_blocks
 
 import dalembert as da
-from dalembert.compiler._ir import _ARITHMETIC, _COMPARISONS, _INTRINSICS, _LIBRARY, Kernel, emit_module
+from dalembert.compiler._body import _ARITHMETIC, _COMPARISONS, _INTRINSICS, _LIBRARY
+from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import compile_module
 from dalembert.compiler._lane_kernels import CONTROL
 from dalembert.engine import _batch
