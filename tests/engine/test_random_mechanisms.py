@@ -19,7 +19,7 @@ STRUCTURES = {
 }
 
 
-@pytest.mark.parametrize("number, name", enumerate(STRUCTURES), ids=list(STRUCTURES))
+@pytest.mark.parametrize("number, name", list(enumerate(STRUCTURES)), ids=list(STRUCTURES))
 def test_random_mechanisms_are_right_or_refused(number, name):
     found = study(STRUCTURES[name], list(METHODS)[number % 3], 64, seed=number)
     assert found.wrong == 0, found.examples
