@@ -9,7 +9,7 @@ the branch that is extrapolated is the one on which the momentum goes on. Where 
 
 from __future__ import annotations
 
-from dalembert.compiler._stopping import FAR, REST
+from dalembert.compiler._stopping import FAR, REST, SMALL, STALL
 from dalembert.engine._compiled import internal
 from dalembert.engine._dense_solve import PIVOTING
 from dalembert.engine._iteration import (
@@ -38,6 +38,7 @@ MOST_SOLVES, SHORTEST = 60, 1e-4
 """How many solves one trial may take, and the shortest stride in eta, of eta itself."""
 BEYOND = 1.5
 """The fraction of h up to which a solution with another orientation must go on."""
+MOST_POLISHING = 10
 NOISE = 1e-7**2
 """The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
 SAME = 1e-6**2
@@ -69,10 +70,8 @@ def follow(sub, solved):
     memory[H_SLOT] = h
     counts.age = -1
     call_kernel(sub.kernels.weigh, memory)
-    if arrived:  # to round-off, or what a nearly singular matrix leaves of it: strides need not reach that
-        factorize(sub)
-        newton_increment(sub)
-        newton_increment(sub)
+    if arrived:  # else Python looks whether the fixed order is the reason, and `judged` says that it is not
+        arrived = polish(sub) or sub.kernels.entries != 0 or counts.judged != 0
     other = not solved or differs(sub)
     arrived = arrived and trustworthy(sub, h)
     if pivoting:
@@ -80,10 +79,32 @@ def follow(sub, solved):
     counts.age = -1
     if not arrived:
         return False
+    counts.judged = 0
     counts.followed += 1
     if other:
         counts.rescued += 1
     return True
+
+
+@internal()
+def polish(sub):
+    """Iterate on to round-off, which strides need not reach; False if a nearly singular matrix or its pivots prevent it.
+
+    Increments that do not shrink are what rounding makes of zero: the last one is taken back.
+    """
+    layout, memory, path = sub.layout, sub.memory, sub.path
+    factorize(sub)
+    previous = NOISE
+    for _ in range(MOST_POLISHING):
+        for k in range(layout.n_x):
+            path[END, k] = memory[at(layout.x + k)]
+        size = newton_increment(sub)
+        if not size <= STALL * previous:
+            for k in range(layout.n_x):
+                memory[at(layout.x + k)] = path[END, k]
+            break
+        previous = size
+    return previous <= max(SMALL, memory[NOISE_SLOT])
 
 
 @internal()
