@@ -26,7 +26,7 @@ TEN = (-0.9 + 0.2 * np.arange(10)) * np.sqrt(2)
 EIGHT = np.array([-1.2, -1.0, -0.75, -0.55, -0.4, -0.1, 0.93, 1.07])
 CHAOTIC = np.array([-0.55, -0.1])
 ENERGY = 1.5
-LOOSE = {0.0: 0.02, 0.8: 0.1}
+LOOSE = {0.0: 0.02, 0.8: 0.15}
 """Relative Newton tolerances at which the drifts of the thesis appear, by eps."""
 
 
@@ -94,5 +94,5 @@ def draw_sections(data: Data) -> Figure:
                 shown = data[f"{name}_x"][i] > 0
                 scatter(ax, data[f"{name}_z"][i, shown], data[f"{name}_vz"][i, shown], color=CYCLE[i % len(CYCLE)], size=0.8)
             ax.set(xlabel="$z$", ylabel="$v_z$", aspect="equal")
-            ax.set_title(TITLES.get(name, "SPARK, Newton tolerance 0.1"), loc="left")
+            ax.set_title(TITLES.get(name, "SPARK, Newton tolerance 0.15"), loc="left")
     return figure
