@@ -14,7 +14,7 @@ from dalembert.compiler._lane_kernels import CONTROL
 from dalembert.engine import _driver as driver
 from dalembert.engine._follow import ROWS
 from dalembert.engine._lane_driver import FULL, RUNNING, advance_units
-from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, LaneSteps, Steps, Units
+from dalembert.engine._layout import COUNTED, COUNTS, KNOWN_AGES, NUMBERS, LaneSteps, Steps, Units
 from dalembert.engine._member import MemberRun, WatchState, advance_watched, aligned
 from dalembert.engine._run import CHUNK_SECONDS
 from dalembert.engine._stepper import begin_steps, driver_records, set_rules, write_start
@@ -48,7 +48,7 @@ class Batch:
         begin_steps(self.counts, self.numbers, self.known)
         self._write_starts(filled, sizes)
         self.alive = (self.members >= 0).astype(float)
-        self.rescued = np.zeros(self.members.shape, dtype=np.int64)
+        self.helped = np.zeros((*self.members.shape, 2), dtype=np.int64)
         self.t0, self.h = ensemble.states.t[filled], ensemble.h[filled]
         self.failed, self.status, self.ready = np.ones(lanes), np.full(units, RUNNING), True
         self.watching = WatchState(ensemble.watch, ensemble.states.theta[filled], self.t0, self.h)
@@ -91,7 +91,7 @@ class Batch:
         )  # fmt: skip
         units = Units(
             self.memory, self.memory.view(np.int64), self.counts, self.numbers, self.known, self.t0, self.h, self.alive,
-            self.members, watch.memory, watch.events, watch.n_events, self.rescued,
+            self.members, watch.memory, watch.events, watch.n_events, self.helped,
         )  # fmt: skip
         self._arrays = shared, units
 
@@ -158,10 +158,10 @@ class Batch:
         """Keep what the ensemble wants of a member that is done."""
         ensemble, member, counts = self.ensemble, int(self.members[unit, lane]), self.counts[unit]
         ensemble.steps_done[member] = counts["steps_done"][0]
-        ensemble.iterations[member] = counts["iterations"].sum()
-        ensemble.factorizations[member] = counts["factorizations"].sum()
-        ensemble.pivoted[member] = counts["pivoted"].sum()
-        ensemble.rescued[member] = self.rescued[unit, lane] + counts["rescued"].sum()
+        for name, values in ensemble.counts.items():
+            values[member] = counts[COUNTED[name]].sum()
+        ensemble.counts["followed_steps"][member] += self.helped[unit, lane, 0]
+        ensemble.counts["rescued_steps"][member] += self.helped[unit, lane, 1]
         slots = self.memory[unit].reshape(-1, self.lanes)
         n, first, last = self.ensemble.system.n_state, self.programs[0].layout, self.programs[-1].layout
         ensemble.last[member, :n] = slots[first.state : first.state + n, lane]
@@ -202,7 +202,8 @@ class Batch:
         slots = self.memory[unit].reshape(-1, self.lanes)
         run.counts[:] = self.counts[unit]
         run.counts["sign"] = ensemble.signs[member]
-        run.counts[0]["rescued"] += self.rescued[unit, lane]
+        run.counts[0]["followed"] += self.helped[unit, lane, 0]
+        run.counts[0]["rescued"] += self.helped[unit, lane, 1]
         if self.lanes == 1:
             run.numbers[:], run.known[:] = self.numbers[unit], self.known[unit]
         for k, (stepper, program) in enumerate(zip(run.steppers, self.programs, strict=True)):
@@ -210,7 +211,8 @@ class Batch:
             same = stepper.program is program and self.lanes == 1
             first, last = (0, program.memory_size) if same else (layout.state, layout.x + layout.n_x)  # factors lie at the end
             stepper.memory[first:last] = slots[begin + first : begin + last, lane]
-            run.counts[k]["age"] = -1  # factors may lie elsewhere in memory
+            if not same:
+                run.counts[k]["age"] = -1
             stepper.memory[layout.time] = slots[begin + layout.time, lane]
         remembered = self.watching.of(unit, lane)
         run.watching.memory[0, : len(remembered)] = remembered

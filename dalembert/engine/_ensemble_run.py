@@ -17,6 +17,7 @@ from dalembert.compiler._independence import independent_states
 from dalembert.compiler._jit import has_long_vectors
 from dalembert.compiler._metric import metric_at
 from dalembert.engine._batch import Batch
+from dalembert.engine._layout import COUNTED
 from dalembert.engine._member import MemberRun
 from dalembert.engine._run import CHUNK_SECONDS, STAGES_OF_COMBINED, _store
 from dalembert.engine._spec import RunSpec
@@ -80,8 +81,8 @@ class EnsembleRun:
         self.rows[:, 0] = np.nan
         self.rows[:, 0, : self.system.n_state] = self.states.packed
         self.last = self.rows[:, 0].copy()
-        self.steps_done, self.iterations, self.factorizations = np.zeros((3, members), dtype=np.int64)
-        self.rescued, self.pivoted = np.zeros((2, members), dtype=np.int64)
+        self.steps_done = np.zeros(members, dtype=np.int64)
+        self.counts = {name: np.zeros(members, dtype=np.int64) for name in COUNTED}
         self.failures: dict[int, str] = {}
         self.watched = np.tile(self.watch.start if self.watch else np.zeros(0), (members, 1))
         self.events: list[list[np.ndarray]] = [[] for _ in range(members)]
@@ -120,10 +121,8 @@ class EnsembleRun:
         self.rows[member, :saved] = run.rows[:saved]
         self.last[member] = run.row
         self.steps_done[member] = run.steps_done
-        self.iterations[member] = run.counts["iterations"].sum()
-        self.factorizations[member] = run.counts["factorizations"].sum()
-        self.pivoted[member] = run.counts["pivoted"].sum()
-        self.rescued[member] = run.counts["rescued"].sum()
+        for name, values in self.counts.items():
+            values[member] = run.counts[COUNTED[name]].sum()
         self.watched[member] = run.watching.of(0, 0)
         self.events[member] += run.events
 

@@ -238,7 +238,8 @@ def help_lanes(steps, unit, k, first):
             if follow(sub, False):
                 for i in range(n):
                     memory[first + (layout.x + i) * lanes + lane] = sub.memory[layout.x + i]
-                unit.rescued[lane] += memory[first + steps.controls[k] + LOST * lanes + lane] != 0.0
+                unit.helped[lane, 0] += 1
+                unit.helped[lane, 1] += memory[first + steps.controls[k] + LOST * lanes + lane] != 0.0
                 failed[lane] = 0.0
             else:
                 all_helped = False
@@ -293,7 +294,7 @@ def advance_units(steps, units, status, store, last_step, save_every, budget):
         if status[k] == RUNNING and budget > 0:
             unit = Units(
                 units.memory[k], units.bits[k], units.counts[k], units.numbers[k], units.known[k], units.t0[k], units.h[k],
-                units.alive[k], units.targets[k], units.watched[k], units.events[k], units.n_events[k], units.rescued[k],
+                units.alive[k], units.targets[k], units.watched[k], units.events[k], units.n_events[k], units.helped[k],
             )  # fmt: skip
             before = unit.counts[0].steps_done
             result = advance_unit(steps, unit, store, min(last_step, before + budget), save_every)

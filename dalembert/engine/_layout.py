@@ -33,6 +33,15 @@ COUNTS = np.dtype([
 none was. `judged` is 1 when the pivot order is known not to be why the pending step does not end at round-off.
 """
 
+COUNTED = {
+    "newton_iterations": "iterations",
+    "factorizations": "factorizations",
+    "rescued_steps": "rescued",
+    "followed_steps": "followed",
+    "pivoted_steps": "pivoted",
+}
+"""What a run says about its cost, and the counters that hold it."""
+
 NUMBERS = np.dtype(
     [(name, float) for name in ("rate", "tolerance", "cost_ratio", "period_cost", "fastest", "dense_ratio", "far")]
 )
@@ -152,5 +161,5 @@ class Units(NamedTuple):
     watched: np.ndarray
     events: np.ndarray
     n_events: np.ndarray
-    rescued: np.ndarray
-    """How many steps of each lane the program for one trajectory had to solve."""
+    helped: np.ndarray
+    """How many steps of each lane were followed, in the program for one trajectory, and of how many no solution had been found."""

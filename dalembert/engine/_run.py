@@ -14,7 +14,7 @@ from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._independence import combined_at, independent
 from dalembert.engine import _driver as driver
 from dalembert.engine._follow import ROWS
-from dalembert.engine._layout import COUNTS, KNOWN_AGES, NUMBERS, Steps
+from dalembert.engine._layout import COUNTED, COUNTS, KNOWN_AGES, NUMBERS, Steps
 from dalembert.engine._rescue import rescue, warn_of_pivots
 from dalembert.engine._spec import RunSpec
 from dalembert.engine._stepper import Given, Stepper, driver_records
@@ -157,11 +157,7 @@ class Run:
         """What the run took."""
         return {
             "steps": self.steps_done,
-            "newton_iterations": int(self.counts["iterations"].sum()),
-            "factorizations": int(self.counts["factorizations"].sum()),
-            "rescued_steps": int(self.counts["rescued"].sum()),
-            "followed_steps": int(self.counts["followed"].sum()),
-            "pivoted_steps": int(self.counts["pivoted"].sum()),
+            **{name: int(self.counts[counter].sum()) for name, counter in COUNTED.items()},
             "renewals": sum(stepper.renewals for stepper in self.steppers),
             "build_seconds": self.build_time,
             "wall_seconds": self.wall_time,

@@ -19,6 +19,7 @@ from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._model import real_array
 from dalembert.systems._states import States, states_at
 
 
@@ -188,7 +189,7 @@ def step_size(value: Any) -> float:
 
 def _number(value: Any) -> float:
     try:
-        return float(value)
+        return float(real_array(value))
     except (TypeError, ValueError):
         return np.nan
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.contact._records import OF_MEMBERS, TALLIED, from_columns, in_order_of_members, layout_of_members
+from dalembert.engine._layout import COUNTED
 from dalembert.storage._groups import fill_value
 
-COUNTS = ("newton_iterations", "factorizations", "rescued_steps", "pivoted_steps")
+COUNTS = tuple(COUNTED)
 REDUCTION = ("first", "last", "min", "max", "mean", "slope")
 
 

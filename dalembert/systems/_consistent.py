@@ -213,7 +213,7 @@ class _InitialValues:
 
 def finite_number(name: str, value: Any) -> float:
     try:
-        number = float(value)
+        number = float(real_array(value))
     except (TypeError, ValueError):
         number = np.nan
     if not np.isfinite(number):

@@ -81,9 +81,9 @@ def check_dimensions(**sizes: Any) -> None:
 
 
 def real_array(value: Any) -> np.ndarray:
-    """An array of numbers; a TypeError for complex ones, whose imaginary parts would get lost."""
-    if np.iscomplexobj(value):
-        raise TypeError("complex numbers")
+    """An array of numbers; a TypeError for complex ones, whose imaginary parts would get lost, and for text."""
+    if np.iscomplexobj(value) or np.asarray(value).dtype.kind in "US":
+        raise TypeError("not real numbers")
     return np.array(value, dtype=float)
 
 

@@ -67,7 +67,8 @@ def test_every_member_is_bit_for_bit_a_single_run(name, stored):
         assert np.array_equal(run.t, alone.t) and np.array_equal(run.states, alone.states)
         assert np.array_equal(run.v, alone.v) and np.array_equal(run.lam, alone.lam)
         assert run.stats["newton_iterations"] == alone.stats["newton_iterations"]
-        assert run.stats["rescued_steps"] == alone.stats["rescued_steps"]
+        for count in ("rescued_steps", "followed_steps", "pivoted_steps"):
+            assert run.stats[count] == alone.stats[count]
         assert {name: value.tolist() for name, value in run.parameters.items()} == {
             name: value.tolist() for name, value in alone.parameters.items()
         }
