@@ -13,6 +13,7 @@ import bench_chain
 import bench_cold_start
 import bench_double_pendulum
 import bench_ensemble
+import bench_four_bar
 import bench_impacts
 import bench_methods
 import bench_work_precision
@@ -26,6 +27,7 @@ PARTS = {
     "methods": bench_methods,
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,
+    "four_bar": bench_four_bar,
 }
 PAGE = ROOT / "docs" / "performance.md"
 

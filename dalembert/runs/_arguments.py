@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem
@@ -172,7 +172,14 @@ def initial_state(
         raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
     theta = system.parameters.vector(params, base=start.theta)
     if check:
-        check_start(system, start.t, start.first, start.second, theta)
+        try:
+            check_start(system, start.t, start.first, start.second, theta)
+        except InconsistentStart as error:
+            if np.array_equal(theta, start.theta):
+                raise
+            violated, kept = str(error).partition(":")[0], system.state_blocks[1][0]
+            advice = f"start= was made with other parameters and keeps its {kept}: make it with da.consistent(..., params=...)"
+            raise InconsistentStart(f"{violated}: {advice}") from None
     state = unpack(system, start.t, start.packed, theta, start.multipliers)
     if check:
         check_domain(system, state)

@@ -149,6 +149,13 @@ def test_a_new_h_start_or_parameter_compiles_nothing(method, monkeypatch):
         da.simulate(system, method, **start(values), h=2e-3, steps=2, params=values)
 
 
+def test_a_start_with_other_masses_is_refused_with_the_reason():
+    """Its momenta stay, so its velocities would be others."""
+    state, heavier = da.consistent(linkage(), **start(rate=3.0)), SI | {"m2": 6.0}
+    with pytest.raises(da.InconsistentStart, match=r"made with other parameters and keeps its p: .*consistent\(..., params="):
+        da.simulate(linkage(), da.Rattle(), start=state, params=heavier, h=2e-3, steps=3)
+
+
 def test_another_pivot_order_is_announced(monkeypatch, no_known_orders, caplog):
     monkeypatch.setattr(_orders, "LARGEST_ERROR", {"jacobian": 0.0, "last": 1e-14})  # so that every start needs its own
     for crank in (1.0, 1.001, 4.0):
