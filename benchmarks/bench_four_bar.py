@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
 from common import ROOT, Section, least_of, note, table
 
 import dalembert as da

@@ -162,4 +162,4 @@ class Units(NamedTuple):
     events: np.ndarray
     n_events: np.ndarray
     helped: np.ndarray
-    """How many steps of each lane were followed, in the program for one trajectory, and of how many no solution had been found."""
+    """How many steps of each lane were followed alone, and of how many no solution had been found."""
