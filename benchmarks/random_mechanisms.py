@@ -17,8 +17,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import planar_mechanics
 from common import note, table
-from scipy.integrate import DOP853
 
 import dalembert as da
 
@@ -29,14 +29,8 @@ METHODS = {
 """With their orders; structures take them in turn."""
 
 STEPS = 12
-REFERENCE_STEP = 0.05
-"""In units of the fastest rate of a member."""
-
-LONGEST = 5_000
-"""Steps of a reference after which it is not made finer any more."""
-
 COARSEST, FINEST = 0.25, 2.5e-4
-"""Step sizes, in the same units."""
+"""Step sizes, in units of the fastest rate of a member."""
 
 LARGEST_ERROR = 5.0
 ROUND_OFF = 1e-9
@@ -48,6 +42,11 @@ def turned(angle: np.ndarray, point: np.ndarray) -> np.ndarray:
     """A vector of a body in space: the body is turned by this angle."""
     c, s = np.cos(angle)[..., None], np.sin(angle)[..., None]
     return np.concatenate([c * point[..., :1] - s * point[..., 1:], s * point[..., :1] + c * point[..., 1:]], axis=-1)
+
+
+def _across(rate: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """The velocity of a point at the end of an arm that turns."""
+    return rate[:, None] * np.stack([-arm[:, 1], arm[:, 0]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -149,69 +148,35 @@ class Members:
 
     # the reference: everything in absolute angles
 
-    def _terms(self, k: int) -> list[tuple[int, np.ndarray]]:
-        """The centre of body k as a sum of turned vectors, each with the body that turns it (-1: none does)."""
-        terms: list[tuple[int, np.ndarray]] = []
-        while k >= 0:
-            terms += [(self.structure.parents[k], self.hinge[:, k]), (k, -self.own[:, k])]
-            k = self.structure.parents[k]
-        return terms
-
-    def _place(self, terms: list[tuple[int, np.ndarray]], angles: np.ndarray) -> np.ndarray:
-        return sum((v if k < 0 else turned(angles[:, k], v) for k, v in terms), np.zeros((len(angles), 2)))
-
-    def _derivatives(
-        self, terms: list[tuple[int, np.ndarray]], angles: np.ndarray, rates: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The derivative of a place by the angles, and its acceleration where the angles' accelerations vanish."""
-        slope, bias = np.zeros((len(angles), 2, angles.shape[1])), np.zeros((len(angles), 2))
-        for k, v in terms:
-            if k >= 0:
-                x = turned(angles[:, k], v)
-                slope[:, :, k] += np.stack([-x[:, 1], x[:, 0]], axis=1)
-                bias -= rates[:, k, None] ** 2 * x
-        return slope, bias
-
     def centres(self, angles: np.ndarray) -> np.ndarray:
-        return np.stack([self._place(self._terms(k), angles) for k in range(angles.shape[1])], axis=1)
+        """Of all bodies; each hangs on one that comes before it."""
+        places: list[np.ndarray] = []
+        for k, parent in enumerate(self.structure.parents):
+            base = 0.0 if parent < 0 else places[parent]
+            hinge = self.hinge[:, k] if parent < 0 else turned(angles[:, parent], self.hinge[:, k])
+            places.append(base + hinge - turned(angles[:, k], self.own[:, k]))
+        return np.stack(places, axis=1)
+
+    @property
+    def numbers(self) -> tuple[np.ndarray, ...]:
+        """What the compiled reference is given."""
+        structure = np.array(self.structure.parents), np.array(self.structure.loops, dtype=np.int64).reshape(-1, 2)
+        own = self.m, self.J, self.hinge, self.own, self.ends, self.torque, self.stiffness, self.rest, self.damping
+        return (*structure, *(np.ascontiguousarray(value) for value in own))
 
     def equations(self, angles: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """M, f, G, b of M a = f - G^T lam, G a = b."""
-        count, n = angles.shape
-        mass, force = self.J[:, :, None] * np.eye(n), np.zeros((count, n))
-        for k in range(n):
-            slope, bias = self._derivatives(self._terms(k), angles, rates)
-            m = self.m[:, k, None, None]
-            mass = mass + m * slope.transpose(0, 2, 1) @ slope
-            force += (slope.transpose(0, 2, 1) @ (m[..., 0] * (np.array([0.0, -GRAVITY]) - bias))[..., None])[..., 0]
-            moment = self.joint_moment(k, angles, rates)
-            force[:, k] += moment
-            if self.structure.parents[k] >= 0:
-                force[:, self.structure.parents[k]] -= moment
-        rows = [np.zeros((count, 0, n))]
-        biases = [np.zeros((count, 0))]
-        for k, (i, j) in enumerate(self.structure.loops):
-            one, other = ([*self._terms(e), (e, self.ends[:, 2 * k + s])] for s, e in ((0, i), (1, j)))
-            (slope, bias), (slope_2, bias_2) = (self._derivatives(t, angles, rates) for t in (one, other))
-            rows.append(slope - slope_2)
-            biases.append(bias_2 - bias)
-        return mass, force, np.concatenate(rows, axis=1), np.concatenate(biases, axis=1)
-
-    def joint_moment(self, k: int, angles: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        parent = self.structure.parents[k]
-        turn, rate = angles[:, k], rates[:, k]
-        if parent >= 0:
-            turn, rate = turn - angles[:, parent], rate - rates[:, parent]
-        return self.torque[:, k] - self.stiffness[:, k] * (turn - self.rest[:, k]) - self.damping[:, k] * rate
+        (count, n), rows = angles.shape, 2 * len(self.structure.loops)
+        sizes = ((count, n, n), (count, n), (count, rows, n), (count, rows))
+        mass, force, G, bias = (np.zeros(size) for size in sizes)
+        for k in range(count):
+            planar_mechanics.equations(k, *self.numbers, angles[k], rates[k], mass[k], force[k], G[k], bias[k])
+        return mass, force, G, bias
 
     def slope(self, y: np.ndarray) -> np.ndarray:
         """The right-hand side of the reference, for y = (angles, rates)."""
-        angles, rates = np.split(y, 2, axis=1)
-        mass, force, G, bias = self.equations(angles, rates)
-        free = np.linalg.solve(mass, np.concatenate([force[..., None], G.transpose(0, 2, 1)], axis=2))
-        a, normal = free[..., :1], free[..., 1:]
-        a = a - normal @ np.linalg.solve(G @ normal, G @ a - bias[..., None])
-        return np.concatenate([rates, a[..., 0]], axis=1)
+        numbers = self.numbers
+        return np.stack([planar_mechanics.slope(k, *numbers, row) for k, row in enumerate(y)])
 
     def fastest(self) -> np.ndarray:
         """The largest rate at the start: of the linearised equations, of turning, and of the accelerations."""
@@ -226,36 +191,29 @@ class Members:
         linear = np.max(np.abs(np.linalg.eigvals(np.stack(columns, axis=2))), axis=1)
         return np.maximum(linear, _turning(here, n))
 
-    @np.errstate(all="ignore")
-    def after(self, duration: float, fastest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(x, y, theta) of all bodies after this time, by the reference, and the largest rates on the way."""
-        y, n, largest = np.concatenate([self.angles, self.rates], axis=1), self.m.shape[1], fastest
-        steps = int(np.clip(np.ceil(duration * np.nanmax(fastest) / REFERENCE_STEP), 4, LONGEST))
-        h = duration / steps
-        for _ in range(steps):
-            slopes: list[np.ndarray] = []
-            for row in DOP853.A[: DOP853.n_stages]:
-                slopes.append(self.slope(y + h * sum((a * s for a, s in zip(row, slopes, strict=False) if a), 0 * y)))
-            largest = np.fmax(largest, np.minimum(_turning(slopes[0], n), 1e9))
-            y = y + h * sum(b * s for b, s in zip(DOP853.B, slopes, strict=True))
-        exploded = not np.all(np.isfinite(y))
-        if (exploded or largest.max() > 1.5 * fastest.max()) and steps < LONGEST:
-            return self.after(duration, 2 * fastest if exploded else largest)
-        return self.coordinates(y[:, :n]), largest
-
     def reference(self, duration: float, fastest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What `after` finds with the largest rates, and how far it is off, by comparison with longer steps."""
-        rough, largest = self.after(duration, fastest)
-        wanted, _ = self.after(duration, 1.7 * largest)
-        return wanted, np.max(np.abs(wanted - rough), axis=1), largest
+        """(x, y, theta) of all bodies after this time, how far longer steps are off it, and the largest rates."""
+        n, start, numbers = self.m.shape[1], np.concatenate([self.angles, self.rates], axis=1), self.numbers
+        fine, rough, largest = start.copy(), start.copy(), fastest.copy()
+        for k in range(len(start)):
+            rough[k], largest[k] = planar_mechanics.after(k, *numbers, start[k], duration, fastest[k])
+            fine[k], _ = planar_mechanics.after(k, *numbers, start[k], duration, 1.7 * largest[k])
+        wanted = self.coordinates(fine[:, :n])
+        return wanted, np.max(np.abs(wanted - self.coordinates(rough[:, :n])), axis=1), largest
 
     def coordinates(self, angles: np.ndarray) -> np.ndarray:
         return np.concatenate([self.centres(angles), angles[..., None]], axis=2).reshape(len(angles), -1)
 
     def velocities(self) -> np.ndarray:
-        parts = [self._derivatives(self._terms(k), self.angles, self.rates)[0] for k in range(self.m.shape[1])]
-        moving = np.stack([(slope @ self.rates[..., None])[..., 0] for slope in parts], axis=1)
-        return np.concatenate([moving, self.rates[..., None]], axis=2).reshape(len(self.m), -1)
+        """Of all coordinates: for every body the rate of its parent's place, and what turning adds."""
+        places: list[np.ndarray] = []
+        for k, parent in enumerate(self.structure.parents):
+            velocity = -_across(self.rates[:, k], turned(self.angles[:, k], self.own[:, k]))
+            if parent >= 0:
+                arm = turned(self.angles[:, parent], self.hinge[:, k])
+                velocity += places[parent] + _across(self.rates[:, parent], arm)
+            places.append(velocity)
+        return np.concatenate([np.stack(places, axis=1), self.rates[..., None]], axis=2).reshape(len(self.m), -1)
 
     # what dalembert gets
 
