@@ -74,11 +74,14 @@ class Structure:
 
     @property
     def moves(self) -> bool:
-        """Whether all bodies can move: three that are pinned to each other in a triangle, one the ground, cannot."""
+        """Whether all bodies can move, and no equation follows from others: three bodies in a triangle may do neither."""
         try:
-            return bool(np.all(np.abs(Members.random(self, 4, np.random.default_rng(0)).rates) > 1e-9))
+            some = Members.random(self, 4, np.random.default_rng(0))
         except np.linalg.LinAlgError:
             return False
+        G = some.equations(some.angles, some.rates)[2]
+        independent = not G.size or np.linalg.svd(G, compute_uv=False).min() > 1e-9
+        return bool(independent and np.all(np.abs(some.rates) > 1e-9))
 
 
 @dataclass
