@@ -144,6 +144,11 @@ class Members:
             rates = rates - normal @ np.linalg.solve(G @ normal, G @ rates)
         self.rates = rates[..., 0]
 
+    def regular(self) -> Members:
+        """Those that do not start in a singular position, in which their multipliers are not determined."""
+        mass, _, G, _ = self.equations(self.angles, self.rates)
+        return self.chosen(np.linalg.cond(G @ np.linalg.solve(mass, G.transpose(0, 2, 1))) < 1e12) if G.shape[1] else self
+
     def chosen(self, which: np.ndarray) -> Members:
         """Some of the members."""
         parts = {name: value[which] for name, value in vars(self).items() if name != "structure"}
@@ -300,7 +305,7 @@ class Outcome:
 def study(structure: Structure, method: da.methods.OneStepMethod, count: int, seed: int, groups: int = 8) -> Outcome:
     """Run members of a structure in groups of similar rates, each with a step size of its own, and judge every one."""
     rng, order = np.random.default_rng(seed), METHODS[method]
-    members = Members.random(structure, count, rng)
+    members = Members.random(structure, count, rng).regular()
     fastest = members.fastest()
     system, result, examples = model(structure, members.params), Outcome(), []
     fractions = np.exp(rng.permutation(np.linspace(np.log(FINEST), np.log(COARSEST), groups)))

@@ -27,6 +27,9 @@ SWEEPS = 40
 LARGE = 600
 """From this size on, pivots are chosen by SuperLU."""
 
+SINGULAR = 1e-8
+"""A pivot so small, compared with its diagonal entry, means that a step ends in a singular position, with a wrong momentum."""
+
 DENSE = 200
 """Up to this size, matrices are eliminated as full ones."""
 
@@ -250,6 +253,22 @@ def diagonal_order(matrix: ca.SX) -> PivotOrder:
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
     order = choose_pivots(rows, columns, np.where(rows == columns, 1.0, 1e-3)[:, None], matrix.shape[0])
     return replace(order, rows=order.columns)  # SuperLU need not have taken the diagonal
+
+
+def reciprocal_pivots(matrix: ca.SX) -> ca.SX:
+    """The reciprocal pivot of every row of a matrix that is close to positive definite."""
+    order = diagonal_order(matrix)
+    found = dict(zip(order.rows, eliminate(matrix, order)[0], strict=True))
+    return ca.vertcat(ca.SX(0, 1), *(found[row] for row in range(matrix.shape[0])))
+
+
+def sign_of_pivots(matrix: ca.SX, reciprocals: ca.SX) -> ca.SX:
+    """The sign of det(matrix), given its reciprocal pivots; 0 where one is `SINGULAR`."""
+    sign, worst = ca.SX(1), ca.SX(0)
+    for k in range(matrix.shape[0]):
+        sign *= ca.sign(reciprocals[k])
+        worst = ca.fmax(worst, ca.fabs(reciprocals[k] * matrix[k, k]))
+    return ca.if_else(worst < 1 / SINGULAR, sign, 0)
 
 
 Rows = list[dict[int, ca.SX]]

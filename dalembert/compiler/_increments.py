@@ -27,6 +27,9 @@ GUARD = 1e7
 REST = 1e-8**2
 """Velocities below this part of q/h, or of the velocities that they are coupled with, squared, count as rest."""
 
+STRAIGHT = 1e-3**2
+"""The squared part of a straight motion that counts as bent by accelerations, where there are none."""
+
 NOTHING = 1e-250
 """An energy that is zero in all units."""
 
@@ -37,8 +40,8 @@ class Groups:
 
     of: dict[str, ca.DM]
     """Matrices that add up the values of a column, group by group: for the blocks of the state, "lam" and "psi"."""
-    coupled: ca.DM
-    """The same for values of groups: for each, the sum over those that it is coupled with."""
+    components: ca.DM
+    """The same for values of groups, component by component of those that are coupled."""
 
     @classmethod
     def of_step(cls, reduced: ReducedStep) -> Groups:
@@ -57,11 +60,19 @@ class Groups:
         component = components(np.vstack([rows, node]), count + reduced.residual.shape[0])[:count]
         of = {name: group[first[name] : first[name] + size] for name, size in sizes.items()}
         together = _sums(np.unique(component, return_inverse=True)[1], count)
-        return cls({name: _sums(own, count) for name, own in of.items()}, together.T @ together)
+        return cls({name: _sums(own, count) for name, own in of.items()}, together)
 
     def total(self, name: str, column: ca.SX) -> ca.SX:
         """The sums of a column over the groups."""
         return self.of[name] @ column
+
+    def spread(self, name: str, values: ca.SX) -> ca.SX:
+        """The value of its group for each entry of a column."""
+        return self.of[name].T @ values
+
+    def coupled(self, column: ca.SX) -> ca.SX:
+        """For each group, the sum of a column over those that it is coupled with."""
+        return self.components.T @ (self.components @ column)
 
     def number(self, name: str) -> np.ndarray:
         """The group of each entry of a column."""
@@ -70,7 +81,7 @@ class Groups:
     @property
     def count(self) -> int:
         """How many groups there are."""
-        return self.coupled.shape[0]
+        return self.components.shape[1]
 
 
 def _sums(labels: np.ndarray, count: int) -> ca.DM:
@@ -95,56 +106,61 @@ def _kinematic_edges(system: System) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """How increments are measured: the square of each, times w m_i + w', the m_i being numbers of the metric.
+    """How increments are measured: the square of each times a weight, which is the same for all stages of a coordinate.
 
-    Each measured block has a pair (w, w') for every group of coordinates; `weight` says where that of an unknown lies among
-    all weights, `unit` where its m_i lies in the metric. Both are -1 for unknowns that are not measured.
+    `first` says for every unknown where the first stage of its coordinate lies; it is -1 for unknowns that are not measured.
     """
 
     groups: Groups
-    blocks: tuple[UnknownBlock, ...]
-    weight: np.ndarray
-    unit: np.ndarray
+    first: np.ndarray
 
     @classmethod
     def of_step(cls, reduced: ReducedStep) -> Measure:
-        groups, system = Groups.of_step(reduced), reduced.equations.step.definition
-        measured = tuple(block for block in reduced.blocks if block.kind != "carried")
-        (y, n_y), (z, n_z) = system.state_blocks
-        units = {y: 0, z: 2 * n_y, "lam": 2 * (n_y + n_z), "psi": 2 * (n_y + n_z) + system.n_holonomic}
-        weight, unit, first = [np.zeros(0, int)], [np.zeros(0, int)], 0
+        first, begin = [np.zeros(0, int)], 0
         for block in reduced.blocks:
-            stages = block.symbols.shape[0] // block.size
-            if block in measured:
-                weight.append(np.tile(first + 2 * groups.number(block.of), stages))
-                unit.append(np.tile(units[block.of] + np.arange(block.size), stages))
-                first += 2 * groups.count
-            else:
-                weight.append(np.full(block.symbols.shape[0], -1))
-                unit.append(np.full(block.symbols.shape[0], -1))
-        return cls(groups, measured, np.concatenate(weight), np.concatenate(unit))
-
-    @property
-    def n_weights(self) -> int:
-        """How many weights there are."""
-        return 2 * self.groups.count * len(self.blocks)
+            count = block.symbols.shape[0]
+            first.append(begin + np.arange(count) % max(1, block.size) if measured(block) else np.full(count, -1))
+            begin += count
+        return cls(Groups.of_step(reduced), np.concatenate(first))
 
     def size(self, reduced: ReducedStep, weights: ca.SX, step: ca.SX, explicit: ca.SX) -> ca.SX:
         """The squared size of an increment `step` of the unknowns."""
-        squares, metric = ca.SX.zeros(self.n_weights, 1), reduced.metric.column
-        changes = [(k, int(self.weight[k]), int(self.unit[k])) for k in np.flatnonzero(self.weight >= 0).tolist()]
-        last = ca.jtimes(explicit, reduced.x, step) if self.blocks and explicit.shape[0] else ca.SX(0, 1)
-        pairs = [(step[k], *places) for k, *places in changes]
-        pairs += [(last[i], int(self.weight[i]), int(self.unit[i])) for i in range(last.shape[0])]
-        for change, weight, unit in pairs:
-            squares[weight] += metric[unit] * change**2
-            squares[weight + 1] += change**2
-        return ca.dot(weights, squares)
+        some = np.flatnonzero(self.first >= 0)
+        last = ca.jtimes(explicit, reduced.x, step) if len(some) and explicit.shape[0] else ca.SX(0, 1)
+        changes = ca.vertcat(step[some.tolist()], last)
+        sums = _sums(np.concatenate([self.first[some], np.arange(last.shape[0])]), len(self.first))
+        return ca.dot(weights, sums @ changes**2)
+
+    def correction(self, reduced: ReducedStep) -> ca.SX:
+        """The squared part of the new position's increment that is due to carried unknowns, such as those of a projection.
+
+        Their increments in Newton's iteration are not measured, but a projection may end on another branch, too. It is compared
+        with what accelerations add to the increment, group by group; the largest counts.
+        """
+        carried = ca.vertcat(ca.SX(0, 1), *(block.symbols for block in reduced.blocks if block.kind == "carried"))
+        if not carried.shape[0]:
+            return ca.SX(0)
+        step, system = reduced.equations.step, reduced.equations.step.definition
+        (name, y), (_, z) = step.state.items()
+        moved = reduced.increment[: y.shape[0]]
+        corrected = ca.jtimes(moved, carried, carried)
+        bent = moved - step.h_symbol * system.function("v")(step.time_symbol, y, z, step.theta)
+        largest = ca.SX(0)
+        for unit in (reduced.metric.mass, ca.SX.ones(y.shape[0], 1)):
+            size, by, all_, place = (self.groups.total(name, unit * part**2) for part in (corrected, bent, moved, y))
+            largest = ca.fmax(largest, ca.mmax(size / (by + STRAIGHT * all_ + REST * place + 1e-300)))
+        return largest
+
+
+def measured(block: UnknownBlock) -> bool:
+    """Whether the increments of a block decide when Newton's iteration has converged."""
+    return block.kind != "carried"
 
 
 def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The weights (w, w'), 1 / |X|^2 for each group of each measured block X, and the size that rounding gives to increments.
+    """A weight for each unknown, and the size that rounding gives to increments.
 
+    Weights are m_i w + w', w and w' being 1 / |X|^2 for each group of a measured block X in the metric and in plain numbers.
     To the first block belongs an eliminated last stage, for which the last step's increment `delta` of the state stands. X has
     a floor far below the rounding error of the state. Rounding errors come amplified by the stage equations: measured, about 10
     times with 3 stages and 400 times with 11. Where the step constrains positions, momenta also carry those of the multipliers:
@@ -159,10 +175,13 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
     at_y, at_z = step.state[y] ** 2 / h**2, step.state[z] ** 2
     positions, momenta = groups.total(y, mass * at_y), groups.total(z, mobility * at_z)
     constrained = int(step.constrains_positions)
-    weights, noise = [], ca.SX(0)
-    for block in measure.blocks:
+    weights, noise, first = [], ca.SX(0), True
+    for block in reduced.blocks:
+        if not measured(block):
+            weights.append(ca.SX.zeros(block.symbols.shape[0], 1))
+            continue
         rounding = (20 * (len(block.nodes) + 1) ** 2 * np.finfo(float).eps) ** 2
-        first, own = block is measure.blocks[0], ca.sum2(ca.reshape(block.symbols, block.size, len(block.nodes)) ** 2)
+        own = ca.sum2(ca.reshape(block.symbols, block.size, len(block.nodes)) ** 2)
         if first and reduced.explicit_stage.shape[0]:
             own += delta[: block.size] ** 2 / (h * h if block.per_h else 1)
         floor = REST if first else 16 if constrained and block.of != y else rounding / LEAST_NOISE**2
@@ -179,12 +198,13 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
             measures = [(mobility, momenta + carried * positions), (none + 1, plain)]
         number = groups.number(block.of)
         measures = measures[: 1 + (len(set(number.tolist())) < len(number))]  # alone, a coordinate needs no metric
-        pair = []
+        own_weights = none
         for unit, scale in measures:
             size = per * groups.total(block.of, unit * own) + floor * scale
-            coupled = groups.coupled @ size
+            coupled = groups.coupled(size)
             inverse = 1 / (size + ca.if_else(size < REST * coupled, coupled, 0) + NOTHING)
-            pair.append(per * inverse)
+            own_weights = own_weights + unit * groups.spread(block.of, per * inverse)
             noise += rounding * ca.dot(scale + coupled, inverse)
-        weights.append(ca.vec(ca.horzcat(pair[0], pair[1] if len(pair) > 1 else ca.SX.zeros(groups.count, 1)).T))
+        weights.append(ca.repmat(own_weights, len(block.nodes), 1))
+        first = False
     return ca.vertcat(ca.SX(0, 1), *weights), noise

@@ -13,7 +13,7 @@ import functools
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import diagonal_order, eliminate
+from dalembert.compiler._elimination import reciprocal_pivots, sign_of_pivots
 from dalembert.errors import InconsistentStart
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, State, System
@@ -32,18 +32,10 @@ SAME = 0.3
 """How much an entry of C may change for them to be about the same."""
 
 
-def reciprocal_pivots(matrix: ca.SX) -> ca.SX:
-    """The reciprocal pivot of every row of a matrix that is close to positive definite."""
-    order = diagonal_order(matrix)
-    found = dict(zip(order.rows, eliminate(matrix, order)[0], strict=True))
-    return ca.vertcat(ca.SX(0, 1), *(found[row] for row in range(matrix.shape[0])))
-
-
 def independence(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
     """The sign of det(matrix); zero where pivots are no longer about those of the state where C was chosen."""
-    found, watched, sign = reciprocal_pivots(matrix), _watched(system), ca.SX(1)
-    for row in range(matrix.shape[0]):
-        sign *= ca.sign(found[row])
+    found, watched = reciprocal_pivots(matrix), _watched(system)
+    sign = sign_of_pivots(matrix, found)
     if not watched:
         return sign
     return ca.if_else(ca.mmax(found[watched] / hidden_parts(system, theta)[2]) < GROWN, sign, 0)

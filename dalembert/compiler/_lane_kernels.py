@@ -106,7 +106,7 @@ def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -
     mask, previous, age, both, either = lane["mask"], lane["previous"], lane["age"], ca.logic_and, ca.logic_or
     closed, rate, slow, diverges = judge(size, previous, lane["rate"], noise, lane["tolerance"], fastest, STALL, age + 1)
     open_ = both(mask, ca.logic_not(closed))
-    guessed_far, slowly = doubts(size, previous, slow, age + 1, lane["refreshes"])
+    guessed_far, slowly = doubts(size, previous, slow, age + 1)
     far = both(age == 0, size > 1.0)  # the guess was far too small to measure increments by, as in a start from rest
     return {
         "mask": open_,

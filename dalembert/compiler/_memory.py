@@ -15,7 +15,6 @@ class Layout:
     n_state: int
     n_stage_multipliers: int
     n_x: int
-    n_weights: int
     n_factors: int
     n_once: int = 0
     n_last: int = 0
@@ -56,7 +55,7 @@ class Layout:
     def __post_init__(self) -> None:
         sizes = {"theta": self.n_theta, "state": self.n_state, "compensation": self.n_state, "delta": self.n_state}
         sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
-        sizes |= {"weights": self.n_weights, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
+        sizes |= {"weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
         sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric, "work": 0}
         place_in_order(self, self.theta, sizes)

@@ -19,12 +19,17 @@ from dalembert.systems import System
 from dalembert.systems._rounding import sizes_of_terms
 from dalembert.systems._states import States
 
+ROUND_OFF, TOLERATED = 3e-14**2, 1e-13**2
+"""How far a new state may be off a constraint before it is iterated further, and before the step counts as unsolved."""
+
 
 @dataclass(frozen=True, eq=False)
 class Metric:
     """Symbols for the numbers that a run is given once."""
 
     n_holonomic: int
+    tolerated: ca.SX
+    """How far, relative to the size of its terms, squared, a new state may be off a constraint."""
     mass: ca.SX
     """m_i of the first block of the state: m_i V_i^2 is an energy."""
     inverse_mass: ca.SX
@@ -39,13 +44,13 @@ class Metric:
     @classmethod
     def of(cls, system: System) -> Metric:
         (_, n_y), (_, n_z) = system.state_blocks
-        sizes = (n_y, n_y, n_z, n_z, system.n_multipliers, all_rows(system).n_multipliers)
-        names = ("mass", "inverse_mass", "mobility", "inertia", "impulse", "terms")
+        sizes = (1, n_y, n_y, n_z, n_z, system.n_multipliers, all_rows(system).n_multipliers)
+        names = ("tolerated", "mass", "inverse_mass", "mobility", "inertia", "impulse", "terms")
         return cls(system.n_holonomic, *(ca.SX.sym(name, size) for name, size in zip(names, sizes, strict=True)))
 
     @property
     def column(self) -> ca.SX:
-        return ca.vertcat(self.mass, self.inverse_mass, self.mobility, self.inertia, self.impulse, self.terms)
+        return ca.vertcat(self.tolerated, self.mass, self.inverse_mass, self.mobility, self.inertia, self.impulse, self.terms)
 
     @property
     def impulses(self) -> dict[str, ca.SX]:
@@ -80,7 +85,15 @@ def metric_at(states: States) -> np.ndarray:
         terms = [
             sizes_of_terms(rows.function(name), [values[a] for a in rows.arguments(name)] + [theta]) for name in ("g", "k")
         ]
-    parts = (1 / inverse_mass, inverse_mass, mobility, 1 / mobility, impulse, *(np.nan_to_num(part) for part in terms))
+    parts = (
+        np.full((count, 1), ROUND_OFF),
+        1 / inverse_mass,
+        inverse_mass,
+        mobility,
+        1 / mobility,
+        impulse,
+        *(np.nan_to_num(part) for part in terms),
+    )
     return np.concatenate(parts, axis=1)
 
 

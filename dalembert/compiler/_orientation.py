@@ -7,19 +7,13 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import diagonal_order, eliminate
+from dalembert.compiler._elimination import SINGULAR, reciprocal_pivots, sign_of_pivots
 from dalembert.compiler._independence import independence
 from dalembert.compiler._metric import Metric, all_rows
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 
-TOLERATED = 1e-13
-"""How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
-
-SINGULAR = 1e-8
-"""A pivot so small, compared with its diagonal entry, means that a step ends in a singular position, with a wrong momentum."""
-
-FAR_OFF = 1.0
+FAR_OFF = 0.1
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
 
@@ -32,11 +26,7 @@ class Turn:
 
     def sign(self) -> ca.SX:
         """The number, by elimination in straight-line code; in mechanics the matrix is close to positive definite."""
-        sign, worst, order = ca.SX(1), ca.SX(0), diagonal_order(self.matrix)
-        for k, reciprocal in zip(order.rows, eliminate(self.matrix, order)[0], strict=True):
-            sign *= ca.sign(reciprocal)
-            worst = ca.fmax(worst, ca.fabs(reciprocal * self.matrix[k, k]))
-        return ca.if_else(worst < 1 / SINGULAR, sign, 0)
+        return sign_of_pivots(self.matrix, reciprocal_pivots(self.matrix))
 
 
 def step_orientation(
@@ -102,11 +92,11 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     G = ca.sparsify(system.function("G")(t1, y1, theta))
     y1 = y1 * ca.DM(np.bincount(G.sparsity().get_triplet()[1], minlength=y1.shape[0]) > 0)
     positions = ca.dot(metric.mass, y1**2) / h**2 if step.constrains_positions else ca.SX(0)
-    motion = ca.dot(metric.mobility, z1**2)
+    motion, impulses = ca.dot(metric.mobility, z1**2), ca.SX(0)
     for block in step.unknowns:
         if block.kind == "impulse" and block.size:
             columns = ca.reshape(unknowns[block.name], block.size, len(block.nodes))
-            motion += ca.dot(metric.impulses[block.of], ca.sum2(columns**2))
+            impulses += ca.dot(metric.impulses[block.of], ca.sum2(columns**2))
     G_squared = (G * G) @ metric.inverse_mass
     within = ca.DM(G.sparsity(), 1.0) @ y1**2 / h**2  # of the coordinates that a row depends on
     at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within)
@@ -116,10 +106,10 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     for name in names:
         if name == "k":
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
-            scales.append((k_z * k_z) @ metric.inertia * (motion + positions) + terms_of_k**2)
-        else:
-            scales.append(holonomic)
-    return ca.mmax(residual**2 - TOLERATED**2 * ca.vertcat(*scales)) > 0
+            scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + positions) + terms_of_k**2)
+        else:  # impulses that cancel each other beside a singular position are large, but positions do not feel them
+            scales.append(holonomic if name == "g" else holonomic + G_squared * impulses)
+    return ca.mmax(residual**2 - metric.tolerated * ca.vertcat(*scales)) > 0
 
 
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:

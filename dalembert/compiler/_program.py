@@ -152,11 +152,8 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         starts[name] = describe(tables, pattern, filled=memory_size, **slots)
         memory_size += len(pattern["column"])
         n_filled += len(pattern["column"]) if name == "matrix" else 0
-    measure, powers = measure_of(reduced), [np.full(b.symbols.shape[0], not b.per_h) for b in reduced.blocks]
-    of_unknowns = {"weight_of": measure.weight, "unit_of": measure.unit + compiled.layout.metric}
-    for name, table in (of_unknowns | {"power": np.concatenate([np.zeros(0, int), *powers])}).items():
-        starts[name] = sum(len(each) for each in tables)
-        tables.append(table)
+    starts["power"] = sum(len(each) for each in tables)
+    tables += [np.full(block.symbols.shape[0], not block.per_h) for block in reduced.blocks]
     # A product of the run-time elimination costs about as much as three straight-line operations.
     loop_factor, loop_solve = (0, 0) if straight_line else (3 * order.products, 3 * n_filled)
     factor, iterate = (next(k for k in compiled.kernels if k.name == name) for name in ("factor", "iterate"))
@@ -214,7 +211,7 @@ def _straight_line_kernels(
     layout = _layout(reduced, len(stored), len(forms.once))
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
-    weights = ca.SX.sym("weight", layout.n_weights)
+    weights = ca.SX.sym("weight", layout.n_x)
     step = substitute(reciprocals, lower, upper, order, residual)
     size = measure_of(reduced).size(reduced, weights, step, explicit)
     symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once)), layout.once)]
@@ -222,7 +219,7 @@ def _straight_line_kernels(
     factor = Kernel("factor", symbols, [(values, layout.factors)])
     iterate = Kernel(
         "iterate",
-        [*symbols, (names, layout.factors), (weights, layout.weights), metric],
+        [*symbols, (names, layout.factors), (weights, layout.weights)],
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
@@ -258,14 +255,13 @@ def _entries(matrix: ca.SX) -> ca.SX:
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
     _, _, theta, state = reduced.data
     n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
-    n_weights, n_metric = measure_of(reduced).n_weights, reduced.metric.column.shape[0]
     last, turn = (reduced.last, reduced.turn) if at_run_time else (None, None)
     return Layout(
-        theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_weights, n_factors, n_once,
+        theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_factors, n_once,
         n_last=0 if last is None else last.y.shape[0],
         n_last_entries=0 if last is None else last.matrix.nnz(),
         n_turn_entries=0 if turn is None else turn.matrix.nnz(),
-        n_metric=n_metric,
+        n_metric=reduced.metric.column.shape[0],
     )  # fmt: skip
 
 
@@ -299,7 +295,7 @@ def _assemble(
 def _results(reduced: ReducedStep) -> list[ca.SX]:
     """The results in the order of `Layout.results`."""
     multipliers = ca.vertcat(*reduced.stage_multipliers.values())
-    return [reduced.increment, multipliers, reduced.orientation, reduced.energy, reduced.correction]
+    return [reduced.increment, multipliers, reduced.orientation, reduced.energy, measure_of(reduced).correction(reduced)]
 
 
 def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:

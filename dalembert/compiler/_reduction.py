@@ -13,7 +13,6 @@ import numpy as np
 from dalembert.compiler._last_stage import explicit_last_stage, same
 from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import Turn, misses, step_orientation
-from dalembert.compiler._stopping import REST
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
 from dalembert.symbolic._lock import one_at_a_time
@@ -92,20 +91,6 @@ class ReducedStep:
         if self.last is None:
             return expression
         return ca.substitute(expression, self.last.y, ca.solve(self.last.matrix, self.last.rhs))
-
-    @property
-    def correction(self) -> ca.SX:
-        """The squared part of the new position's increment that is due to carried unknowns, such as those of a projection.
-
-        Their increments in Newton's iteration are not measured, but a projection may end on another branch, too.
-        """
-        carried = ca.vertcat(ca.SX(0, 1), *(block.symbols for block in self.blocks if block.kind == "carried"))
-        if not carried.shape[0]:
-            return ca.SX(0)
-        y = next(iter(self.equations.step.state.values()))
-        moved = self.increment[: y.shape[0]]
-        # at rest both are what rounding makes of zero
-        return ca.sumsqr(ca.jtimes(moved, carried, carried)) / (ca.sumsqr(moved) + REST * ca.sumsqr(y) + 1e-300)
 
     @property
     def polish(self) -> int:

@@ -18,7 +18,6 @@ STALL = 0.5**2  # increments that shrink less than this have arrived at round-of
 FASTEST_GUESS = 1e-5**2  # a lucky cancellation must not pass for fast convergence
 
 FAR = 0.3**2  # a guess that is off by more than this part of the unknowns may lead to another solution
-REST = 1e-8**2  # increments below this part of positions may be what rounding makes of zero
 CLOSE = 1e-4**2  # increments below this may shrink slowly: no other solution is that near
 
 MAX_ITERATIONS = 40
@@ -38,19 +37,21 @@ def fastest(system: System) -> float:
 def doubt_rule(both: Callable, either: Callable) -> Callable:
     """What makes a solution doubtful, which may be another one than that which begins at h = 0 (engine/_follow.py).
 
-    By Newton and Kantorovich there is only one solution near a guess from which the first increment is small and increments
-    shrink fast; that guesses for smaller steps are better still makes it the one that begins at h = 0.
+    By Newton and Kantorovich there is only one solution near a guess from which increments shrink fast at once; that guesses
+    for smaller steps are better still makes it the one that begins at h = 0. How fast they shrink does not depend on what
+    increments are compared with, such as the speed of a carriage on which everything happens.
     """
 
-    def doubts(size: Any, previous: Any, slow: Any, iteration: Any, refreshed: Any) -> tuple:
-        """(far, slowly): the guess was far off and the second increment not small, or a large increment shrank slowly.
+    def doubts(size: Any, previous: Any, slow: Any, iteration: Any) -> tuple:
+        """(far, slowly): the guess was off and the second increment not small, or an increment shrank slowly.
 
-        Old factors may be slow without a reason to doubt, as long as increments are small and new ones mend it. An increment
-        larger than the unknowns, as from rest, was not measured (`previous` is infinite): the second must be smaller still.
+        Old factors may be slow without a reason to doubt: a step in doubt is solved with new ones before it is followed. An
+        increment larger than the unknowns, as from rest, was not measured (`previous` is infinite): the second must be smaller
+        still.
         """
         large = either(size > FAST * previous, both(previous == float("inf"), size > FAST**2))
-        far = both(both(iteration == 2, previous > FAR), large)
-        slowly = both(both(slow, size > CLOSE), either(refreshed > 0, size > FAR))
+        far = both(both(iteration == 2, previous > CLOSE), large)
+        slowly = both(slow, size > CLOSE)
         return far, slowly
 
     return doubts

@@ -100,7 +100,7 @@ def factorize_dense(sub):
 @internal()
 def dense_increment(sub):
     """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which stays in `work`."""
-    layout, tables, memory, work = sub.layout, sub.tables, sub.memory, sub.work
+    layout, memory, work = sub.layout, sub.memory, sub.work
     call_kernel(sub.kernels.residual, memory)
     n, matrix = layout.n_x, layout.dense + layout.n_entries
     row_scale, column_scale, pivots = matrix + n * n, matrix + n * n + n, matrix + n * n + 2 * n
@@ -111,11 +111,7 @@ def dense_increment(sub):
     for i in range(n):
         work[i] *= memory[column_scale + i]
         memory[layout.x + i] -= work[i]
-        weight = tables[layout.weight_of + i]
-        if weight >= 0:
-            weight += layout.weights
-            unit = tables[layout.unit_of + i]
-            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[i] * work[i]
+        total += memory[layout.weights + i] * work[i] * work[i]
     return total
 
 

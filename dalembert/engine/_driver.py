@@ -34,7 +34,7 @@ GUESS_READY, PREDICT, SOLVED = 0, 1, 2
 def solve_step(sub):
     """Solve the step equations from the guess in memory: whether that succeeded, and whether to doubt the solution.
 
-    A failure with old factors is tried again with new ones.
+    A failure or a doubt with old factors is tried again with new ones.
     """
     x, size, memory, guess = sub.layout.x, sub.layout.n_x, sub.memory, sub.guess
     for k in range(size):
@@ -44,8 +44,8 @@ def solve_step(sub):
         if renewed:
             factorize(sub)
         iterations, far, slowly = solve(sub)
-        doubtful = far or slowly
-        if renewed or iterations >= 0:
+        doubtful = (far or slowly) and sub.numbers.far < np.inf
+        if renewed or (iterations >= 0 and not doubtful):
             break
         for k in range(size):
             memory[at(x + k)] = guess[k]
@@ -78,14 +78,14 @@ def make_step(sub):
     if sub.layout.n_x > 0:
         solved, doubtful = solve_step(sub)
     far = sub.numbers.far
-    certain = solved and not (doubtful and far < np.inf) and (finish_step(sub) or meet_constraints(sub))
+    certain = solved and not doubtful and (finish_step(sub) or meet_constraints(sub))
     certain = certain and not memory[CORRECTION_SLOT] >= far
     if not certain and (far == np.inf or not follow(sub, solved)):
         for k in range(sub.layout.n_x):
             memory[at(sub.layout.x + k)] = sub.guess[k]
         counts.age = -1
         return False
-    counts.mode = PREDICT
+    counts.mode, counts.judged = PREDICT, 0
     return True
 
 

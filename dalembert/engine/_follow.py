@@ -9,10 +9,11 @@ the branch that is extrapolated is the one on which the momentum goes on. Where 
 
 from __future__ import annotations
 
-from dalembert.compiler._stopping import FAR, REST, SMALL, STALL
+from dalembert.compiler._stopping import SMALL, STALL
 from dalembert.engine._compiled import internal
 from dalembert.engine._dense_solve import PIVOTING
 from dalembert.engine._iteration import (
+    CORRECTION_SLOT,
     NOISE_SLOT,
     ORIENTATION_SLOT,
     at,
@@ -43,9 +44,9 @@ NOISE = 1e-7**2
 """The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
 SAME = 1e-6**2
 """The squared relative difference below which two solutions are the same."""
-BEFORE, NOW, FOUND, END = range(4)
-"""Rows of `path`: solutions at the last two eta, unknowns that vanish with h divided by eta; what was found at first; the new
-position's increment by the extrapolated unknowns."""
+BEFORE, NOW, FOUND, KEPT = range(4)
+"""Rows of `path`: solutions at the last two eta, unknowns that vanish with h divided by eta; what was found at first; what to
+go back to."""
 ROWS = 4
 
 
@@ -79,7 +80,6 @@ def follow(sub, solved):
     counts.age = -1
     if not arrived:
         return False
-    counts.judged = 0
     counts.followed += 1
     if other:
         counts.rescued += 1
@@ -97,11 +97,11 @@ def polish(sub):
     previous = NOISE
     for _ in range(MOST_POLISHING):
         for k in range(layout.n_x):
-            path[END, k] = memory[at(layout.x + k)]
+            path[KEPT, k] = memory[at(layout.x + k)]
         size = newton_increment(sub)
         if not size <= STALL * previous:
             for k in range(layout.n_x):
-                memory[at(layout.x + k)] = path[END, k]
+                memory[at(layout.x + k)] = path[KEPT, k]
             break
         previous = size
     return previous <= max(SMALL, memory[NOISE_SLOT])
@@ -150,30 +150,17 @@ def solve_at(sub, h, before, now, eta):
     sub.numbers.rate = 1.0
     call_kernel(sub.kernels.weigh, memory)
     memory[NOISE_SLOT] = max(memory[NOISE_SLOT], NOISE)
-    finish(sub)
-    for k in range(min(layout.n_y, n)):
-        path[END, k] = memory[layout.delta + k]
     factorize(sub)
     iterations, far, slowly = solve_again(sub)
     if iterations < 0 or slowly or not finish(sub):
         return False
-    if (far or not ends_near(sub)) and not (beginning and eta <= NEARLY_LINEAR):
+    far = far or not memory[CORRECTION_SLOT] < sub.numbers.far
+    if far and not (beginning and eta <= NEARLY_LINEAR):
         return False
     for k in range(n):
         path[BEFORE, k] = path[NOW, k]
         path[NOW, k] = memory[at(x + k)] / eta if powers[power + k] else memory[at(x + k)]
     return True
-
-
-@internal()
-def ends_near(sub):
-    """Whether the new position is near that of the extrapolated unknowns: the iteration measures not all of them."""
-    layout, memory, path = sub.layout, sub.memory, sub.path
-    apart, moved = 0.0, 0.0
-    for k in range(min(layout.n_y, layout.n_x)):
-        apart += (memory[layout.delta + k] - path[END, k]) ** 2
-        moved += memory[layout.delta + k] ** 2 + REST * memory[layout.state + k] ** 2
-    return apart <= FAR * moved
 
 
 @internal()
@@ -204,9 +191,5 @@ def differs(sub):
     layout, memory, path = sub.layout, sub.memory, sub.path
     total = 0.0
     for k in range(layout.n_x):
-        weight = sub.tables[layout.weight_of + k]
-        if weight >= 0:
-            weight += layout.weights
-            size = memory[weight] * memory[sub.tables[layout.unit_of + k]] + memory[weight + 1]
-            total += size * (memory[layout.x + k] - path[FOUND, k]) ** 2
+        total += memory[layout.weights + k] * (memory[layout.x + k] - path[FOUND, k]) ** 2
     return not total < SAME

@@ -10,6 +10,7 @@ import operator
 
 import numpy as np
 
+from dalembert.compiler._metric import ROUND_OFF, TOLERATED
 from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, doubt_rule, stopping_rule
 from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import PIVOTED_STEPS, PIVOTING, dense_increment, factorize_dense, order_fails
@@ -57,14 +58,11 @@ def newton_increment(sub):
         return memory[2]
     substitute(memory, index, layout.matrix, work)
     total, columns = 0.0, index[layout.matrix + COLUMNS]
+    x, weights = layout.x, layout.weights  # not to be read every turn
     for k in range(layout.n_x):
-        unknown = index[at(columns + k)]
-        memory[layout.x + unknown] -= work[k]
-        weight = index[layout.weight_of + unknown]
-        if weight >= 0:
-            weight += layout.weights
-            unit = index[layout.unit_of + unknown]
-            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[k] * work[k]
+        unknown, change = index[at(columns + k)], work[at(k)]
+        memory[at(x + unknown)] -= change
+        total += memory[at(weights + unknown)] * (change * change)
     return total
 
 
@@ -86,7 +84,7 @@ def solve(sub):
             for _ in range(sub.layout.polish):
                 newton_increment(sub)
             return iteration, guessed_far, slowly
-        far, shrinks_slowly = doubts(size, previous, slow, iteration, refreshed)
+        far, shrinks_slowly = doubts(size, previous, slow, iteration)
         guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
         if diverges or (slow and refreshed == MAX_REFRESHES):
             return -1, True, True
@@ -185,12 +183,17 @@ def finish_step(sub):
 
 @internal()
 def meet_constraints(sub):
-    """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see."""
-    for _ in range(MAX_REFRESHES):
-        if not np.isnan(sub.memory[ORIENTATION_SLOT]):
-            return False
+    """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see.
+
+    They should hold at round-off; where an ill-conditioned matrix prevents that, `TOLERATED` is enough.
+    """
+    memory, tolerated, met = sub.memory, sub.layout.metric, False
+    for attempt in range(MAX_REFRESHES):
+        if met or not np.isnan(memory[ORIENTATION_SLOT]):
+            break
+        memory[tolerated] = ROUND_OFF if attempt < 2 else TOLERATED
         factorize(sub)
         newton_increment(sub)
-        if finish_step(sub):
-            return True
-    return False
+        met = finish_step(sub)
+    memory[tolerated] = ROUND_OFF
+    return met

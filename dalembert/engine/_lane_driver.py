@@ -146,12 +146,12 @@ def solve_lanes(sub):
 
 @internal()
 def begin_again(memory, x, guess, lanes, control):
-    """Put the lanes that are lost, and no others, back to their guess."""
+    """Put the lanes that are lost or in doubt, and no others, back to their guess."""
     for lane in range(lanes):
         here = control + lane
-        lost = memory[here + LOST * lanes] != 0.0
-        memory[here + MASK * lanes] = 1.0 if lost else 0.0
-        if lost:
+        again = memory[here + LOST * lanes] != 0.0 or memory[here + DOUBT * lanes] != 0.0
+        memory[here + MASK * lanes] = 1.0 if again else 0.0
+        if again:
             for k in range(lane, len(guess), lanes):
                 memory[x + k] = guess[k]
             memory[here + PREVIOUS * lanes] = np.inf
@@ -169,7 +169,8 @@ def solve_step_lanes(sub):
     if not reused:
         factorize_lanes(sub)
     iterations = solve_lanes(sub)
-    if reused and any_lane(bits, lost, lanes):
+    doubtful = sub.numbers.far < np.inf and any_lane(bits, control + DOUBT * lanes, lanes)
+    if reused and (doubtful or any_lane(bits, lost, lanes)):
         begin_again(memory, sub.layout.x * lanes, sub.guess, lanes, control)
         factorize_lanes(sub)
         iterations = solve_lanes(sub)

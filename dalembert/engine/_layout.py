@@ -60,8 +60,8 @@ LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "straight_line", "n_entries", "matrix",
-        "last", "last_unknowns", "turn", "weight_of", "unit_of", "polish", "stage_multipliers", "n_stage", "dense",
-        "entry_row", "entry_column", "power", "turns", "n_y", "slots",
+        "last", "last_unknowns", "turn", "metric", "polish", "stage_multipliers", "n_stage", "dense",
+        "entry_row", "entry_column", "power", "turns", "slots",
     )
 ])  # fmt: skip
 """Slots of a program's memory, sizes, and positions in its tables.

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.compiler import SingularMatrix, build_program, first_guess, order_errors
 from dalembert.compiler._elimination import DENSE
+from dalembert.compiler._metric import TOLERATED
 from dalembert.engine import _driver as driver
 from dalembert.errors import PivotWarning
 from dalembert.systems import State, System
@@ -47,7 +48,7 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
 
     It need not begin at h = 0: where that matters, it is wrong.
     """
-    reduced = run.program.reduced
+    reduced, metric = run.program.reduced, np.concatenate([[TOLERATED], run.metric[1:]])
     data = (run.time, run.h, run.start.theta, run.state)
     equations = ca.Function("equations", [reduced.x, *reduced.data], [reduced.residual, reduced.jacobian])
     problem = None
@@ -58,7 +59,7 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
         if x is None:
             continue
         increment, orientation, lam, psi = (
-            np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data, run.metric)
+            np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data, metric)
         )
         if not np.all(np.isfinite(increment)):
             continue

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.compiler._elimination import SPARSE
+from dalembert.compiler._elimination import SINGULAR, SPARSE
 from dalembert.engine._compiled import compiled
 
 SIZE, N_ENTRIES, ENTRIES, RHS, FILLED, ROW_START, DIAGONAL, COLUMN, SCATTER, ROWS, COLUMNS, TARGET = range(len(SPARSE))
@@ -17,7 +17,10 @@ at = np.uintp  # an unsigned index spares Numba the test for negative ones, whic
 
 @compiled()
 def eliminate(memory, tables, first):
-    """LU of the entries in memory, row by row; reciprocal pivots on the diagonal. The sign of their product, or nan."""
+    """LU of the entries in memory, row by row; reciprocal pivots on the diagonal.
+
+    The sign of their product is returned, 0 if one vanishes, or is `SINGULAR` where rows are exchanged like columns.
+    """
     size, entries, filled = tables[first + SIZE], tables[first + ENTRIES], tables[first + FILLED]
     row_start, diagonal, column = tables[first + ROW_START], tables[first + DIAGONAL], tables[first + COLUMN]
     scatter, target = tables[first + SCATTER], tables[first + TARGET]
@@ -28,6 +31,7 @@ def eliminate(memory, tables, first):
     sign = 1.0
     for i in range(size):
         middle = tables[at(diagonal + i)]
+        given = memory[at(filled + middle)]
         for k in range(tables[at(row_start + i)], middle):
             j = tables[at(column + k)]
             pivot = tables[at(diagonal + j)]
@@ -37,7 +41,10 @@ def eliminate(memory, tables, first):
                 memory[at(filled + tables[at(target)])] -= factor * memory[at(filled + m)]
                 target += 1
         value = memory[at(filled + middle)]
-        sign = sign if value > 0.0 else -sign if value < 0.0 else np.nan
+        if not abs(value) > SINGULAR * abs(given):
+            sign = 0.0
+        elif value < 0.0:
+            sign = -sign
         memory[at(filled + middle)] = 1.0 / value
     return sign
 

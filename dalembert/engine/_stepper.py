@@ -194,7 +194,7 @@ def set_rules(
 
 def begin_steps(counts: Records, numbers: Records, known: np.ndarray) -> None:
     """Let the driver forget all earlier steps, of one trajectory or many."""
-    counts["age"], counts["mode"], counts["periods"] = -1, driver.GUESS_READY, 0
+    counts["age"], counts["mode"], counts["periods"], counts["judged"] = -1, driver.GUESS_READY, 0, 0
     numbers["rate"], numbers["period_cost"] = 1.0, 0.0
     known[...] = 0.0
 
@@ -209,11 +209,10 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
         slots, n_entries = program.layout, program.reduced.jacobian.nnz()
         places: dict[str, int] = {
             **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
-            "weights": slots.weights, "last_unknowns": slots.last_unknowns, "stage_multipliers": slots.stage_multipliers,
-            "n_state": slots.n_state, "n_x": slots.n_x, "n_stage": slots.n_stage_multipliers, "slots": slots.work,
-            "n_y": program.reduced.equations.step.definition.state_blocks[0][1], "n_entries": n_entries,
-            "dense": program.dense, "straight_line": program.straight_line,
-            "polish": program.reduced.polish, "turns": program.reduced.equations.step.definition.linear_in_multipliers,
+            "weights": slots.weights, "metric": slots.metric, "last_unknowns": slots.last_unknowns,
+            "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_state,
+            "n_x": slots.n_x, "slots": slots.work, "n_entries": n_entries, "dense": program.dense,
+            "straight_line": program.straight_line, "polish": program.reduced.polish, "turns": program.reduced.equations.step.definition.linear_in_multipliers,
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

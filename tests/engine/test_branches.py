@@ -91,6 +91,58 @@ def test_steps_that_once_jumped(method, x, speed, h, simd):
     assert run.status == "done" or "reduce h" in run.message
 
 
+# A bead of 0.2 kg on a wavy rail of 5 cm: y = 0.05 sin 60x.
+BEAD, RAIL = 0.2, lambda x: 0.05 * np.sin(60 * x)
+
+
+def on_the_rail(members):
+    """Positions and velocities of the bead."""
+    random = np.random.default_rng(11)
+    x, speed = random.uniform(-0.06, 0.06, members), random.normal(0.0, 0.5, members)
+    return np.stack([x, RAIL(x)], 1), np.stack([speed, 3 * np.cos(60 * x) * speed], 1)
+
+
+def same_or_refused(alone, beside, wanted):
+    """Whether no member of an ensemble is done elsewhere than where it ends alone."""
+    for k, status in enumerate(beside.status):
+        if status == "done":
+            assert alone.status[k] == "done", f"{k} is refused alone, and done beside another"
+            assert np.abs(wanted[k] - alone.q[k, -1]).max() < 1e-7
+
+
+@pytest.mark.parametrize("method", [da.Rattle(), da.LobattoIIIAB(3), da.Gauss(2, projected=True)], ids=str)
+def test_a_fast_rotor_beside_a_bead_hides_no_jump(method):
+    """A rotor of 1e-4 kg m^2 at 300 rad/s moves a thousand times as far as the bead, with which it has nothing to do."""
+    bead, rotor = BEAD, 1e-4
+
+    def energy(q, p):
+        return p[:2] @ p[:2] / (2 * bead) + bead * 9.81 * q[1]
+
+    q, v = on_the_rail(100)
+    system = da.Hamiltonian(energy, dim=2, holonomic=lambda q: [q[1] - RAIL(q[0])])
+    both = da.Hamiltonian(lambda q, p: energy(q, p) + p[2] ** 2 / (2 * rotor), dim=3, holonomic=lambda q: [q[1] - RAIL(q[0])])
+    zero, spin = np.zeros((100, 1)), np.full((100, 1), 300 * rotor)
+    for h in (0.01, 0.04):
+        alone = da.simulate_many(system, method, q0=q, p0=bead * v, h=h, steps=1)
+        beside = da.simulate_many(both, method, q0=np.hstack([q, zero]), p0=np.hstack([bead * v, spin]), h=h, steps=1)
+        same_or_refused(alone, beside, beside.q[:, -1, :2])
+        assert 0 < np.sum(np.array(beside.status) == "done")
+
+
+@pytest.mark.parametrize("method", [da.Rattle(), da.LobattoIIIAB(3), da.GaussLobattoSPARK(2)], ids=str)
+def test_a_moving_carriage_hides_no_jump(method):
+    """The rail is fixed to a carriage of 50 kg: at 30 m/s the bead moves on it as at rest (Galilei)."""
+    masses = np.array([BEAD, BEAD, 50.0])
+    system = da.Hamiltonian(
+        lambda q, p: p**2 @ (1 / (2 * masses)) + BEAD * 9.81 * q[1], dim=3, holonomic=lambda q: [q[1] - RAIL(q[0] - q[2])]
+    )
+    q, v = (np.hstack([part, np.zeros((100, 1))]) for part in on_the_rail(100))
+    for h in (0.01, 0.02):
+        rest = da.simulate_many(system, method, q0=q, p0=masses * v, h=h, steps=1)
+        moving = da.simulate_many(system, method, q0=q, p0=masses * (v + [30.0, 0.0, 30.0]), h=h, steps=1)
+        same_or_refused(rest, moving, moving.q[:, -1] - h * np.array([30.0, 0.0, 30.0]))
+
+
 def test_a_step_of_a_whole_turn_is_the_continued_one_or_refused():
     done = 0
     for angle in np.linspace(0.0, 6.0, 13):
@@ -221,3 +273,32 @@ def test_a_step_that_ends_on_a_flat_parallelogram_is_right_or_refused(method, h)
     np.testing.assert_allclose(run.q[:, :2], exact, atol=tolerance)
     np.testing.assert_allclose(run.q[:, 2:] - [0.3, 0.0], exact, atol=tolerance)
     assert np.abs(run.energy / run.energy[0] - 1).max() < 1e-2
+
+
+@pytest.mark.parametrize("beside", ["nothing", "a redundant pair", "19 others"])
+@pytest.mark.parametrize("off", [1e-12, 1e-9])
+def test_a_singular_end_is_refused_whatever_is_beside_it(beside, off):
+    """The tenth step of a turning parallelogram ends so far off its flat position, where momenta lose their digits."""
+    copies, more = (20 if beside == "19 others" else 1), 2 * (beside == "a redundant pair")
+
+    def rods(q):
+        rows = []
+        for k in range(copies):
+            a, b = q[4 * k : 4 * k + 2], q[4 * k + 2 : 4 * k + 4]
+            rows += [a @ a - 1, (b - [2, 0]) @ (b - [2, 0]) - 1, (b - a) @ (b - a) - 4]
+        return rows + ([q[4] - q[5], 2 * q[4] - 2 * q[5]] if more else [])
+
+    def start(angle):
+        up, turn = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        q, p = np.concatenate([up, up + np.array([2.0, 0.0])]), np.tile(turn, 2)
+        return {
+            "q0": np.concatenate([np.tile(q, copies), np.zeros(more)]),
+            "p0": np.concatenate([np.tile(p, copies), np.full(more, 0.1)]),
+        }
+
+    system, method, h = da.Hamiltonian(lambda p: p @ p / 2, dim=4 * copies + more, holonomic=rods), da.LobattoIIIAB(3), 0.05
+    q = da.simulate(system, method, **start(1.0), h=h, steps=1).q[1]
+    turned = np.arctan2(q[1], q[0]) - 1.0  # without forces every step turns by as much
+    run = da.simulate(system, method, **start(np.pi - 10 * turned + off), h=h, steps=10, on_failure="return")
+    assert run.status == "failed" and "lose independence" in run.message and len(run.t) == 10
+    assert np.abs(run.energy / run.energy[0] - 1).max() < 1e-12
