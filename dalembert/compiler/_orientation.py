@@ -12,6 +12,7 @@ from dalembert.compiler._independence import independence
 from dalembert.compiler._metric import Metric, all_rows
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
+from dalembert.systems._matrices import Matrix, diagonal_pivots
 
 TOLERATED = 1e-13
 """How far, relative to the size of the terms, a new state may be off a constraint before the step counts as unsolved."""
@@ -37,6 +38,14 @@ class Turn:
             sign *= ca.sign(reciprocal)
             worst = ca.fmax(worst, ca.fabs(reciprocal * self.matrix[k, k]))
         return ca.if_else(worst < 1 / SINGULAR, sign, 0)
+
+    def value(self, matrix: Matrix) -> float:
+        """The same of a matrix of numbers."""
+        pivots = diagonal_pivots(matrix)
+        if pivots is None:
+            return 0.0
+        worst = np.max(np.abs(matrix.diagonal() / pivots))
+        return float(np.prod(np.sign(pivots))) if worst < 1 / SINGULAR else 0.0
 
 
 def step_orientation(

@@ -27,7 +27,7 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
-from dalembert.compiler._tape import read_tape
+from dalembert.compiler._tape import entries_of, read_tape
 from dalembert.methods import OneStepMethod
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
@@ -70,7 +70,7 @@ class Program:
         """The same program, able to solve single steps by dense elimination with partial pivoting."""
         reduced, layout, n = self.reduced, self.layout, self.layout.n_x
         symbols = _symbols(reduced, layout)
-        entries = _entries(reduced.jacobian)
+        entries = entries_of(reduced.jacobian)
         dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
         work = dense + entries.shape[0] + n * n + 4 * n
         kernels = (
@@ -179,7 +179,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
 
 def _repeats(reduced: ReducedStep) -> bool:
     """Whether loops serve the equations better than straight-line code."""
-    values = ca.vertcat(reduced.residual, _entries(reduced.jacobian))
+    values = ca.vertcat(reduced.residual, entries_of(reduced.jacobian))
     return repeats(read_tape(ca.Function("newton", [ca.vertcat(reduced.x, *reduced.data)], [ca.densify(values)])))
 
 
@@ -233,7 +233,7 @@ def _straight_line_kernels(
 @functools.cache
 def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     """Kernels that leave elimination to loops over tables, the same for every pivot order."""
-    entries = _entries(reduced.jacobian)
+    entries = entries_of(reduced.jacobian)
     layout = _layout(reduced, entries.shape[0], 0, at_run_time=True)
     symbols = _symbols(reduced, layout)
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
@@ -241,18 +241,14 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     results = list(zip(_results(reduced), layout.results, strict=True))
     last: tuple[Kernel, ...] = ()
     if reduced.last is not None:
-        outputs = [(_entries(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
+        outputs = [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
         last = (Kernel("last", symbols, outputs),)
         symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
     if reduced.turn is not None:
         results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
-        results.append((_entries(reduced.turn.matrix), layout.turn_entries))
+        results.append((entries_of(reduced.turn.matrix), layout.turn_entries))
     finish = Kernel("finish", [*symbols, (reduced.metric.column, layout.metric)], results)
     return _assemble(reduced, layout, (factor, iterate, *last, finish), ca.SX(0, 1), None, contiguous)
-
-
-def _entries(matrix: ca.SX) -> ca.SX:
-    return ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())
 
 
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:

@@ -57,6 +57,11 @@ NUMBER = np.dtype([("code", np.int32), ("to", np.int32), ("value", np.float64)])
 """The same of a constant."""
 
 
+def entries_of(matrix: ca.SX) -> ca.SX:
+    """The nonzeros of a matrix as one column."""
+    return matrix.nz[:] if matrix.nnz() else ca.SX(0, 1)
+
+
 @one_at_a_time
 def read_tape(function: ca.Function) -> Tape:
     """The instructions of a function of one column with one result."""

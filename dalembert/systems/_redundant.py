@@ -137,10 +137,10 @@ def row_dependencies(
     The factors, which may be given, are those of g and, where there is k, of g_dot and k.
     """
     m = system.n_holonomic
-    N_g, of_g = dependencies(system.evaluate("G", t, y, theta=theta), None if factors is None else factors[:m])
+    N_g, of_g = dependencies(system.matrix("G", t, y, theta=theta), None if factors is None else factors[:m])
     if not system.n_nonholonomic:
         return N_g, np.zeros((0, 0)), of_g
-    N, of_all = dependencies(system.evaluate("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
+    N, of_all = dependencies(system.matrix("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
     left, values, _ = np.linalg.svd(N[m:], full_matrices=False)
     return N_g, left[:, values > 1e-6], np.concatenate([of_g, of_all])
 
