@@ -29,6 +29,9 @@ TYPICAL = 40
 VECTOR = 16
 """Turns of a loop from which on LLVM is asked for vectors."""
 
+WAYS, PARTS = 8, 64
+"""How many parts of a sum are added up side by side, and from how many terms on."""
+
 LINES = 3_000
 """Lines of a piece of straight-line code."""
 
@@ -162,28 +165,46 @@ class _Rolled:
         self.assembly.add(body)
 
     def _sums(self, group: np.ndarray) -> None:
-        """Long sums and maxima, each a loop over its terms in their order."""
+        """Long sums and maxima, each a loop over its terms; very long ones add up several parts side by side."""
         for value in group.tolist():
             body, terms = Body(self.assembly.lanes), self.pieces.terms[value]
-            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms[1:]])
+            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms])
             for constant in numbers[self.slot[numbers] < 0]:
                 self._place(numbers[numbers == constant])
                 body.store(body.number(self.tape.constants[constant]), int(self.slot[constant]))
-            count = len(signs)
-            start, values = (
-                body.load(int(self.slot[numbers[0]])),
-                _Column(self, body, self.slot[numbers[1:]], count, slots=True),
-            )
-            factor = _Column(self, body, signs, count)
+            code, ways = FAMILIES[int(self.tape.code[value])], WAYS if len(terms) >= PARTS else 1
+            turns = len(terms) // ways - 1
+            partial = self._partial_sums(body, code, numbers[: ways * (turns + 1)], signs, ways)
+            rest = zip(numbers[ways * (turns + 1) :].tolist(), signs[ways * (turns + 1) :].tolist(), strict=True)
+            partial += [self._signed(body, body.load(int(self.slot[k])), sign) for k, sign in rest]
+            while len(partial) > 1:
+                pairs = [partial[k : k + 2] for k in range(0, len(partial), 2)]
+                partial = [body.operation(code, pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            body.store(partial[0], int(self.slot[value]))
+            self.assembly.add(body)
+
+    def _partial_sums(self, body: Body, code: int, numbers: np.ndarray, signs: np.ndarray, ways: int) -> list[str]:
+        """Sums of every `ways`-th term from each of the first ones on: additions that need not wait for each other."""
+        starts = [self._signed(body, body.load(int(self.slot[numbers[k]])), signs[k]) for k in range(ways)]
+        turns = len(numbers) // ways - 1
+        columns = []
+        for k in range(ways):
+            values = _Column(self, body, self.slot[numbers[ways + k :: ways]], turns, slots=True)
+            factor = _Column(self, body, signs[ways + k : len(numbers) : ways], turns)
             values.before()
             factor.before()
-            body.begin_loop(vector=False, start=start)
+            columns.append((values, factor))
+        totals = []
+        for total, (values, factor) in zip(body.begin_loop(vector=False, starts=starts), columns, strict=True):
             term = values.value()
-            if np.any(signs < 0):
+            if np.any(factor.numbers < 0):
                 term = body.operation(ca.OP_MUL, [factor.value(), term])
-            body.end_loop(count, result=body.operation(FAMILIES[int(self.tape.code[value])], ["%sum", term]))
-            body.store("%total", int(self.slot[value]))
-            self.assembly.add(body)
+            totals.append(body.operation(code, [total, term]))
+        return body.end_loop(turns, totals)
+
+    @staticmethod
+    def _signed(body: Body, name: str, sign: float) -> str:
+        return name if sign > 0 else body.operation(ca.OP_NEG, [name])
 
     # -- the rest -------------------------------------------------------------------------------------------------------
 
