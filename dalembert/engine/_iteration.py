@@ -57,14 +57,15 @@ def newton_increment(sub):
         return memory[2]
     substitute(memory, index, layout.matrix, work)
     total, columns = 0.0, index[layout.matrix + COLUMNS]
+    x, weights, weight_of, unit_of = layout.x, layout.weights, layout.weight_of, layout.unit_of  # not to be read every turn
     for k in range(layout.n_x):
-        unknown = index[at(columns + k)]
-        memory[layout.x + unknown] -= work[k]
-        weight = index[layout.weight_of + unknown]
+        unknown, change = index[at(columns + k)], work[at(k)]
+        memory[at(x + unknown)] -= change
+        weight = index[at(weight_of + unknown)]
         if weight >= 0:
-            weight += layout.weights
-            unit = index[layout.unit_of + unknown]
-            total += (memory[weight] * memory[unit] + memory[weight + 1]) * work[k] * work[k]
+            weight += weights
+            unit = index[at(unit_of + unknown)]
+            total += (memory[at(weight)] * memory[at(unit)] + memory[at(weight + 1)]) * (change * change)
     return total
 
 
