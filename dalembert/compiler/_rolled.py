@@ -187,18 +187,18 @@ class _Rolled:
         """Sums of every `ways`-th term from each of the first ones on: additions that need not wait for each other."""
         starts = [self._signed(body, body.load(int(self.slot[numbers[k]])), signs[k]) for k in range(ways)]
         turns = len(numbers) // ways - 1
-        columns = []
+        columns: list[tuple[_Column, _Column | None]] = []
         for k in range(ways):
             values = _Column(self, body, self.slot[numbers[ways + k :: ways]], turns, slots=True)
             factor = _Column(self, body, signs[ways + k : len(numbers) : ways], turns)
             values.before()
             factor.before()
-            columns.append((values, factor))
+            columns.append((values, factor if np.any(signs[ways + k : len(numbers) : ways] < 0) else None))
         totals = []
-        for total, (values, factor) in zip(body.begin_loop(vector=False, starts=starts), columns, strict=True):
+        for total, (values, minus) in zip(body.begin_loop(vector=False, starts=starts), columns, strict=True):
             term = values.value()
-            if np.any(factor.numbers < 0):
-                term = body.operation(ca.OP_MUL, [factor.value(), term])
+            if minus is not None:
+                term = body.operation(ca.OP_MUL, [minus.value(), term])
             totals.append(body.operation(code, [total, term]))
         return body.end_loop(turns, totals)
 

@@ -21,7 +21,7 @@ Matrix = Any
 LARGEST_CONDITION = 1e14
 
 SWEEPS = 6
-"""How often an inverse iteration is repeated: each time the smallest singular value gains on the others by their ratio squared."""
+"""How often an inverse iteration is repeated."""
 
 
 def sparse_matrix(value: ca.DM) -> csr_array:

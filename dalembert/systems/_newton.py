@@ -1,4 +1,4 @@
-"""Newton's iteration with matrices of any kind, for what is solved once: initial multipliers, or a step that needs a second look."""
+"""Newton's iteration for what is solved once: initial multipliers, or a step that needs a second look."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from dalembert.systems._matrices import is_finite, solve
 
 
-def newton(equations: Callable[[np.ndarray], tuple[np.ndarray, Any]], x: np.ndarray) -> np.ndarray | None:
+def newton(equations: Callable[[np.ndarray], tuple[Any, ...]], x: np.ndarray) -> np.ndarray | None:
     """Damped Newton iteration to round-off for equations(x) = (residual, jacobian), or None."""
     with np.errstate(all="ignore"):  # what overflows is not finite, and so not accepted
         return _damped_newton(equations, x)
 
 
-def _damped_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, Any]], x: np.ndarray) -> np.ndarray | None:
+def _damped_newton(equations: Callable[[np.ndarray], tuple[Any, ...]], x: np.ndarray) -> np.ndarray | None:
     if not len(x):
         return x
     residual, jacobian = equations(x)
