@@ -104,7 +104,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     out = kwargs.pop("out", None)
     if kwargs.pop("where", True) is not True:
         raise ModelError(_NO_MASK.format(name))
-    if ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
+    if ufunc is np.matmul and method == "__call__" and (rows := _combined_rows(*inputs)) is not None:
+        result = rows
+    elif ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
         result = wrap(ufunc(*(_objects(x) for x in inputs), **kwargs))
     elif name == "clip":
         result = _clip(*inputs)
@@ -125,6 +127,20 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
         out[0][...] = _plain(result)
         return out[0]
     return result
+
+
+def _combined_rows(weights: Any, rows: Any) -> Any:
+    """weights @ rows for numbers times a few long rows of symbols, such as stages: row by row, as columns; else None."""
+    if not isinstance(rows, SymbolicArray) or isinstance(weights, SymbolicArray) or rows.ndim != 2 or rows.shape[1] < LONG:
+        return None
+    numbers = np.asarray(weights)
+    if numbers.dtype == object or numbers.ndim not in (1, 2) or not 0 < numbers.shape[-1] == len(rows) < LONG:
+        return None
+    columns, combined = [as_column(row) for row in rows], []
+    for factors in np.atleast_2d(numbers).tolist():
+        terms = [BINARY["multiply"](ca.SX(factor), column) for factor, column in zip(factors, columns, strict=True)]
+        combined.append(ca.densify(functools.reduce(BINARY["add"], terms)))
+    return from_column(ca.vertcat(*combined), (*numbers.shape[:-1], rows.shape[1]))
 
 
 def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:
