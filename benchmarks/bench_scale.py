@@ -49,7 +49,7 @@ def net(side: int) -> Model:
         return p @ p / (2 * m) + m * GRAVITY * np.sum(q[2::3])
 
     system = da.Hamiltonian(energy, dim=rest.size, holonomic=constraints)
-    return system, {"q0": rest.ravel(), "p0": np.zeros(rest.size)}, 1e-3
+    return system, {"q0": rest.ravel(), "p0": np.zeros(rest.size)}, 2e-4
 
 
 def tree(count: int) -> Model:
@@ -89,14 +89,15 @@ def gravity(count: int) -> Model:
 
 
 def ring(count: int) -> Model:
-    """A ring of beads in space at fixed distances, with springs between second neighbours."""
+    """A ring of beads in space at fixed distances that resists bending."""
     turn = 2 * np.pi * np.arange(count) / count
     rest = count / (2 * np.pi) * np.stack([np.cos(turn), np.sin(turn), 0.1 * np.sin(3 * turn)], axis=1)
     lengths = np.linalg.norm(np.roll(rest, -1, axis=0) - rest, axis=1)
 
     def energy(q: Any, p: Any) -> Any:
         r = q.reshape(-1, 3)
-        return p @ p / 2 + 5.0 * np.sum((np.roll(r, -2, axis=0) - r) ** 2) + 0.1 * np.sum(r[:, 2] ** 2)
+        bends = np.roll(r, -1, axis=0) - 2 * r + np.roll(r, 1, axis=0)
+        return p @ p / 2 + 5.0 * np.sum(bends**2)
 
     def constraints(q: Any) -> Any:
         r = q.reshape(-1, 3)
@@ -110,7 +111,9 @@ def bodies(count: int) -> Model:
     m, length, euler = 0.2, 0.1, np.array([1e-4, 2e-4, 5e-4])
     angles = np.linspace(0.1, 0.4, count)
     zero, one = np.zeros(count), np.ones(count)
-    first, third = (np.stack(x, axis=1) for x in ((np.cos(angles), zero, np.sin(angles)), (np.sin(angles), zero, -np.cos(angles))))
+    first, third = (
+        np.stack(x, axis=1) for x in ((np.cos(angles), zero, np.sin(angles)), (np.sin(angles), zero, -np.cos(angles)))
+    )
     second = np.stack([zero, -one, zero], axis=1)
     ends = np.concatenate([np.zeros((1, 3)), np.cumsum(length * third, axis=0)])
     q0 = np.concatenate([(ends[1:] + ends[:-1]) / 2, first, second, third], axis=1)
