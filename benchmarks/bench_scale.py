@@ -175,7 +175,7 @@ def row(kind: str, size: int, stages: int) -> tuple[list[object], dict[str, floa
 
 def run() -> Section:
     head = ("coordinates", "constraints", "compiling, s", "us/step", "us/step and body", "iterations/step", "MB")
-    parts = [f"""
+    parts = ["""
 Compiling is the CPU time from the model's functions to the first step done, in a process of its own without compiled kernels;
 a step is the least of three runs; MB is the most memory that the process took, of which an empty run takes about 180.
 """.strip()]  # fmt: skip

@@ -108,7 +108,8 @@ def _factor_order(matrix: csc_array, rule: str) -> PivotOrder:
     from scipy.sparse.linalg import splu
 
     try:
-        factors = splu(matrix, permc_spec=rule, diag_pivot_thresh=0.1, options={"Equil": False})
+        options = {"Equil": False, "SymmetricMode": rule == "MMD_AT_PLUS_A"}
+        factors = splu(matrix, permc_spec=rule, diag_pivot_thresh=0.1, options=options)
     except RuntimeError:
         raise SingularMatrix from None
     below, right = np.diff(factors.L.indptr) - 1, np.diff(factors.U.tocsr().indptr) - 1
