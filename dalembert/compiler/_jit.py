@@ -18,6 +18,9 @@ import llvmlite.binding as llvm
 from dalembert.compiler._body import LIBM
 from dalembert.symbolic._lock import one_at_a_time
 
+CACHE_MB = 500
+"""How much machine code is kept on disk, unless $DALEMBERT_CACHE_MB says otherwise."""
+
 
 @dataclass(frozen=True)
 class Code:
@@ -113,6 +116,8 @@ def _read(path: Path) -> bytes | None:
     except OSError:
         return None
     checksum, code = content[:32], content[32:]
+    with contextlib.suppress(OSError):
+        os.utime(path)  # the files that were not used for longest go first
     return code if hashlib.sha256(code).digest() == checksum else None
 
 
@@ -122,3 +127,33 @@ def _write(path: Path, code: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(hashlib.sha256(code).digest() + code)
         os.replace(file.name, path)
+        remove_stored(path.parent, down_to=cache_limit())
+
+
+def cache_limit() -> float:
+    """How many bytes of machine code are kept on disk: $DALEMBERT_CACHE_MB megabytes."""
+    try:
+        return 1e6 * float(os.environ.get("DALEMBERT_CACHE_MB", ""))
+    except ValueError:
+        return 1e6 * CACHE_MB
+
+
+def stored_files(directory: Path) -> list[tuple[Path, int]]:
+    """The stored machine code and its sizes in bytes, what was used last first."""
+    found = []
+    for path in directory.glob("*.o") if directory.is_dir() else ():
+        with contextlib.suppress(OSError):  # another process may have removed it
+            found.append((path, path.stat()))
+    return [(path, facts.st_size) for path, facts in sorted(found, key=lambda item: -item[1].st_mtime)]
+
+
+def remove_stored(directory: Path, down_to: float = 0.0) -> tuple[int, int]:
+    """Remove what was not used for longest until so many bytes are left; how many files and bytes are gone."""
+    files = removed = kept = 0
+    for path, size in stored_files(directory):
+        kept += size
+        if kept > down_to:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                files, removed = files + 1, removed + size
+    return files, removed

@@ -1,11 +1,11 @@
 """Passes over the instructions of a graph, one after the other, in machine code: there may be millions of them.
 
-Numba compiles them when they are first called, and keeps them on disk.
+Numba compiles them when they are first called, and keeps them on disk as long as this file does not change: so they are told
+CasADi's codes of operations.
 """
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 from numba import config, njit
 
@@ -13,7 +13,6 @@ from dalembert.compiler._jit import code_target
 
 config.CPU_NAME, config.CPU_FEATURES = code_target()  # as for the drivers: what Numba compiles first decides for all
 
-OUTPUT, CONST, INPUT, SUB = int(ca.OP_OUTPUT), int(ca.OP_CONST), int(ca.OP_INPUT), int(ca.OP_SUB)
 SLOT = 2
 """The shape of a value that is stored; 1 is that of a constant."""
 
@@ -31,12 +30,13 @@ def mix(code, first, second):
 
 
 @njit(cache=True, nogil=True)
-def number_values(codes, to, first, second, bits, binary, commutative, table, outputs, kept, operands, keys):
+def number_values(codes, to, first, second, bits, special, binary, commutative, table, outputs, kept, operands, keys):
     """Number the distinct values; how many there are. Of each, which instruction gives it first, and its operands.
 
-    `table` is a hash table of numbers, -1 where it is empty, its length a power of two; `keys` what the numbers stand for.
+    `special` are the codes of outputs, constants and inputs, `table` is a hash table of numbers, -1 where it is empty, its length a power of two; `keys` what the numbers stand for.
     """
     registers, count, mask = np.zeros(len(codes) + 1, np.int64), 0, len(table) - 1
+    OUTPUT, CONST, INPUT = special
     for k in range(len(codes)):
         code = codes[k]
         if code == OUTPUT:
@@ -71,14 +71,14 @@ def number_values(codes, to, first, second, bits, binary, commutative, table, ou
 
 
 @njit(cache=True, nogil=True)
-def spines(code, operands, uses, family):
+def spines(code, operands, uses, family, difference):
     """For every sum (or maximum) the operand that continues it, -1 if none does, and how many terms it has so far."""
     length, spine = np.zeros(len(code), np.int64), np.full(len(code), -1)
     for k in range(len(code)):
         if family[code[k]] < 0:
             continue
         longest = 0
-        for which in range(1 if code[k] == SUB else 2):
+        for which in range(1 if code[k] == difference else 2):
             x = operands[k, which]
             if x >= 0 and length[x] > longest and uses[x] == 1 and family[code[x]] == family[code[k]]:
                 longest, spine[k] = length[x], x

@@ -72,7 +72,7 @@ def _long_sums(tape: Tape, uses: np.ndarray) -> tuple[dict[int, list[tuple[int, 
     """The terms of sums that are long, by their last value, and the partial sums, which need not be stored."""
     from dalembert.compiler._passes import spines
 
-    length, spine = spines(tape.code, tape.operands, uses, FAMILY)
+    length, spine = spines(tape.code, tape.operands, uses, FAMILY, int(ca.OP_SUB))
     terms: dict[int, list[tuple[int, float]]] = {}
     inner = np.zeros(len(length), dtype=bool)
     for k in np.flatnonzero(length > LONGEST_SUM)[::-1].tolist():

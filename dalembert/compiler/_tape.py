@@ -86,7 +86,8 @@ def read_tape(function: ca.Function) -> Tape:
     table = np.full(1 << max(4, (2 * count).bit_length()), -1, dtype=np.int64)
     columns = [np.array(records[name]) for name in RECORD.names or ()]
     bits = np.array(values).view(np.int64)
-    found = number_values(*columns, bits, IS_BINARY, IS_COMMUTATIVE, table, outputs, kept, operands, keys)
+    special = (int(ca.OP_OUTPUT), int(ca.OP_CONST), int(ca.OP_INPUT))
+    found = number_values(*columns, bits, special, IS_BINARY, IS_COMMUTATIVE, table, outputs, kept, operands, keys)
     own = records[kept[:found]]
     code = own["code"].astype(np.int64)
     constants = np.where(code == ca.OP_CONST, values[kept[:found]], 0.0)
