@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Section, load_drivers, measure_apart, note, table
+from common import Section, load_drivers, machine, measure_apart, note, table
 
 import dalembert as da
 
@@ -169,13 +169,18 @@ def row(kind: str, size: int, stages: int) -> tuple[list[object], dict[str, floa
     r = measure_apart("bench_scale.py", kind, size, stages)
     if not r["finished"]:
         raise SystemExit(f"{kind} of {size} with {stages} stages did not run to its end")
-    cells = [int(r["coordinates"]), int(r["constraints"]), f"{r['compile_seconds']:.1f}", f"{r['us']:.0f}"]
-    return [*cells, f"{r['us'] / size:.3f}", f"{r['iterations']:.2f}", f"{r['megabytes']:.0f}"], r
+    cells, bodies_of = (
+        [int(r["coordinates"]), int(r["constraints"]), f"{r['compile_seconds']:.1f}", f"{r['us']:.0f}"],
+        {"net": size**2},
+    )
+    return [*cells, f"{r['us'] / bodies_of.get(kind, size):.3f}", f"{r['iterations']:.2f}", f"{r['megabytes']:.0f}"], r
 
 
 def run() -> Section:
     head = ("coordinates", "constraints", "compiling, s", "us/step", "us/step and body", "iterations/step", "MB")
-    parts = ["""
+    parts = [f"""
+Measured on: {machine()}
+
 Compiling is the CPU time from the model's functions to the first step done, in a process of its own without compiled kernels;
 a step is the least of three runs; MB is the most memory that the process took, of which an empty run takes about 180.
 """.strip()]  # fmt: skip

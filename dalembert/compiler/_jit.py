@@ -9,6 +9,8 @@ import functools
 import hashlib
 import os
 import tempfile
+import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,7 +77,8 @@ def cache_directory() -> Path | None:
         return None
 
 
-_compiled: dict[str, Code] = {}
+_compiled: MutableMapping[str, Code] = weakref.WeakValueDictionary()
+"""Code that is in use: of programs that are kept, or run."""
 
 
 @one_at_a_time
@@ -83,10 +86,11 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     """Machine code of a module; equal assembly is compiled once."""
     identity = "\n".join([assembly, *code_target(), ".".join(map(str, llvm.llvm_version_info))])
     key = hashlib.sha256(identity.encode()).hexdigest()
-    if key not in _compiled:
+    code = _compiled.get(key)
+    if code is None:
         directory = cache_directory()
-        _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
-    return _compiled[key]
+        code = _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
+    return code
 
 
 def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code:

@@ -9,6 +9,7 @@ import casadi as ca
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._tape import entries_of
+from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -30,7 +31,7 @@ class Observer:
     memory_size: int
 
 
-_observers: dict[str, Observer] = {}
+_observers: dict[str, Observer] = Recent()
 
 
 @one_at_a_time

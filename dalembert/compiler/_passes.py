@@ -33,7 +33,8 @@ def mix(code, first, second):
 def number_values(codes, to, first, second, bits, special, binary, commutative, table, outputs, kept, operands, keys):
     """Number the distinct values; how many there are. Of each, which instruction gives it first, and its operands.
 
-    `special` are the codes of outputs, constants and inputs, `table` is a hash table of numbers, -1 where it is empty, its length a power of two; `keys` what the numbers stand for.
+    `special` are the codes of outputs, constants and inputs. `table` is a hash table of numbers, -1 where it is empty, its
+    length a power of two; `keys` are what the numbers stand for.
     """
     registers, count, mask = np.zeros(len(codes) + 1, np.int64), 0, len(table) - 1
     OUTPUT, CONST, INPUT = special

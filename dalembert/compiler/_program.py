@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -29,6 +28,7 @@ from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
 from dalembert.compiler._tape import entries_of, read_tape
 from dalembert.methods import OneStepMethod
+from dalembert.symbolic._kept import Recent, kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -64,7 +64,7 @@ class Program:
     dense: int = 0
     """Where, in programs that have a way out, the entries of the matrix lie; then the full one, scales and pivots."""
 
-    @functools.cache  # noqa: B019 - a program lives as long as its process
+    @kept
     @one_at_a_time
     def with_way_out(self) -> Program:
         """The same program, able to solve single steps by dense elimination with partial pivoting."""
@@ -90,7 +90,7 @@ class Program:
         """How many operations the kernels take, each once."""
         return sum(kernel.operations for kernel in self.kernels)
 
-    @functools.cache  # noqa: B019 - a program lives as long as its process
+    @kept
     @one_at_a_time
     def in_lanes(self, lanes: int) -> LaneCode:
         """The kernels for so many trajectories side by side."""
@@ -100,8 +100,8 @@ class Program:
         return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed, watch)
 
 
-_by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
-_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None, bool], Program] = {}
+_by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = Recent()
+_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None, bool], Program] = Recent()
 
 
 @one_at_a_time
@@ -195,7 +195,7 @@ def _eliminated(
     return found
 
 
-@functools.cache
+@kept
 def measure_of(reduced: ReducedStep) -> Measure:
     """How increments of a step's unknowns are measured."""
     return Measure.of_step(reduced)
@@ -230,7 +230,7 @@ def _straight_line_kernels(
     return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
 
 
-@functools.cache
+@kept
 def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     """Kernels that leave elimination to loops over tables, the same for every pivot order."""
     entries = entries_of(reduced.jacobian)

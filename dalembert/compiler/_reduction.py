@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,6 +17,7 @@ from dalembert.compiler._stopping import REST
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._matrices import solve, sparse_matrix
 
@@ -71,7 +71,7 @@ class ReducedStep:
         assert self.last is not None
         return self.last.matrix
 
-    @functools.cache  # noqa: B019 - lives as long as the step
+    @kept
     @one_at_a_time
     def entries(self, part: Part) -> ca.Function:
         """The nonzeros of a matrix as a function of x and the data."""

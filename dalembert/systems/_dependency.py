@@ -48,7 +48,7 @@ def combination_at(
     return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=16)
 def _combination_at(
     system: MechanicalSystem, t: float, q: bytes, p: bytes, theta: bytes, known: bytes
 ) -> tuple[Combination, np.ndarray] | None:

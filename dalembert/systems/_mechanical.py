@@ -19,6 +19,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._matrices import definite_pivots, is_finite, row_maxima, scaled
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
@@ -161,7 +162,7 @@ class MechanicalSystem(System):
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
 
-    @functools.cache  # noqa: B019 - a system lives as long as its functions
+    @kept
     @one_at_a_time
     def in_contact(self, touching: tuple[int, ...]) -> MechanicalSystem:
         """The same system with some of its unilateral constraints turned into holonomic ones, the last ones of g.

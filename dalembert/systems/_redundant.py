@@ -11,7 +11,6 @@ loop are.
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import dependencies
@@ -201,7 +201,7 @@ def _pivots(N: np.ndarray) -> list[int]:
     return rows
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 @one_at_a_time
 def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSystem:
     """The same system with the rows C g and C k; behind its parameters lie hidden ones (`hidden_parts`).

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._matrices import Matrix, solve, sparse_matrix
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
@@ -149,7 +150,7 @@ class System:
         _, directions = self._expressions["directions"]
         return not ca.depends_on(directions, ca.vertcat(self._symbols["lam"], self._symbols["psi"]))
 
-    @functools.cache  # noqa: B019 - a system lives as long as its functions
+    @kept
     @one_at_a_time
     def function(self, name: str) -> ca.Function:
         """The CasADi function `name`, its arguments as the class says, theta last. Matrices are sparse."""
@@ -263,6 +264,7 @@ class System:
         """A copy that shares its symbols, unlike one that was pickled."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__)
+        clone.__dict__.pop("_kept", None)
         return clone
 
     def __reduce__(self) -> tuple[Any, ...]:
