@@ -86,7 +86,7 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     """Machine code of a module; equal assembly is compiled once."""
     identity = "\n".join([assembly, *code_target(), ".".join(map(str, llvm.llvm_version_info))])
     key = hashlib.sha256(identity.encode()).hexdigest()
-    code = _compiled.get(key)
+    code = _compiled.get(key) if key in _compiled else None
     if code is None:
         directory = cache_directory()
         code = _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
