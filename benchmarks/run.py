@@ -16,12 +16,14 @@ import bench_ensemble
 import bench_four_bar
 import bench_impacts
 import bench_methods
+import bench_scale
 import bench_work_precision
 from common import ROOT, machine, note
 
 PARTS = {
     "double_pendulum": bench_double_pendulum,
     "chain": bench_chain,
+    "scale": bench_scale,
     "cold_start": bench_cold_start,
     "work_precision": bench_work_precision,
     "methods": bench_methods,

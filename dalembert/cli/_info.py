@@ -50,16 +50,18 @@ def collect() -> dict[str, Any]:
 
 def _caches() -> dict[str, str]:
     """Where compiled code is kept: that of drivers, which serve every model, by Numba, and that of models."""
-    from dalembert.compiler._jit import cache_directory
+    from dalembert.compiler._jit import cache_directory, cache_limit, stored_files
     from dalembert.engine import _driver  # loads Numba
 
     directory = cache_directory()
     facts = {"cached drivers": str(_driver.advance.stats.cache_path)}
     if directory is None:
         return facts | {"cached models": "nowhere, without a home directory: set DALEMBERT_CACHE_DIR"}
-    sizes = [entry.stat().st_size for entry in directory.iterdir() if entry.is_file()] if directory.is_dir() else []
+    sizes = [size for _, size in stored_files(directory)]
     return facts | {
         "cached models": str(directory),
         "size": f"{sum(sizes) / 1e6:.1f} MB in {len(sizes)} file{'' if len(sizes) == 1 else 's'}",
-        "to clear a cache": "delete its directory: what is needed is compiled again; DALEMBERT_CACHE_DIR moves that of models",
+        "at most": f"{cache_limit() / 1e6:g} MB, then what was not used for longest goes: DALEMBERT_CACHE_MB changes it",
+        "to clear a cache": "dalembert cache clear, for drivers delete the directory: what is needed is compiled again; "
+        "DALEMBERT_CACHE_DIR moves that of models",
     }

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import dalembert
-from dalembert.cli import _bench, _completion, _info, _list, _reproduce_command, _resume, _run_command
+from dalembert.cli import _bench, _cache, _completion, _info, _list, _reproduce_command, _resume, _run_command
 from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem, suggestion
 
@@ -25,6 +25,7 @@ COMMANDS = {
     "reproduce": _reproduce_command,
     "bench": _bench,
     "info": _info,
+    "cache": _cache,
     "completion": _completion,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 
@@ -157,23 +159,25 @@ class Body:
 
     # -- one loop -------------------------------------------------------------------------------------------------------
 
-    def begin_loop(self, *, vector: bool, start: str = "") -> None:
-        """What follows is repeated, with %i counting from 0; with `start`, %sum is what the turn before passed on."""
+    def begin_loop(self, *, vector: bool, starts: Sequence[str] = ()) -> list[str]:
+        """What follows is repeated, with %i counting from 0; for each of `starts`, what the turn before passed on."""
         self._vector = vector
         self.lines += ["  br label %loop", "loop:", "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"]
-        if start:
-            self.lines.append(f"  %sum = phi {self.kind} [ {start}, %entry ], [ %total, %loop ]")
+        for k, start in enumerate(starts):
+            self.lines.append(f"  %sum{k} = phi {self.kind} [ {start}, %entry ], [ %total{k}, %loop ]")
+        return [f"%sum{k}" for k in range(len(starts))]
 
-    def end_loop(self, turns: int, result: str = "") -> None:
-        """The end of what is repeated; `result` is passed on, and is %total after the loop."""
-        if result:
-            self.lines.append(f"  %total = bitcast {self.kind} {result} to {self.kind}")
+    def end_loop(self, turns: int, results: Sequence[str] = ()) -> list[str]:
+        """The end of what is repeated; `results` are passed on, and named after the loop as returned."""
+        for k, result in enumerate(results):
+            self.lines.append(f"  %total{k} = bitcast {self.kind} {result} to {self.kind}")
         self.lines += [
             "  %next = add nuw nsw i64 %i, 1",
             f"  %done = icmp eq i64 %next, {turns}",
             f"  br i1 %done, label %exit, label %loop, !llvm.loop {VECTOR_LOOP if self._vector else SCALAR_LOOP}",
             "exit:",
         ]
+        return [f"%total{k}" for k in range(len(results))]
 
     def progression(self, first: int, stride: int) -> str:
         """The address of slot first + i stride."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import casadi as ca
 import numpy as np
 
@@ -12,6 +10,7 @@ from dalembert.compiler._last_stage import same
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.methods._step import UnknownBlock
+from dalembert.symbolic._kept import kept
 from dalembert.systems import State, System
 from dalembert.systems._newton import newton
 from dalembert.systems._states import States
@@ -76,7 +75,7 @@ def _limits(reduced: ReducedStep, state: State) -> dict[str, np.ndarray]:
     return {block.name: part for (block, _), part in zip(step.limits, np.split(found, ends), strict=True)}
 
 
-@functools.lru_cache(maxsize=1024)
+@kept
 def _limit_equations(reduced: ReducedStep) -> ca.Function:
     """The equations of the limits, and their Jacobian."""
     step = reduced.equations.step
@@ -94,7 +93,7 @@ def _explicit_sweep(reduced: ReducedStep, guess: dict[str, np.ndarray], state: S
         guess[block.name] = np.asarray(right, dtype=float).ravel()
 
 
-@functools.lru_cache(maxsize=1024)
+@kept
 def _explicit_stages(reduced: ReducedStep) -> list[tuple[UnknownBlock, ca.Function]]:
     """The blocks of unknowns that equations state, and the right-hand sides of these."""
     step = reduced.equations.step

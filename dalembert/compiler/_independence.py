@@ -8,13 +8,12 @@ changes, they may grow so far again before C is looked at the next time.
 
 from __future__ import annotations
 
-import functools
-
 import casadi as ca
 import numpy as np
 
 from dalembert.compiler._elimination import reciprocal_pivots, sign_of_pivots
 from dalembert.errors import InconsistentStart
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
@@ -46,7 +45,7 @@ def _watched(system: System) -> list[int]:
     return combination.watched(original.n_holonomic, original.n_nonholonomic)
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 @one_at_a_time
 def _pivots_at(system: System) -> ca.Function:
     """The reciprocal pivots of watched rows as a function of (t, y, z, theta)."""

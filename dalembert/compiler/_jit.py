@@ -9,6 +9,8 @@ import functools
 import hashlib
 import os
 import tempfile
+import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,9 @@ import llvmlite.binding as llvm
 
 from dalembert.compiler._body import LIBM
 from dalembert.symbolic._lock import one_at_a_time
+
+CACHE_MB = 500
+"""How much machine code is kept on disk, unless $DALEMBERT_CACHE_MB says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,8 @@ def cache_directory() -> Path | None:
         return None
 
 
-_compiled: dict[str, Code] = {}
+_compiled: MutableMapping[str, Code] = weakref.WeakValueDictionary()
+"""Code that is in use: of programs that are kept, or run."""
 
 
 @one_at_a_time
@@ -80,10 +86,11 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     """Machine code of a module; equal assembly is compiled once."""
     identity = "\n".join([assembly, *code_target(), ".".join(map(str, llvm.llvm_version_info))])
     key = hashlib.sha256(identity.encode()).hexdigest()
-    if key not in _compiled:
+    code = _compiled.get(key) if key in _compiled else None
+    if code is None:
         directory = cache_directory()
-        _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
-    return _compiled[key]
+        code = _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
+    return code
 
 
 def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code:
@@ -113,6 +120,8 @@ def _read(path: Path) -> bytes | None:
     except OSError:
         return None
     checksum, code = content[:32], content[32:]
+    with contextlib.suppress(OSError):
+        os.utime(path)  # the files that were not used for longest go first
     return code if hashlib.sha256(code).digest() == checksum else None
 
 
@@ -122,3 +131,33 @@ def _write(path: Path, code: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(hashlib.sha256(code).digest() + code)
         os.replace(file.name, path)
+        remove_stored(path.parent, down_to=cache_limit())
+
+
+def cache_limit() -> float:
+    """How many bytes of machine code are kept on disk: $DALEMBERT_CACHE_MB megabytes."""
+    try:
+        return 1e6 * float(os.environ.get("DALEMBERT_CACHE_MB", ""))
+    except ValueError:
+        return 1e6 * CACHE_MB
+
+
+def stored_files(directory: Path) -> list[tuple[Path, int]]:
+    """The stored machine code and its sizes in bytes, what was used last first."""
+    found = []
+    for path in directory.glob("*.o") if directory.is_dir() else ():
+        with contextlib.suppress(OSError):  # another process may have removed it
+            found.append((path, path.stat()))
+    return [(path, facts.st_size) for path, facts in sorted(found, key=lambda item: -item[1].st_mtime)]
+
+
+def remove_stored(directory: Path, down_to: float = 0.0) -> tuple[int, int]:
+    """Remove what was not used for longest until so many bytes are left; how many files and bytes are gone."""
+    files = removed = kept = 0
+    for path, size in stored_files(directory):
+        kept += size
+        if kept > down_to:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                files, removed = files + 1, removed + size
+    return files, removed

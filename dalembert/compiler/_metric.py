@@ -7,7 +7,6 @@ begins: they tell orders of magnitude.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import casadi as ca
@@ -15,6 +14,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from dalembert.symbolic._kept import kept
 from dalembert.systems import System
 from dalembert.systems._rounding import sizes_of_terms
 from dalembert.systems._states import States
@@ -102,7 +102,7 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values) & (values > 0.0), values, 1.0)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _functions(system: System) -> tuple[ca.Function, ca.Function]:
     """1/m of both blocks, and the energies of unit impulses, the latter with the mobilities for an argument."""
     (_, n_y), (_, n_z) = system.state_blocks

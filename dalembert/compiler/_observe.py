@@ -8,6 +8,8 @@ import casadi as ca
 
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._tape import entries_of
+from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -17,7 +19,10 @@ OBSERVED = {"energy": "H", "v": "v", "g": "g", "g_dot": "g_dot", "k": "k"}
 
 @dataclass(frozen=True)
 class Observer:
-    """Kernels that read (theta, t, state) from the start of a block of memory and write one quantity behind them."""
+    """Kernels that read (theta, t, state) from the start of a block of memory and write one quantity behind them.
+
+    Of matrices these are the entries that are not zero by structure, column by column.
+    """
 
     code: Code
     sizes: dict[str, int]
@@ -26,7 +31,7 @@ class Observer:
     memory_size: int
 
 
-_observers: dict[str, Observer] = {}
+_observers: dict[str, Observer] = Recent()
 
 
 @one_at_a_time
@@ -47,7 +52,8 @@ def _compile(system: System) -> Observer:
     for name, function in {**OBSERVED, **LINEAR}.items():
         if function in system.function_names:
             arguments = (t, y) if function == "g" else (t, y, z)
-            quantities[name] = ca.vec(system.function(function)(*arguments, theta).T)
+            value = system.function(function)(*arguments, theta)
+            quantities[name] = entries_of(value) if name in system.matrices else ca.vec(value)
     kernels = [Kernel(f"observe_{name}", inputs, [(ca.densify(value), first_output)]) for name, value in quantities.items()]
     sizes = {name: value.shape[0] for name, value in quantities.items()}
     work = first_output + max(sizes.values())

@@ -7,7 +7,6 @@ first is taken with which a solve at the start has a small backward error.
 
 from __future__ import annotations
 
-import functools
 import logging
 
 import numpy as np
@@ -18,6 +17,7 @@ from dalembert.compiler._program import Program, program_of, reduced_step
 from dalembert.compiler._reduction import Part, ReducedStep
 from dalembert.compiler._samples import sampled_entries
 from dalembert.methods import OneStepMethod
+from dalembert.symbolic._kept import Recent, kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System
 from dalembert.systems._states import States
@@ -28,7 +28,7 @@ OWN_ORDERS = 64
 LARGEST_ERROR: dict[Part, float] = {"jacobian": 1e-8, "last": 1e-14}
 """The backward error that an order may have: Newton's iteration corrects it, the last unknowns are solved for only once."""
 
-_needed: dict[tuple[ReducedStep, Part], list[PivotOrder]] = {}
+_needed: dict[tuple[ReducedStep, Part], list[PivotOrder]] = Recent()
 """Orders that starts have needed because the structure's own would not do, oldest first."""
 
 SHORT = 2.0**-10
@@ -144,7 +144,7 @@ def _order_at(reduced: ReducedStep, part: Part, state: State, h: float, x: np.nd
     return _chosen_from(reduced, part, samples)
 
 
-@functools.lru_cache(maxsize=1024)
+@kept
 def _structural_order(reduced: ReducedStep, part: Part) -> PivotOrder | None:
     """The order that all starts, parameters and step sizes may share, if there is one.
 

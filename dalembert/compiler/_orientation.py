@@ -12,6 +12,7 @@ from dalembert.compiler._independence import independence
 from dalembert.compiler._metric import Metric, all_rows
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
+from dalembert.systems._matrices import Matrix, diagonal_pivots
 
 FAR_OFF = 0.1
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
@@ -27,6 +28,14 @@ class Turn:
     def sign(self) -> ca.SX:
         """The number, by elimination in straight-line code; in mechanics the matrix is close to positive definite."""
         return sign_of_pivots(self.matrix, reciprocal_pivots(self.matrix))
+
+    def value(self, matrix: Matrix) -> float:
+        """The same of a matrix of numbers."""
+        pivots = diagonal_pivots(matrix)
+        if pivots is None:
+            return 0.0
+        worst = np.max(np.abs(matrix.diagonal() / pivots))
+        return float(np.prod(np.sign(pivots))) if worst < 1 / SINGULAR else 0.0
 
 
 def step_orientation(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -27,8 +26,9 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
-from dalembert.compiler._tape import read_tape
+from dalembert.compiler._tape import entries_of, read_tape
 from dalembert.methods import OneStepMethod
+from dalembert.symbolic._kept import Recent, kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
@@ -64,13 +64,13 @@ class Program:
     dense: int = 0
     """Where, in programs that have a way out, the entries of the matrix lie; then the full one, scales and pivots."""
 
-    @functools.cache  # noqa: B019 - a program lives as long as its process
+    @kept
     @one_at_a_time
     def with_way_out(self) -> Program:
         """The same program, able to solve single steps by dense elimination with partial pivoting."""
         reduced, layout, n = self.reduced, self.layout, self.layout.n_x
         symbols = _symbols(reduced, layout)
-        entries = _entries(reduced.jacobian)
+        entries = entries_of(reduced.jacobian)
         dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
         work = dense + entries.shape[0] + n * n + 4 * n
         kernels = (
@@ -90,7 +90,7 @@ class Program:
         """How many operations the kernels take, each once."""
         return sum(kernel.operations for kernel in self.kernels)
 
-    @functools.cache  # noqa: B019 - a program lives as long as its process
+    @kept
     @one_at_a_time
     def in_lanes(self, lanes: int) -> LaneCode:
         """The kernels for so many trajectories side by side."""
@@ -100,8 +100,8 @@ class Program:
         return compile_lanes(self.kernels, self.reduced.x, *self.increment, self.layout, lanes, believed, watch)
 
 
-_by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = {}
-_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None, bool], Program] = {}
+_by_graph: dict[tuple[str, OneStepMethod], ReducedStep] = Recent()
+_programs: dict[tuple[str, OneStepMethod, PivotOrder, PivotOrder | None, bool], Program] = Recent()
 
 
 @one_at_a_time
@@ -176,7 +176,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
 
 def _repeats(reduced: ReducedStep) -> bool:
     """Whether loops serve the equations better than straight-line code."""
-    values = ca.vertcat(reduced.residual, _entries(reduced.jacobian))
+    values = ca.vertcat(reduced.residual, entries_of(reduced.jacobian))
     return repeats(read_tape(ca.Function("newton", [ca.vertcat(reduced.x, *reduced.data)], [ca.densify(values)])))
 
 
@@ -192,7 +192,7 @@ def _eliminated(
     return found
 
 
-@functools.cache
+@kept
 def measure_of(reduced: ReducedStep) -> Measure:
     """How increments of a step's unknowns are measured."""
     return Measure.of_step(reduced)
@@ -227,10 +227,10 @@ def _straight_line_kernels(
     return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
 
 
-@functools.cache
+@kept
 def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     """Kernels that leave elimination to loops over tables, the same for every pivot order."""
-    entries = _entries(reduced.jacobian)
+    entries = entries_of(reduced.jacobian)
     layout = _layout(reduced, entries.shape[0], 0, at_run_time=True)
     symbols = _symbols(reduced, layout)
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
@@ -238,18 +238,14 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     results = list(zip(_results(reduced), layout.results, strict=True))
     last: tuple[Kernel, ...] = ()
     if reduced.last is not None:
-        outputs = [(_entries(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
+        outputs = [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
         last = (Kernel("last", symbols, outputs),)
         symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
     if reduced.turn is not None:
         results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
-        results.append((_entries(reduced.turn.matrix), layout.turn_entries))
+        results.append((entries_of(reduced.turn.matrix), layout.turn_entries))
     finish = Kernel("finish", [*symbols, (reduced.metric.column, layout.metric)], results)
     return _assemble(reduced, layout, (factor, iterate, *last, finish), ca.SX(0, 1), None, contiguous)
-
-
-def _entries(matrix: ca.SX) -> ca.SX:
-    return ca.vertcat(ca.SX(0, 1), *matrix.nonzeros())
 
 
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -13,9 +13,12 @@ import numpy as np
 from dalembert.compiler._last_stage import explicit_last_stage, same
 from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import Turn, misses, step_orientation
+from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems._matrices import solve, sparse_matrix
 
 Part = Literal["jacobian", "last"]
 
@@ -67,18 +70,37 @@ class ReducedStep:
         assert self.last is not None
         return self.last.matrix
 
-    @functools.cache  # noqa: B019 - lives as long as the step
+    @kept
     @one_at_a_time
     def entries(self, part: Part) -> ca.Function:
         """The nonzeros of a matrix as a function of x and the data."""
-        return ca.Function("entries", [self.x, *self.data], [ca.vertcat(ca.SX(0, 1), *self.matrix(part).nonzeros())])
+        return ca.Function("entries", [self.x, *self.data], [entries_of(self.matrix(part))])
 
     @cached_property
-    def outcome(self) -> ca.Function:
-        """(x, data, metric) -> the increment of the state and H, orientation and multipliers, the last unknowns solved for."""
-        results = [ca.vertcat(self.increment, self.energy), self.signed_orientation, *self.stage_multipliers.values()]
+    def outcome(self) -> Callable[..., list[np.ndarray]]:
+        """(x, data, metric) -> the increment of the state and H, orientation and multipliers, in numbers."""
+        return self.numbers([ca.vertcat(self.increment, self.energy), self.orientation, *self.stage_multipliers.values()])
+
+    @one_at_a_time
+    def numbers(self, expressions: list[ca.SX]) -> Callable[..., list[np.ndarray]]:
+        """A function of numbers (x, *data, metric) for expressions of the step's unknowns, the last ones solved for."""
+        y, turned = ca.SX(0, 1) if self.last is None else self.last.y, ca.SX(0, 1) if self.turn is None else self.turn.symbol
         inputs = [self.x, *self.data, self.metric.column]
-        return ca.Function("outcome", inputs, [self.express(part) for part in results])
+        linear = [] if self.last is None else [self.last.matrix, self.last.rhs]
+        turn = [] if self.turn is None else [self.turn.matrix]
+        solved, turns, results = (
+            ca.Function("numbers", arguments, [ca.substitute(part, *self.eliminated) for part in parts])
+            for arguments, parts in ((inputs, linear), ([*inputs, y], turn), ([*inputs, y, turned], expressions))
+        )
+
+        def evaluate(x: np.ndarray, *data: Any) -> list[np.ndarray]:
+            given = (x, *data, *(() if len(data) == len(inputs) - 1 else (np.zeros(self.metric.column.shape[0]),)))
+            matrices = solved.call(list(given))
+            last = solve(sparse_matrix(matrices[0]), np.array(matrices[1]).ravel()) if linear else np.zeros(0)
+            signs = [self.turn.value(sparse_matrix(matrix)) for matrix in turns.call([*given, last]) if self.turn is not None]
+            return [np.array(value, dtype=float) for value in results.call([*given, last, np.array(signs)])]
+
+        return evaluate
 
     @cached_property
     def signed_orientation(self) -> ca.SX:

@@ -29,6 +29,12 @@ TYPICAL = 40
 VECTOR = 16
 """Turns of a loop from which on LLVM is asked for vectors."""
 
+WAYS, PARTS = 8, 64
+"""How many parts of a sum are added up side by side, and from how many terms on."""
+
+SIDE_BY_SIDE, TERMS = 16, 16
+"""Sums of up to so many times as many terms as there are sums are added up together, so many terms at a time."""
+
 LINES = 3_000
 """Lines of a piece of straight-line code."""
 
@@ -119,19 +125,21 @@ class _Rolled:
 
     def compute(self, groups: list[np.ndarray]) -> None:
         rest: list[int] = []
+        sums: list[int] = []
         level = 0
         for group in groups:
             if self.pieces.level[group[0]] > level:
+                self._sums(np.array(sums, dtype=np.int64))
                 self._straight(rest)
-                rest, level = [], int(self.pieces.level[group[0]])
+                rest, sums, level = [], [], int(self.pieces.level[group[0]])
             if self.pieces.shape[group[0]] < 0:
-                self._place(group)
-                self._sums(group)
+                sums += group.tolist()
             elif len(group) >= SHORTEST:
                 self._place(group)
                 self._loop(run_of(self.tape, self.pieces, group))
             else:
                 rest += group.tolist()
+        self._sums(np.array(sums, dtype=np.int64))
         self._straight(rest)
         self._copy_outputs()
 
@@ -161,29 +169,108 @@ class _Rolled:
         body.end_loop(count)
         self.assembly.add(body)
 
-    def _sums(self, group: np.ndarray) -> None:
-        """Long sums and maxima, each a loop over its terms in their order."""
-        for value in group.tolist():
-            body, terms = Body(self.assembly.lanes), self.pieces.terms[value]
-            numbers, signs = np.array([v for v, _ in terms]), np.array([sign for _, sign in terms[1:]])
-            for constant in numbers[self.slot[numbers] < 0]:
-                self._place(numbers[numbers == constant])
-                body.store(body.number(self.tape.constants[constant]), int(self.slot[constant]))
-            count = len(signs)
-            start, values = (
-                body.load(int(self.slot[numbers[0]])),
-                _Column(self, body, self.slot[numbers[1:]], count, slots=True),
+    def _sums(self, sums: np.ndarray) -> None:
+        """Long sums and maxima of one level: many at once, or one after the other."""
+        self._place(sums)
+        codes = np.array([FAMILIES[int(code)] for code in self.tape.code[sums]])
+        for code in np.unique(codes).tolist():
+            own = sums[codes == code]
+            terms = [np.array(self.pieces.terms[value]) for value in own.tolist()]
+            self._store_constants(np.unique(np.concatenate(terms)[:, 0].astype(np.int64)))
+            if len(own) >= SHORTEST and max(map(len, terms)) <= SIDE_BY_SIDE * len(own):
+                self._side_by_side(code, own, terms)
+            else:
+                for value, each in zip(own.tolist(), terms, strict=True):
+                    self._one_sum(code, value, each[:, 0].astype(np.int64), each[:, 1])
+
+    def _store_constants(self, numbers: np.ndarray) -> None:
+        """Constants among the terms of sums lie in memory, too."""
+        constants = numbers[self.slot[numbers] < 0]
+        if not len(constants):
+            return
+        body = Body(self.assembly.lanes)
+        self._place(constants)
+        for constant in constants.tolist():
+            body.store(body.number(self.tape.constants[constant]), int(self.slot[constant]))
+        self.assembly.add(body)
+
+    def _side_by_side(self, code: int, sums: np.ndarray, terms: list[np.ndarray]) -> None:
+        """Loops over sums, the longest first, each of which adds some more terms to those that are not yet complete."""
+        lengths = np.array([len(own) for own in terms])
+        order = np.argsort(-lengths, kind="stable")
+        slots, signs = np.full((len(sums), lengths.max()), self._zero(), dtype=np.int64), np.ones((len(sums), lengths.max()))
+        for row, own in enumerate(terms[k] for k in order):
+            slots[row, : len(own)], signs[row, : len(own)] = self.slot[own[:, 0].astype(np.int64)], own[:, 1]
+            if code != ca.OP_ADD:
+                slots[row, len(own) :] = slots[row, 0]  # a maximum does not mind
+        for first in range(0, slots.shape[1], TERMS):
+            count = int(np.count_nonzero(lengths > first))
+            self._some_terms(
+                code, sums[order[:count]], slots[:count, first : first + TERMS], signs[:count, first : first + TERMS], first > 0
             )
-            factor = _Column(self, body, signs, count)
+
+    def _some_terms(self, code: int, sums: np.ndarray, slots: np.ndarray, signs: np.ndarray, begun: bool) -> None:
+        """One loop that adds a few terms to each sum."""
+        body, count = Body(self.assembly.lanes), len(sums)
+        values = [_Column(self, body, np.ascontiguousarray(column), count, slots=True) for column in slots.T]
+        factors = [_Column(self, body, np.ascontiguousarray(column), count) for column in signs.T]
+        target = _Column(self, body, sums, count)
+        for column in (*values, *factors):
+            column.before()
+        body.begin_loop(vector=count >= VECTOR and self.assembly.lanes == 1)
+        total = target.value() if begun else ""
+        for k, (value, factor) in enumerate(zip(values, factors, strict=True)):
+            term = value.value()
+            if np.any(signs[:, k] < 0):
+                term = body.operation(ca.OP_MUL, [factor.value(), term])
+            total = body.operation(code, [total, term]) if total else term
+        target.store(total)
+        body.end_loop(count)
+        self.assembly.add(body)
+
+    def _zero(self) -> int:
+        """A slot that holds zero."""
+        body, slot = Body(self.assembly.lanes), self.used
+        self.used += 1
+        body.store(body.number(0.0), slot)
+        self.assembly.add(body)
+        return slot
+
+    def _one_sum(self, code: int, value: int, numbers: np.ndarray, signs: np.ndarray) -> None:
+        """One sum, a loop over its terms; a very long one adds up several parts side by side."""
+        body, ways = Body(self.assembly.lanes), WAYS if len(numbers) >= PARTS else 1
+        turns = len(numbers) // ways - 1
+        partial = self._partial_sums(body, code, numbers[: ways * (turns + 1)], signs, ways)
+        rest = zip(numbers[ways * (turns + 1) :].tolist(), signs[ways * (turns + 1) :].tolist(), strict=True)
+        partial += [self._signed(body, body.load(int(self.slot[k])), sign) for k, sign in rest]
+        while len(partial) > 1:
+            pairs = [partial[k : k + 2] for k in range(0, len(partial), 2)]
+            partial = [body.operation(code, pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        body.store(partial[0], int(self.slot[value]))
+        self.assembly.add(body)
+
+    def _partial_sums(self, body: Body, code: int, numbers: np.ndarray, signs: np.ndarray, ways: int) -> list[str]:
+        """Sums of every `ways`-th term from each of the first ones on: additions that need not wait for each other."""
+        starts = [self._signed(body, body.load(int(self.slot[numbers[k]])), signs[k]) for k in range(ways)]
+        turns = len(numbers) // ways - 1
+        columns: list[tuple[_Column, _Column | None]] = []
+        for k in range(ways):
+            values = _Column(self, body, self.slot[numbers[ways + k :: ways]], turns, slots=True)
+            factor = _Column(self, body, signs[ways + k : len(numbers) : ways], turns)
             values.before()
             factor.before()
-            body.begin_loop(vector=False, start=start)
+            columns.append((values, factor if np.any(signs[ways + k : len(numbers) : ways] < 0) else None))
+        totals = []
+        for total, (values, minus) in zip(body.begin_loop(vector=False, starts=starts), columns, strict=True):
             term = values.value()
-            if np.any(signs < 0):
-                term = body.operation(ca.OP_MUL, [factor.value(), term])
-            body.end_loop(count, result=body.operation(FAMILIES[int(self.tape.code[value])], ["%sum", term]))
-            body.store("%total", int(self.slot[value]))
-            self.assembly.add(body)
+            if minus is not None:
+                term = body.operation(ca.OP_MUL, [minus.value(), term])
+            totals.append(body.operation(code, [total, term]))
+        return body.end_loop(turns, totals)
+
+    @staticmethod
+    def _signed(body: Body, name: str, sign: float) -> str:
+        return name if sign > 0 else body.operation(ca.OP_NEG, [name])
 
     # -- the rest -------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._tape import COMMUTATIVE, Tape
+from dalembert.compiler._tape import CODES, IS_COMMUTATIVE, Tape, members
 
 LONGEST_SUM = 6
 """Terms of a sum, or of a maximum, from which on it becomes a loop over its terms."""
@@ -27,7 +27,8 @@ CHEAP = (ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE)
 """Operations that are rather repeated than stored, if both operands are leaves."""
 
 CONSTANT, SLOT = 1, 2
-_MASK = (1 << 61) - 1
+IS_CHEAP = members(CHEAP)
+FAMILY = np.array([FAMILIES.get(code, -1) for code in range(CODES)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,69 +49,46 @@ class Pieces:
 
 def cut(tape: Tape) -> Pieces:
     """Find pieces and their shapes, in one pass over the tape after long sums were found."""
-    code, operands = tape.code.tolist(), tape.operands.tolist()
-    size = len(code)
-    leaf = [CONSTANT if c == ca.OP_CONST else SLOT if c == ca.OP_INPUT else 0 for c in code]
-    used = tape.operands[tape.operands >= 0]
-    uses = (np.bincount(used, minlength=size) + 2 * np.bincount(tape.outputs, minlength=size)).tolist()
-    terms, inner = _long_sums(code, operands, uses)
-    root = [False] * size
-    for k in range(size):
-        if uses[k] > 1 and not leaf[k]:
-            a, b = operands[k]
-            root[k] = not (code[k] in CHEAP and leaf[a] and (b < 0 or leaf[b]))
-    for k in (*tape.outputs.tolist(), *terms, *(value for parts in terms.values() for value, _ in parts)):
-        root[k] = not leaf[k]
-    count, shape, level, swapped = [0] * size, leaf.copy(), [0] * size, [False] * size
-    for k in range(size):
-        if leaf[k] or k in inner:
-            continue
-        if k in terms:
-            shape[k] = -len(terms[k])
-            level[k] = 1 + max(level[value] for value, _ in terms[k])
-            continue
-        a, b = operands[k]
-        first = SLOT if root[a] else shape[a]
-        second, number, height = 0, 1 + (0 if root[a] else count[a]), level[a]
-        if b >= 0:
-            second = SLOT if root[b] else shape[b]
-            number, height = number + (0 if root[b] else count[b]), max(height, level[b])
-            if code[k] in COMMUTATIVE and second > first:
-                first, second, swapped[k] = second, first, True
-        count[k] = number
-        if number > LARGEST:
-            root[k] = True
-        shape[k] = 3 + hash((code[k], first, second)) & _MASK
-        level[k] = height + root[k]
-    return Pieces(np.array(root), np.array(swapped), np.array(shape, dtype=np.int64), np.array(level), terms)
+    from dalembert.compiler._passes import tree_shapes
+
+    code, operands, size = tape.code, tape.operands, len(tape.code)
+    leaf = np.where(code == ca.OP_CONST, CONSTANT, np.where(code == ca.OP_INPUT, SLOT, 0))
+    uses = np.bincount(operands[operands >= 0], minlength=size) + 2 * np.bincount(tape.outputs, minlength=size)
+    terms, inner = _long_sums(tape, uses)
+    a, b = operands.T
+    repeated = IS_CHEAP[code] & (leaf[a] > 0) & ((b < 0) | (leaf[b] > 0))
+    root = (uses > 1) & ~repeated
+    each = [np.array([value for value, _ in parts]) for parts in terms.values()]
+    flat = np.concatenate([np.zeros(0, dtype=np.int64), *each])
+    root[np.concatenate([tape.outputs, np.array(list(terms), dtype=np.int64), flat])] = True
+    root &= leaf == 0
+    sum_of, starts = np.full(size, -1), np.cumsum([0, *(len(part) for part in each)])
+    sum_of[list(terms)] = np.arange(len(terms))
+    shape, level, swapped = tree_shapes(code, operands, leaf, inner, root, sum_of, starts, flat, IS_COMMUTATIVE, LARGEST)
+    return Pieces(root, swapped, shape, level, terms)
 
 
-def _long_sums(
-    code: list[int], operands: list[list[int]], uses: list[int]
-) -> tuple[dict[int, list[tuple[int, float]]], set[int]]:
+def _long_sums(tape: Tape, uses: np.ndarray) -> tuple[dict[int, list[tuple[int, float]]], np.ndarray]:
     """The terms of sums that are long, by their last value, and the partial sums, which need not be stored."""
-    length = [0] * len(code)
-    spine = [-1] * len(code)
-    for k, c in enumerate(code):
-        if c in FAMILIES:
-            family, allowed = FAMILIES[c], operands[k][:1] if c == ca.OP_SUB else operands[k]
-            candidates = [x for x in allowed if length[x] and uses[x] == 1 and FAMILIES[code[x]] == family]
-            spine[k] = max(candidates, key=length.__getitem__, default=-1)
-            length[k] = 1 + (length[spine[k]] if spine[k] >= 0 else 1)
+    from dalembert.compiler._passes import spines
+
+    length, spine = spines(tape.code, tape.operands, uses, FAMILY, int(ca.OP_SUB))
     terms: dict[int, list[tuple[int, float]]] = {}
-    inner: set[int] = set()
-    for k in range(len(code) - 1, -1, -1):
-        if length[k] <= LONGEST_SUM or k in inner:
+    inner = np.zeros(len(length), dtype=bool)
+    for k in np.flatnonzero(length > LONGEST_SUM)[::-1].tolist():
+        if inner[k]:
             continue
-        parts, at = [], k
-        while spine[at] >= 0:
-            a, b = operands[at]
-            parts.append((b if spine[at] == a else a, -1.0 if code[at] == ca.OP_SUB else 1.0))
-            at = spine[at]
-            inner.add(at)
-        a, b = operands[at]
-        parts += [(b, -1.0 if code[at] == ca.OP_SUB else 1.0), (a, 1.0)]
-        terms[k] = parts[::-1]
+        sums = [k]
+        while spine[sums[-1]] >= 0:
+            sums.append(int(spine[sums[-1]]))
+        inner[sums[1:]] = True
+        pairs, minus = tape.operands[sums].tolist(), (tape.code[sums] == ca.OP_SUB).tolist()
+        parts = [
+            (b if following == a else a, -1.0 if negative else 1.0)
+            for (a, b), negative, following in zip(pairs, minus, sums[1:], strict=False)
+        ]
+        a, b = pairs[-1]
+        terms[k] = [*parts, (b, -1.0 if minus[-1] else 1.0), (a, 1.0)][::-1]
     return terms, inner
 
 

@@ -6,14 +6,16 @@ expression simplify, as (x / a) * a does, it has replaced later expressions by v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from dalembert.symbolic._lock import one_at_a_time
+
+CODES = 256
+"""More than there are operations."""
 
 COMMUTATIVE = frozenset({ca.OP_ADD, ca.OP_MUL})
 BINARY = frozenset({
@@ -22,6 +24,14 @@ BINARY = frozenset({
     ca.OP_IF_ELSE_ZERO,
 })  # fmt: skip
 """Operations of two operands; all others have one, or one that counts."""
+
+
+def members(codes: Iterable[int]) -> np.ndarray:
+    """A table that says of every operation whether it is one of these."""
+    return np.isin(np.arange(CODES), list(codes))
+
+
+IS_BINARY, IS_COMMUTATIVE = members(BINARY), members(COMMUTATIVE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,44 +67,32 @@ NUMBER = np.dtype([("code", np.int32), ("to", np.int32), ("value", np.float64)])
 """The same of a constant."""
 
 
+def entries_of(matrix: ca.SX) -> ca.SX:
+    """The nonzeros of a matrix as one column."""
+    return matrix.nz[:] if matrix.nnz() else ca.SX(0, 1)
+
+
 @one_at_a_time
 def read_tape(function: ca.Function) -> Tape:
     """The instructions of a function of one column with one result."""
+    from dalembert.compiler._passes import number_values
+
     records = _stored_records(function)
     if records is None:
         records = _asked_records(function)
-    values = records.view(NUMBER)["value"]
-    registers = [0] * (int(records["to"].max(initial=0)) + 1)
-    numbers: dict[Any, int] = {}
-    kept: list[int] = []
-    operands: list[tuple[int, int]] = []
-    outputs = np.zeros(function.nnz_out(0), dtype=np.int64)
-    codes, targets, firsts, seconds = (records[name].tolist() for name in RECORD.names or ())
-    for k, (code, to, first, second) in enumerate(zip(codes, targets, firsts, seconds, strict=True)):
-        if code == ca.OP_OUTPUT:
-            outputs[second] = registers[first]
-            continue
-        key: tuple[Any, ...]
-        if code == ca.OP_CONST:
-            pair, key = (-1, -1), (code, values[k].tobytes())  # -0.0 is not 0.0, and nan is itself
-        elif code == ca.OP_INPUT:
-            pair, key = (-1, -1), (code, second)
-        elif code in BINARY:
-            a, b = pair = registers[first], registers[second]
-            key = (code, b, a) if b < a and code in COMMUTATIVE else (code, a, b)
-        else:
-            pair = (registers[first], -1)
-            key = (code, pair[0])
-        number = numbers.setdefault(key, len(kept))
-        if number == len(kept):
-            kept.append(k)
-            operands.append(pair)
-        registers[to] = number
-    own = records[kept]
+    values, count = records.view(NUMBER)["value"], len(records)
+    outputs, kept = np.zeros(function.nnz_out(0), dtype=np.int64), np.zeros(count, dtype=np.int64)
+    operands, keys = np.zeros((count, 2), dtype=np.int64), np.zeros((count, 3), dtype=np.int64)
+    table = np.full(1 << max(4, (2 * count).bit_length()), -1, dtype=np.int64)
+    columns = [np.array(records[name]) for name in RECORD.names or ()]
+    bits = np.array(values).view(np.int64)
+    special = (int(ca.OP_OUTPUT), int(ca.OP_CONST), int(ca.OP_INPUT))
+    found = number_values(*columns, bits, special, IS_BINARY, IS_COMMUTATIVE, table, outputs, kept, operands, keys)
+    own = records[kept[:found]]
     code = own["code"].astype(np.int64)
-    constants = np.where(code == ca.OP_CONST, values[kept], 0.0)
+    constants = np.where(code == ca.OP_CONST, values[kept[:found]], 0.0)
     inputs = np.where(code == ca.OP_INPUT, own["second"], -1).astype(np.int64)
-    return Tape(code, np.array(operands, dtype=np.int64).reshape(-1, 2), constants, inputs, outputs)
+    return Tape(code, operands[:found].copy(), constants, inputs, outputs)
 
 
 def _stored_records(function: ca.Function) -> np.ndarray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.systems._projection import well_conditioned
+from dalembert.systems._matrices import well_conditioned
 
 
 def pressing_walls(A: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:

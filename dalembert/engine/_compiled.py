@@ -45,7 +45,7 @@ def internal(*signature: str) -> Callable:
     return compiled(*signature, no_cpython_wrapper=True)
 
 
-for stored in (path for room in {path.parent for path in FILES} for path in (room / "__pycache__").glob("*.nb[ic]")):
+for stored in (stored for path in FILES for stored in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]")):
     if SOURCES not in stored.name:
         with contextlib.suppress(OSError):
             stored.unlink()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 
@@ -38,7 +40,7 @@ class DenseOutput:
         """The polynomials of the step from `state` at t, at the fractions tau of the step."""
         here = self._state(t, state, guess)
         data = (t, self.h, here.theta, state)
-        parts = iter([np.asarray(value, dtype=float) for value in self.node_values(self._solve(here), *data)])
+        parts = iter(self.node_values(self._solve(here), *data))
         values = {}
         for name, polynomials in self.polynomials.items():
             total: np.ndarray | float = 0.0
@@ -99,13 +101,13 @@ class DenseOutput:
         return z
 
 
-def _node_values(reduced: ReducedStep) -> ca.Function:
+def _node_values(reduced: ReducedStep) -> Callable[..., list[np.ndarray]]:
     """All values at nodes, and the start of integrated polynomials, in the order in which they are declared."""
     outputs = []
     for polynomials in reduced.equations.step.polynomials.values():
         for polynomial in polynomials:
             outputs += [polynomial.values] if polynomial.start is None else [polynomial.values, polynomial.start]
-    return ca.Function("node_values", [reduced.x, *reduced.data], [reduced.express(value) for value in outputs])
+    return reduced.numbers(outputs)
 
 
 def lagrange(nodes: np.ndarray, tau: np.ndarray) -> np.ndarray:

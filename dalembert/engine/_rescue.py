@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -15,8 +16,9 @@ from dalembert.engine import _driver as driver
 from dalembert.errors import PivotWarning
 from dalembert.systems import State, System
 from dalembert.systems._consistent import short, unpack
+from dalembert.systems._matrices import Matrix, determinant_sign, is_finite, row_norms, scaled_rows, sparse_matrix
 from dalembert.systems._newton import newton
-from dalembert.systems._rank import smallest_singular_value
+from dalembert.systems._rank import least_singular_value, smallest_singular_value
 from dalembert.systems._states import States
 
 if TYPE_CHECKING:
@@ -55,12 +57,10 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
     for guess in (run.unknowns, _tangent_guess(run)):
         if guess is None:
             continue
-        x = newton(lambda y: tuple(np.asarray(value, dtype=float) for value in equations(y, *data)), guess)
+        x = newton(functools.partial(_residual_and_jacobian, equations, data), guess)
         if x is None:
             continue
-        increment, orientation, lam, psi = (
-            np.asarray(value, dtype=float).ravel() for value in reduced.outcome(x, *data, metric)
-        )
+        increment, orientation, lam, psi = (value.ravel() for value in reduced.outcome(x, *data, metric))
         if not np.all(np.isfinite(increment)):
             continue
         sign = orientation[0] * orientation_at(run.system, run.start)
@@ -74,12 +74,23 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
     return problem, None
 
 
+def _residual_and_jacobian(equations: ca.Function, data: tuple[Any, ...], x: np.ndarray) -> tuple[np.ndarray, Matrix]:
+    residual, jacobian = equations(x, *data)
+    return np.asarray(residual, dtype=float), sparse_matrix(jacobian) if len(x) > DENSE else np.asarray(jacobian, dtype=float)
+
+
 def orientation_at(system: System, state: State) -> int:
     """The sign of det(hidden_z directions) at a state; 1 without constraints."""
     if not system.n_multipliers:
         return 1
-    hidden_z, directions = (system.at(name, state.values, state.theta) for name in ("hidden_z", "directions"))
-    return int(np.linalg.slogdet(hidden_z @ directions)[0])
+    return int(determinant_sign(_hidden_matrix(system, state)))
+
+
+def _hidden_matrix(system: System, state: State) -> Matrix:
+    """hidden_z directions, for mechanics G H_pp G^T and the like."""
+    place = (state.t, state.first, state.second)
+    hidden_z = system.matrix("hidden_z", *place, theta=state.theta)
+    return hidden_z @ system.matrix("directions", *place, state.lam, state.psi, theta=state.theta)
 
 
 def _branch_ends(run: Stepper) -> bool:
@@ -87,10 +98,7 @@ def _branch_ends(run: Stepper) -> bool:
     here = unpack(run.system, run.time, run.state, run.start.theta, run.multipliers)
     if not np.all(np.isfinite(here.multipliers)):
         return True
-    least = []
-    for state in (here, run.start):
-        hidden_z, directions = (run.system.at(name, state.values, state.theta) for name in ("hidden_z", "directions"))
-        least.append(np.linalg.svd(hidden_z @ directions, compute_uv=False)[-1])
+    least = [least_singular_value(_hidden_matrix(run.system, state)) for state in (here, run.start)]
     return not 0.1 * least[1] < least[0] < 10 * least[1]
 
 
@@ -201,7 +209,7 @@ def diagnose(run: Stepper, problem: str | None) -> str:
         s, ahead = t + k * run.h, y + k * run.h * v
         values = {"t": s, "y": ahead, "z": z, "lam": lam, "psi": psi, "y0": y, "z0": z}
         for name in system.described:
-            if not np.all(np.isfinite(system.at(name, values, theta))):
+            if not np.all(np.isfinite(system.numbers(name, values, theta))):
                 where = "here" if k == 0 else "just ahead"
                 symbol = system.state_blocks[0][0]
                 return f"the model left its domain: {name} is not finite {where}, at {symbol} = {short(ahead)}"
@@ -242,9 +250,9 @@ def _drift(run: Stepper, t: float, state: np.ndarray) -> str | None:
     y, z = np.split(state, [system.state_blocks[0][1]])
     if not system.n_holonomic or run.method.keeps >= {"g", "g_dot"}:
         return None
-    G, g = (system.evaluate(name, t, y, theta=theta) for name in ("G", "g"))
+    G, g = system.matrix("G", t, y, theta=theta), system.evaluate("g", t, y, theta=theta)
     v, g_dot = (system.evaluate(name, t, y, z, theta=theta) for name in ("v", "g_dot"))
-    rows = np.linalg.norm(G, axis=1)
+    rows = row_norms(G)
     if np.all(np.abs(g) <= 0.1 * rows * np.linalg.norm(y)) and np.all(np.abs(g_dot) <= 0.1 * rows * np.linalg.norm(v)):
         return None
     return (
@@ -263,13 +271,13 @@ def _independence_ahead(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarra
     for k in PATH:
         t, ahead = run.time + k * run.h, y + k * run.h * v
         if run.system.n_nonholonomic:
-            G = run.system.evaluate("hidden_z", t, ahead, z, theta=run.start.theta)
+            G = run.system.matrix("hidden_z", t, ahead, z, theta=run.start.theta)
         else:
-            G = run.system.evaluate("G", t, ahead, theta=run.start.theta)
-        G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300)
-        if not np.all(np.isfinite(G)):
+            G = run.system.matrix("G", t, ahead, theta=run.start.theta)
+        if not is_finite(G):
             return 0.0, True
+        G = scaled_rows(G, 1 / np.maximum(row_norms(G), 1e-300))
         least = min(least, smallest_singular_value(G))
-        flips = flips or (previous is not None and np.linalg.slogdet(previous @ G.T)[0] < 0)
+        flips = flips or (previous is not None and determinant_sign(previous @ G.T) < 0)
         previous = G
     return least, bool(flips)

@@ -212,7 +212,8 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
             "weights": slots.weights, "metric": slots.metric, "last_unknowns": slots.last_unknowns,
             "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_state,
             "n_x": slots.n_x, "slots": slots.work, "n_entries": n_entries, "dense": program.dense,
-            "straight_line": program.straight_line, "polish": program.reduced.polish, "turns": program.reduced.equations.step.definition.linear_in_multipliers,
+            "straight_line": program.straight_line, "polish": program.reduced.polish,
+            "turns": program.reduced.equations.step.definition.linear_in_multipliers,
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

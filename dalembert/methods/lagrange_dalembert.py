@@ -30,8 +30,8 @@ from dalembert.methods._step import Step
 from dalembert.methods.nonholonomic_integrators import NonholonomicIntegrator
 from dalembert.symbolic import Scalar, as_column, from_column
 from dalembert.systems import BoundSystem, State, System
+from dalembert.systems._matrices import well_conditioned
 from dalembert.systems._model import call_model, vector_expression
-from dalembert.systems._projection import well_conditioned
 
 CONSTRAINTS: dict[str, Callable] = {
     "initial": lambda k, t0, q0, q1, h: k(t0, q0, (q1 - q0) / h),

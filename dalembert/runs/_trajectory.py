@@ -24,6 +24,7 @@ from dalembert.storage._npz import reading_npz, write_npz
 from dalembert.storage._run_store import Header, RunStore
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
+from dalembert.systems._matrices import Matrices
 from dalembert.systems._newton import solve_rows
 from dalembert.systems._rank import solve_of_rank
 
@@ -139,12 +140,17 @@ class Trajectory(Variables):
             return result
         if not self.system.linear_in_multipliers:
             return self._nonlinear_multipliers()
-        block, redundant = max(1, 4_000_000 // (m * m)), self._redundant_rows()
+        pattern = self.system.function("multiplier_matrix").sparsity_out(0)
+        each = pattern.nnz() if self.system.large else m * m
+        block, redundant = max(1, 4_000_000 // max(1, each)), self._redundant_rows()
         for start in range(0, len(self.t), block):
             rows = slice(start, start + block)
-            matrix = self._map("multiplier_matrix", rows).reshape(-1, m, m)
+            matrices = Matrices.of(pattern, self._map("multiplier_matrix", rows))
             rhs = self._map("multiplier_rhs", rows)
-            result[rows] = solve_of_rank(matrix, rhs, redundant) if redundant else solve_rows(matrix, rhs)
+            if redundant:
+                result[rows] = solve_of_rank(matrices.full(), rhs, redundant)
+            else:
+                result[rows] = matrices.solve_each(rhs) if self.system.large else solve_rows(matrices.full(), rhs)
         return result
 
     def _nonlinear_multipliers(self) -> np.ndarray:

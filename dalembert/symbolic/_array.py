@@ -18,7 +18,7 @@ LONG = 16
 
 AT_ONCE = frozenset({
     "add", "subtract", "multiply", "divide", "true_divide", "negative", "square", "sqrt", "exp", "log", "sin", "cos", "tan",
-    "hypot", "maximum", "minimum",
+    "hypot", "maximum", "minimum", "power", "absolute",
 })  # fmt: skip
 """Functions that do the same to a column as to its elements, whatever these are."""
 
@@ -95,6 +95,12 @@ def _elements(name: str, *inputs: Any) -> Any:
     symbolic = [{isinstance(item, Scalar) for item in x.flat} for x in operands]
     if any(len(kinds) > 1 for kinds in symbolic) or {True} not in symbolic:  # what is a plain number stays one
         return _elementwise(functools.partial(elementary, name), *operands)
+    if name == "power":
+        exponents = set() if symbolic[1] == {True} else set(operands[1].flat)
+        if len(exponents) != 1:
+            return _elementwise(functools.partial(elementary, name), *operands)
+        powers = table[name](as_column(operands[0]), sx_of(exponents.pop()))
+        return from_column(ca.densify(powers), operands[0].shape)
     return from_column(ca.densify(table[name](*(as_column(x) for x in operands))), operands[0].shape)
 
 
@@ -104,7 +110,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     out = kwargs.pop("out", None)
     if kwargs.pop("where", True) is not True:
         raise ModelError(_NO_MASK.format(name))
-    if ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
+    if ufunc is np.matmul and method == "__call__" and (rows := _combined_rows(*inputs)) is not None:
+        result = rows
+    elif ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
         result = wrap(ufunc(*(_objects(x) for x in inputs), **kwargs))
     elif name == "clip":
         result = _clip(*inputs)
@@ -117,6 +125,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     elif method == "outer":
         left, right = (_objects(x) for x in inputs)
         result = _elementwise(functools.partial(elementary, name), left.reshape(left.shape + (1,) * right.ndim), right)
+    elif method == "at":
+        return _accumulate_at(name, *inputs)
     elif method == "accumulate":
         result = _accumulate(name, _objects(inputs[0]), kwargs.get("axis", 0))
     else:
@@ -125,6 +135,20 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
         out[0][...] = _plain(result)
         return out[0]
     return result
+
+
+def _combined_rows(weights: Any, rows: Any) -> Any:
+    """weights @ rows for numbers times a few long rows of symbols, such as stages: row by row, as columns; else None."""
+    if not isinstance(rows, SymbolicArray) or isinstance(weights, SymbolicArray) or rows.ndim != 2 or rows.shape[1] < LONG:
+        return None
+    numbers = np.asarray(weights)
+    if numbers.dtype == object or numbers.ndim not in (1, 2) or not 0 < numbers.shape[-1] == len(rows) < LONG:
+        return None
+    columns, combined = [as_column(row) for row in rows], []
+    for factors in np.atleast_2d(numbers).tolist():
+        terms = [BINARY["multiply"](ca.SX(factor), column) for factor, column in zip(factors, columns, strict=True)]
+        combined.append(ca.densify(functools.reduce(BINARY["add"], terms)))
+    return from_column(ca.vertcat(*combined), (*numbers.shape[:-1], rows.shape[1]))
 
 
 def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:
@@ -138,7 +162,7 @@ def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:
         return getattr(np, name).reduce(np.zeros(array.shape), **kwargs)
     initial = kwargs.get("initial", np._NoValue)
     rows = list(moved) if initial is np._NoValue or initial is None else [initial, *moved]
-    result = functools.reduce(lambda x, y: _elementwise(functools.partial(elementary, name), x, y), rows)
+    result = functools.reduce(functools.partial(_elements, name), rows)
     if kwargs.get("keepdims"):
         result = np.expand_dims(_objects(result), tuple(axes))
     return wrap(result) if isinstance(result, np.ndarray) else result
@@ -149,6 +173,24 @@ def _accumulate(name: str, array: np.ndarray, axis: int) -> Any:
         np.moveaxis(array, axis, 0), lambda x, y: _elementwise(functools.partial(elementary, name), x, y)
     )
     return wrap(np.moveaxis(np.stack([_objects(row) for row in rows]), 0, axis))
+
+
+def _accumulate_at(name: str, array: Any, index: Any, values: Any) -> None:
+    """np.add.at(array, index, values) and the like: repeated indices act one after the other."""
+    if not isinstance(array, SymbolicArray):
+        raise ModelError(f"np.{name}.at on symbols needs an array that can hold them: make it with np.zeros(n, like=q)")
+    places = np.arange(array.size).reshape(array.shape)[index]
+    given, flat = np.broadcast_to(_objects(values), places.shape), _objects(array).reshape(-1)
+    for place, value in zip(places.ravel().tolist(), given.flat, strict=True):
+        flat[place] = elementary(name, flat[place], value)
+    array[...] = flat.reshape(array.shape).view(SymbolicArray)
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    for _ in range(n):
+        rows = np.moveaxis(wrap(_objects(a)), axis, 0)
+        a = np.moveaxis(rows[1:] - rows[:-1], 0, axis)
+    return a
 
 
 def apply_function(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -270,6 +312,7 @@ _SPECIAL: dict[Callable, Callable] = {
     np.where: _where,
     np.select: _select,
     np.clip: _clip,
+    np.diff: _diff,
     np.max: _reduction("maximum"),
     np.min: _reduction("minimum"),
     np.ptp: lambda a, axis=None: np.max(a, axis=axis) - np.min(a, axis=axis),

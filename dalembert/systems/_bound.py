@@ -35,7 +35,7 @@ class BoundSystem:
             if np.ndim(arguments[0]) == 1:
                 value = function(*(as_column(a) for a in (np.array([t], dtype=object), *arguments)), self._theta)
                 shape = value.shape if name in self.definition.matrices else (value.shape[0],)
-                return from_column(ca.vec(value.T), shape)
+                return from_column(ca.vec(ca.densify(value).T), shape)
             if len(arguments[0]) == 0:
                 return from_column(ca.SX(0, 1), (0, function.size1_out(0)))
             times = np.broadcast_to(np.asarray(t, dtype=object), len(arguments[0]))

@@ -10,10 +10,11 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError, ModelError
 from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
+from dalembert.systems._matrices import row_sums, well_conditioned
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line, real_array
 from dalembert.systems._newton import newton
-from dalembert.systems._projection import project_momentum, project_position, well_conditioned
+from dalembert.systems._projection import project_momentum, project_position
 from dalembert.systems._rank import smallest_singular_value
 from dalembert.systems._system import System
 
@@ -250,7 +251,7 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
         return system.evaluate("L_v", t, q, v, theta=theta)
 
     def equations(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        H_pp = system.evaluate("H_pp", t, q, p, theta=theta)
+        H_pp = system.matrix("H_pp", t, q, p, theta=theta)
         if not well_conditioned(H_pp):
             raise InputError("the Hamiltonian cannot be inverted for p(v) because H_pp is singular here: give p0 instead of v0")
         return system.evaluate("H_p", t, q, p, theta=theta) - v, H_pp
@@ -262,7 +263,7 @@ def _momentum(system: MechanicalSystem, t: float, q: np.ndarray, v0: Any, p0: An
 
 
 def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
-    if "L_vv" in system.function_names and not well_conditioned(system.evaluate("L_vv", t, y, theta=theta)):
+    if "L_vv" in system.function_names and not well_conditioned(system.matrix("L_vv", t, y, theta=theta)):
         raise ModelError(
             f"the mass matrix L_vv is singular or not finite at the initial values q = {short(y)}: every velocity must enter "
             "the Lagrangian quadratically, as in m * v[i]**2 / 2 with m > 0"
@@ -272,7 +273,7 @@ def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: 
     for name, label in system.described.items():
         if name == "domain" or (name in ("f", "r") and not isinstance(system, MechanicalSystem)):
             continue  # need not be defined for multipliers zero
-        value = system.at(name, {"t": t, "y": y, "z": z, **zero}, theta)
+        value = system.numbers(name, {"t": t, "y": y, "z": z, **zero}, theta)
         if not np.all(np.isfinite(value)):
             raise InputError(
                 f"{label} is {'nan' if np.any(np.isnan(value)) else 'infinite'} at the initial values {y_name} = {short(y)}, "
@@ -360,9 +361,9 @@ def _redundant_rows(system: MechanicalSystem, t: float, y: np.ndarray, z: np.nda
 def _check_independence(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
     (y_name, _), (z_name, _) = system.state_blocks
     for matrix, label, symbol in (
-        (system.evaluate("G", t, y, theta=theta), f"{system.n_holonomic} holonomic constraints", f"g_{y_name}"),
+        (system.matrix("G", t, y, theta=theta), f"{system.n_holonomic} holonomic constraints", f"g_{y_name}"),
         (
-            system.evaluate("hidden_z", t, y, z, theta=theta),
+            system.matrix("hidden_z", t, y, z, theta=theta),
             f"{system.n_multipliers} constraints",
             f"(g_{y_name} v_{z_name}, k_{z_name})",
         ),
@@ -379,7 +380,7 @@ def _check_determined(system: System, t: float, y: np.ndarray, z: np.ndarray, th
     """Refuse a state in which the equations of the multipliers have another rank than the constraints."""
     if not system.linear_in_multipliers:
         return
-    matrix = system.evaluate("multiplier_matrix", t, y, z, theta=theta)
+    matrix = system.matrix("multiplier_matrix", t, y, z, theta=theta)
     if system.redundant_rows(t, y, z, theta) == redundant and (redundant or well_conditioned(matrix)):
         return
     reason = (
@@ -393,14 +394,13 @@ def _check_determined(system: System, t: float, y: np.ndarray, z: np.ndarray, th
 
 def _check_residuals(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> None:
     mechanical, (y_name, _) = isinstance(system, MechanicalSystem), system.state_blocks[0]
-    G, v = system.evaluate("G", t, y, theta=theta), system.evaluate("v", t, y, z, theta=theta)
-    hidden_z = system.evaluate("hidden_z", t, y, z, theta=theta)
+    G, v = system.matrix("G", t, y, theta=theta), system.evaluate("v", t, y, z, theta=theta)
+    hidden_z = system.matrix("hidden_z", t, y, z, theta=theta)
     g_t = system.evaluate("g_dot", t, y, z, theta=theta) - G @ v
-    slopes = np.sum(np.abs(G), axis=1)
+    slopes = row_sums(G)
     position_scale = np.maximum(slopes * np.max(np.abs(y), initial=0.0) + np.abs(g_t * t), SMALLEST_SCALE)
     velocity_scale = np.maximum(slopes * np.max(np.abs(v), initial=0.0) + np.abs(g_t), SMALLEST_SCALE)
-    k_z = hidden_z[system.n_holonomic :]
-    k_scale = np.maximum(np.sum(np.abs(k_z), axis=1) * np.max(np.abs(z)), SMALLEST_SCALE)
+    k_scale = np.maximum(row_sums(hidden_z)[system.n_holonomic :] * np.max(np.abs(z)), SMALLEST_SCALE)
     for name, label, arguments, scale in (
         ("g", "holonomic constraint g", (t, y), position_scale),
         ("g_dot", f"hidden constraint (g_t + g_{y_name} v)", (t, y, z), velocity_scale),

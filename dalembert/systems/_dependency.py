@@ -12,6 +12,7 @@ import functools
 import numpy as np
 
 from dalembert.errors import InconsistentStart, UnsupportedSystem
+from dalembert.systems._matrices import row_norms
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import dependencies
 from dalembert.systems._redundant import CONNECTED, Combination, combination_of, row_dependencies
@@ -47,7 +48,7 @@ def combination_at(
     return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=16)
 def _combination_at(
     system: MechanicalSystem, t: float, q: bytes, p: bytes, theta: bytes, known: bytes
 ) -> tuple[Combination, np.ndarray] | None:
@@ -61,7 +62,7 @@ def check_gradients(system: MechanicalSystem, t: float, q: np.ndarray, p: np.nda
     around, moved = (x * (1 + 1e-3 * random.standard_normal(len(x))) for x in (q, p))
 
     def sizes(name: str, *place: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(system.evaluate(name, t, *place, theta=theta), axis=1)
+        return row_norms(system.matrix(name, t, *place, theta=theta))
 
     k_here, k_near = (sizes("hidden_z", q, x)[system.n_holonomic :] for x in (p, moved))
     for role, symbol, here, near in (
@@ -80,7 +81,7 @@ def check_gradients(system: MechanicalSystem, t: float, q: np.ndarray, p: np.nda
 def refuse_contradiction(system: MechanicalSystem, t: float, q: np.ndarray, theta: np.ndarray, bound: np.ndarray) -> None:
     """Refuse rows of g that depend on each other here, but miss, apart from what moving on could mend, by more than `bound`."""
     g = system.evaluate("g", t, q, theta=theta)
-    N, factors = dependencies(system.evaluate("G", t, q, theta=theta))
+    N, factors = dependencies(system.matrix("G", t, q, theta=theta))
     missed = N @ (N.T @ (factors * g))
     if not np.any(np.abs(missed) > factors * bound):
         return
@@ -122,11 +123,15 @@ class _Neighbourhood:
 
     def __init__(self, system: MechanicalSystem, start: Place, theta: np.ndarray) -> None:
         self.system, self.start, self.theta = system, start, theta
-        inverse_mass = system.evaluate("H_pp", *start, theta=theta)
+
+    @functools.cached_property
+    def root(self) -> np.ndarray:
+        """R with R R^T = M^-1; the unit matrix where there is no mass matrix."""
+        inverse_mass = self.system.evaluate("H_pp", *self.start, theta=self.theta)
         try:
-            self.root = np.linalg.cholesky((inverse_mass + inverse_mass.T) / 2)  # R R^T = M^-1
+            return np.linalg.cholesky((inverse_mass + inverse_mass.T) / 2)
         except np.linalg.LinAlgError:
-            self.root = np.eye(len(start[1]))
+            return np.eye(len(self.start[1]))
 
     def combination(self, known: np.ndarray) -> tuple[Combination, np.ndarray] | None:
         """See `combination_at`."""

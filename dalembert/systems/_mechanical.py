@@ -19,7 +19,9 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems._matrices import definite_pivots, is_finite, row_maxima, scaled
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
 from dalembert.systems._rank import dependencies
 from dalembert.systems._rounding import rounding
@@ -122,29 +124,28 @@ class MechanicalSystem(System):
         """How many of the constraints g_dot and k follow from the others in this state."""
         if self.combines is not None or self.surely_independent(t, y, z, theta):
             return 0
-        return dependencies(self.evaluate("hidden_z", t, y, z, theta=theta))[0].shape[1]
+        return dependencies(self.matrix("hidden_z", t, y, z, theta=theta))[0].shape[1]
 
     def surely_independent(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> bool:
         """Whether all constraints are independent in this state by a wide margin: a cheap test, before singular values."""
         if not self.n_multipliers:
             return True
-        K = self.evaluate("multiplier_matrix", t, y, z, theta=theta)
-        scale = np.sqrt(np.abs(np.diag(K)))
-        if not np.all(np.isfinite(K)) or not np.min(scale) > 0 or self._has_vanishing_row(t, y, theta, scale):
+        K = self.matrix("multiplier_matrix", t, y, z, theta=theta)
+        scale = np.sqrt(np.abs(K.diagonal()))
+        if not is_finite(K) or not np.min(scale) > 0 or self._has_vanishing_row(t, y, theta, scale):
             return False
-        try:
-            pivots = np.diag(np.linalg.cholesky(K / np.outer(scale, scale)))
-        except np.linalg.LinAlgError:
-            return False
-        return bool(np.min(pivots) > 1e-3)
+        pivots = definite_pivots(scaled(K, 1 / scale, 1 / scale))
+        return pivots is not None and bool(np.min(pivots) > 1e-3**2)
 
     def _has_vanishing_row(self, t: float, y: np.ndarray, theta: np.ndarray, scale: np.ndarray) -> bool:
         """Whether a row of G vanishes just here: one that is smaller than others may as well be in small units."""
         small = np.flatnonzero(scale[: self.n_holonomic] <= 1e-9 * np.max(scale))
-        G = self.evaluate("G", t, y, theta=theta) if len(small) else np.zeros((0, 0))
+        slopes = row_maxima(self.matrix("G", t, y, theta=theta)) if len(small) else np.zeros(0)
         for row in small:
-            curvature = self.evaluate("g_yy", t, y, np.eye(self.n_holonomic)[row], theta=theta)
-            if not np.max(np.abs(G[row])) > 1e-9 * np.max(np.abs(curvature) @ np.abs(y)):
+            unit = np.zeros(self.n_holonomic)
+            unit[row] = 1.0
+            curvature = self.matrix("g_yy", t, y, unit, theta=theta)
+            if not slopes[row] > 1e-9 * np.max(abs(curvature) @ np.abs(y)):
                 return True
         return False
 
@@ -161,7 +162,7 @@ class MechanicalSystem(System):
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
 
-    @functools.cache  # noqa: B019 - a system lives as long as its functions
+    @kept
     @one_at_a_time
     def in_contact(self, touching: tuple[int, ...]) -> MechanicalSystem:
         """The same system with some of its unilateral constraints turned into holonomic ones, the last ones of g.

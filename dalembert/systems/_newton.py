@@ -1,28 +1,31 @@
-"""Newton's iteration with LAPACK, for what is solved once: initial multipliers, or a step that needs a second look."""
+"""Newton's iteration for what is solved once: initial multipliers, or a step that needs a second look."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from dalembert.systems._matrices import is_finite, solve
 
-def newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: np.ndarray) -> np.ndarray | None:
+
+def newton(equations: Callable[[np.ndarray], tuple[Any, ...]], x: np.ndarray) -> np.ndarray | None:
     """Damped Newton iteration to round-off for equations(x) = (residual, jacobian), or None."""
     with np.errstate(all="ignore"):  # what overflows is not finite, and so not accepted
         return _damped_newton(equations, x)
 
 
-def _damped_newton(equations: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: np.ndarray) -> np.ndarray | None:
+def _damped_newton(equations: Callable[[np.ndarray], tuple[Any, ...]], x: np.ndarray) -> np.ndarray | None:
     if not len(x):
         return x
     residual, jacobian = equations(x)
     norm, previous, largest = np.linalg.norm(residual), np.inf, 1e-300
     for _ in range(60):
-        if not (np.isfinite(norm) and np.all(np.isfinite(jacobian))):
+        if not (np.isfinite(norm) and is_finite(jacobian)):
             return None
         try:
-            increment = np.linalg.solve(jacobian, residual.ravel())
+            increment = solve(jacobian, residual.ravel())
         except np.linalg.LinAlgError:
             return None
         largest = max(largest, float(np.linalg.norm(x)))  # at a solution zero, the guess says what rounding can leave

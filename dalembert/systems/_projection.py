@@ -6,6 +6,19 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart
 from dalembert.systems._dependency import refuse_contradiction
+from dalembert.systems._matrices import (
+    Matrix,
+    block_matrix,
+    definite_pivots,
+    entries,
+    identity,
+    is_finite,
+    is_sparse,
+    row_sums,
+    scaled,
+    solve,
+    well_conditioned,
+)
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import RANK, dependencies, solve_of_rank
 from dalembert.systems._system import System
@@ -19,51 +32,48 @@ INDEPENDENT = 1e-6
 """The least eigenvalue of G M^-1 G^T, scaled, for which rows count as independent while a guess is projected."""
 
 
-def well_conditioned(matrix: np.ndarray) -> bool:
-    """Whether a matrix is finite and regular, whatever the units of its rows and columns."""
-    if not np.all(np.isfinite(matrix)) or not np.all(np.any(matrix, axis=0)) or not np.all(np.any(matrix, axis=1)):
-        return False
-    for axis in (1, 0) * 8:
-        matrix = matrix / np.sqrt(np.max(np.abs(matrix), axis=axis, keepdims=True))
-    return bool(np.linalg.cond(matrix) < 1e14)
-
-
 class _Projection:
     """q minimises (q - guess)^T M (q - guess) subject to g(t, q) = 0, with M = H_pp^-1 at the guess (else M = I)."""
 
     def __init__(self, system: System, t: float, guess: np.ndarray, p: np.ndarray, theta: np.ndarray) -> None:
         self.system, self.t, self.guess, self.theta = system, t, guess, theta
         mechanical = isinstance(system, MechanicalSystem)
-        self.inverse_mass = system.evaluate("H_pp", t, guess, p, theta=theta) if mechanical else np.eye(len(guess))
+        G = system.matrix("G", t, guess, theta=theta)
+        self.inverse_mass = system.matrix("H_pp", t, guess, p, theta=theta) if mechanical else identity(len(guess), G)
         if not well_conditioned(self.inverse_mass):
             raise InconsistentStart(
                 "H_pp is singular at the guess, so there is no mass matrix to project with: give consistent initial values"
             )
-        self.mass = np.linalg.inv(self.inverse_mass)
 
     def size(self, x: np.ndarray) -> float:
-        return float(np.sqrt(max(x @ self.mass @ x, 0.0)))
+        return float(np.sqrt(max(x @ solve(self.inverse_mass, x), 0.0)))
 
-    def normal(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def normal(self, q: np.ndarray) -> tuple[Matrix, Matrix]:
         """G and M^-1 G^T."""
-        G = self.system.evaluate("G", self.t, q, theta=self.theta)
-        if not np.all(np.isfinite(G)) or not np.any(G):
+        G = self.system.matrix("G", self.t, q, theta=self.theta)
+        if not is_finite(G) or not np.any(entries(G)):
             raise InconsistentStart(NOT_INDEPENDENT)
         return G, self.inverse_mass @ G.T
 
-    def solve(self, K: np.ndarray, rhs: np.ndarray, size: float) -> np.ndarray:
+    def solve(self, K: Matrix, rhs: np.ndarray, size: float) -> np.ndarray:
         """K^-1 rhs for K = G M^-1 G^T; where rows depend on each other, or nearly, of least norm after scaling.
 
         Off the constraints redundant rows are independent, if only by as much as they are off. What they demand apart from
         each other is damped as in Levenberg's method, by rhs itself, the residual, relative to the `size` of a configuration.
         """
-        scale = np.sqrt(np.diag(K))
+        scale = np.sqrt(K.diagonal())
         scale[scale == 0] = 1.0
-        values, vectors = np.linalg.eigh(K / np.outer(scale, scale))
+        unitless = scaled(K, 1 / scale, 1 / scale)
+        damping = min(1.0, float(np.linalg.norm(rhs / scale)) / max(size, 1e-300))
+        if is_sparse(K):
+            pivots = definite_pivots(unitless)
+            independent = pivots is not None and np.min(pivots) > INDEPENDENT
+            added = 0.0 if independent else max(damping, 1e-14)
+            return solve(unitless + added * identity(len(rhs), K), rhs / scale) / scale
+        values, vectors = np.linalg.eigh(unitless)
         if values[0] > INDEPENDENT:
             return np.linalg.solve(K, rhs)
-        along = vectors.T @ (rhs / scale)
-        damped = values + min(1.0, float(np.linalg.norm(rhs / scale)) / max(size, 1e-300))
+        along, damped = vectors.T @ (rhs / scale), values + damping
         kept = values > 1e-14  # the others are rounding errors
         return vectors[:, kept] @ (along[kept] / damped[kept]) / scale
 
@@ -106,15 +116,15 @@ class _Projection:
         return None
 
     def _closer(
-        self, q: np.ndarray, G: np.ndarray, normal: np.ndarray, mu: np.ndarray, tangent: np.ndarray, error: float
+        self, q: np.ndarray, G: Matrix, normal: Matrix, mu: np.ndarray, tangent: np.ndarray, error: float
     ) -> np.ndarray | None:
         # Newton for q - guess + M^-1 G^T mu = 0, g = 0; where it leads away, a step along the tangent of the constraints.
-        curvature = self.system.evaluate("g_yy", self.t, q, mu, theta=self.theta)
+        curvature = self.system.matrix("g_yy", self.t, q, mu, theta=self.theta)
         m = len(mu)
-        matrix = np.block([[np.eye(len(q)) + self.inverse_mass @ curvature, normal], [G, np.zeros((m, m))]])
+        matrix = block_matrix([[identity(len(q), G) + self.inverse_mass @ curvature, normal], [G, 0 * identity(m, G)]])
         steps, rhs = [tangent * 0.5**k for k in range(12)], np.concatenate([tangent, np.zeros(m)])
         if well_conditioned(matrix):
-            steps.insert(0, np.linalg.solve(matrix, rhs)[: len(q)])
+            steps.insert(0, solve(matrix, rhs)[: len(q)])
         elif dependencies(G)[0].shape[1]:
             steps.insert(0, np.linalg.lstsq(matrix, rhs, rcond=RANK)[0][: len(q)])
         for step in steps:
@@ -129,7 +139,7 @@ def project_position(system: System, t: float, guess: np.ndarray, p: np.ndarray,
     projection = _Projection(system, t, guess, p, theta)
     q = projection.nearest()
     if isinstance(system, MechanicalSystem):
-        slopes = np.sum(np.abs(system.evaluate("G", t, projection.reached, theta=theta)), axis=1)
+        slopes = row_sums(system.matrix("G", t, projection.reached, theta=theta))
         refuse_contradiction(system, t, projection.reached, theta, 1e-10 * slopes * np.max(np.abs(projection.reached)))
     if q is None:
         raise InconsistentStart("no configuration near q0 satisfies the holonomic constraints: give a better guess")
@@ -144,14 +154,14 @@ def project_momentum(system: System, t: float, y: np.ndarray, z: np.ndarray, the
     mechanical, previous, largest = isinstance(system, MechanicalSystem), np.inf, np.max(np.abs(z))
     none = np.zeros(system.n_holonomic), np.zeros(system.n_nonholonomic)
     for _ in range(50):
-        slope = system.evaluate("hidden_z", t, y, z, theta=theta)
-        along = system.evaluate("directions", t, y, z, *none, theta=theta) if mechanical else slope.T
+        slope = system.matrix("hidden_z", t, y, z, theta=theta)
+        along = system.matrix("directions", t, y, z, *none, theta=theta) if mechanical else slope.T
         K = slope @ along
         redundant, hidden = dependencies(slope)[0].shape[1], system.evaluate("hidden", t, y, z, theta=theta)
-        if redundant and redundant < len(K):
+        if redundant and redundant < K.shape[0]:
             correction = along @ solve_of_rank(K, hidden, redundant)
         elif well_conditioned(K):
-            correction = along @ np.linalg.solve(K, hidden)
+            correction = along @ solve(K, hidden)
         else:
             raise InconsistentStart(NOT_INDEPENDENT)
         z = z - correction

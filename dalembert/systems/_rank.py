@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.errors import InconsistentStart
+from dalembert.systems._matrices import (
+    Matrix,
+    is_finite,
+    is_sparse,
+    least_combination,
+    row_maxima,
+    row_norms,
+    scaled_rows,
+)
+
 RANK = 1e-9
 """Rows are dependent where a singular value of the matrix, its rows and columns scaled, is smaller than this."""
 
@@ -13,51 +24,66 @@ TINY = 4e-15
 error of something that vanishes in this state: it must not be scaled up."""
 
 
-def _without_rounding(matrix: np.ndarray) -> np.ndarray:
-    sizes = np.max(np.abs(matrix), axis=1, initial=0.0, keepdims=True)
-    return np.where(np.abs(matrix) < TINY * sizes, 0.0, matrix)
+def _without_rounding(matrix: Matrix) -> Matrix:
+    sizes = row_maxima(matrix)
+    if is_sparse(matrix):
+        small = np.abs(matrix.data) < TINY * np.repeat(sizes, np.diff(matrix.indptr))
+        return type(matrix)((np.where(small, 0.0, matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+    return np.where(np.abs(matrix) < TINY * sizes[:, None], 0.0, matrix)
 
 
-def balanced(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def balanced(matrix: Matrix) -> tuple[Matrix, np.ndarray]:
     """The matrix with scaled columns and rows of norm 1 (zero where they are tiny), and the factors of the rows."""
-    sizes = np.max(np.abs(matrix), axis=1, initial=0.0)
-    matrix = np.where(sizes[:, None] < TINY * np.max(sizes, initial=0.0), 0.0, _without_rounding(matrix))
-    factors = np.ones(len(matrix))
-    for axis in (1, 0) * 8:
-        largest = np.sqrt(np.max(np.abs(matrix), axis=axis, initial=0.0))
-        largest[largest == 0] = 1.0
-        matrix = matrix / np.expand_dims(largest, axis)
-        if axis == 1:
-            factors = factors / largest
-    norms = np.linalg.norm(matrix, axis=1)
-    vanish = norms == 0
-    factors = factors / np.where(vanish, 1.0, norms)
-    factors[vanish] = np.max(factors[~vanish], initial=1.0)
-    return matrix / np.where(vanish, 1.0, norms)[:, None], factors
+    sizes = row_maxima(matrix)
+    matrix = scaled_rows(_without_rounding(matrix), np.where(sizes < TINY * np.max(sizes, initial=0.0), 0.0, 1.0))
+    factors = np.ones(matrix.shape[0])
+    for _ in range(8):
+        largest = _nonzero(np.sqrt(row_maxima(matrix)))
+        factors = factors / largest
+        matrix = scaled_rows(matrix, 1 / largest)
+        matrix = scaled_rows(matrix.T, 1 / _nonzero(np.sqrt(row_maxima(matrix.T)))).T
+    norms = row_norms(matrix)
+    factors = factors / _nonzero(norms)
+    factors[norms == 0] = np.max(factors[norms > 0], initial=1.0)
+    return scaled_rows(matrix, 1 / _nonzero(norms)), factors
 
 
-def smallest_singular_value(rows: np.ndarray) -> float:
+def _nonzero(sizes: np.ndarray) -> np.ndarray:
+    return np.where(sizes == 0, 1.0, sizes)
+
+
+def smallest_singular_value(rows: Matrix) -> float:
     """Of a matrix with its rows normalised; infinite if it has none, and 0 if they are more than its columns.
 
     Where it is small, columns are scaled, too: lengths of 1e-9 beside angles make nothing dependent.
     """
-    if not len(rows):
+    if not rows.shape[0]:
         return np.inf
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    if len(rows) > rows.shape[1] or np.min(norms) <= TINY * np.max(norms):
+    norms = row_norms(rows)
+    if rows.shape[0] > rows.shape[1] or np.min(norms) <= TINY * np.max(norms):
         return 0.0
-    found = float(np.linalg.svd(rows / norms, compute_uv=False)[-1])
-    if found > 1e-6 or not np.all(np.isfinite(rows)):
+    found = least_singular_value(scaled_rows(rows, 1 / norms))
+    if found > 1e-6 or not is_finite(rows):
         return found
-    return max(found, float(np.linalg.svd(balanced(rows)[0], compute_uv=False)[-1]))
+    return max(found, least_singular_value(balanced(rows)[0]))
 
 
-def dependencies(matrix: np.ndarray, factors: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def least_singular_value(matrix: Matrix) -> float:
+    """Of a matrix as it is."""
+    if is_sparse(matrix):
+        return least_combination(matrix)[0] if is_finite(matrix) else np.nan
+    return float(np.linalg.svd(matrix, compute_uv=False)[-1])
+
+
+def dependencies(matrix: Matrix, factors: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """An orthonormal basis N of the dependencies between rows, N^T D matrix = 0, and the factors of the rows, D.
 
     One column a dependency; a row that is part of none has zeros there. The factors are those that normalise the rows, unless
-    they are given: along a motion a row may become small for a while, and then it should count for little.
+    they are given: along a motion a row may become small for a while, and then it should count for little. Of a sparse matrix
+    only whether there are dependencies is found out: those of large systems are refused.
     """
+    if is_sparse(matrix):
+        return _no_dependencies(matrix)
     if factors is None:
         scaled, factors = balanced(matrix)
         if not np.all(np.isfinite(scaled)) or smallest_singular_value(matrix) > RANK:
@@ -70,6 +96,25 @@ def dependencies(matrix: np.ndarray, factors: np.ndarray | None = None) -> tuple
             return np.zeros((len(matrix), 0)), factors
     left, values, _ = np.linalg.svd(scaled)
     return left[:, int(np.sum(values > RANK)) :], factors
+
+
+def _no_dependencies(matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    rows, columns = matrix.shape
+    scaled, factors = balanced(matrix)
+    if not is_finite(scaled) or smallest_singular_value(matrix) > RANK:
+        return np.zeros((rows, 0)), factors
+    found = "" if rows > columns else f" ({_largest(least_combination(scaled)[1])})"
+    raise InconsistentStart(
+        f"the {rows} constraints are not independent at the initial values{found}, and redundant ones are combined in systems "
+        f"of up to a few hundred constraints only: remove the redundant constraints or start elsewhere"
+    )
+
+
+def _largest(combination: np.ndarray) -> str:
+    """The rows that take part in a dependency, by their numbers."""
+    rows = np.flatnonzero(np.abs(combination) > 1e-6 * np.max(np.abs(combination))).tolist()
+    listed = ", ".join(map(str, rows[:6])) + (", ..." if len(rows) > 6 else "")
+    return f"one dependency is between those with the numbers {listed}, holonomic ones counted first"
 
 
 def solve_of_rank(matrices: np.ndarray, rhs: np.ndarray, redundant: int) -> np.ndarray:

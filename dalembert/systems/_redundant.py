@@ -11,7 +11,6 @@ loop are.
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import dependencies
@@ -137,10 +137,10 @@ def row_dependencies(
     The factors, which may be given, are those of g and, where there is k, of g_dot and k.
     """
     m = system.n_holonomic
-    N_g, of_g = dependencies(system.evaluate("G", t, y, theta=theta), None if factors is None else factors[:m])
+    N_g, of_g = dependencies(system.matrix("G", t, y, theta=theta), None if factors is None else factors[:m])
     if not system.n_nonholonomic:
         return N_g, np.zeros((0, 0)), of_g
-    N, of_all = dependencies(system.evaluate("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
+    N, of_all = dependencies(system.matrix("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
     left, values, _ = np.linalg.svd(N[m:], full_matrices=False)
     return N_g, left[:, values > 1e-6], np.concatenate([of_g, of_all])
 
@@ -201,7 +201,7 @@ def _pivots(N: np.ndarray) -> list[int]:
     return rows
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 @one_at_a_time
 def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSystem:
     """The same system with the rows C g and C k; behind its parameters lie hidden ones (`hidden_parts`).

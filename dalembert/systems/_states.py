@@ -109,7 +109,7 @@ def states_at(
         packed = np.concatenate([np.broadcast_to(given[name], (members, given[name].shape[-1])) for name in names], axis=1)
         times = np.array([t0])
     packed, times = np.broadcast_to(packed, (members, system.n_state)).copy(), np.broadcast_to(times, members).copy()
-    if not system.linear_in_multipliers:
+    if not system.linear_in_multipliers or system.large:
         multipliers = np.array([_numbered(one, k).multipliers for k in range(members)])
         return States(system, times, packed, theta, multipliers)
     states = States(system, times, packed, theta, np.tile(first.multipliers, (members, 1)))
@@ -123,7 +123,7 @@ def with_multipliers(states: States) -> States:
     system = states.system
     if not system.n_multipliers:
         return states
-    if not system.linear_in_multipliers:
+    if not system.linear_in_multipliers or system.large:
         return replace(states, multipliers=np.array([states[k].multipliers for k in range(len(states))]))
     matrix, rhs, redundant = states.evaluate("multiplier_matrix"), states.evaluate("multiplier_rhs"), redundant_rows(states)
     multipliers = np.empty_like(rhs)

@@ -17,11 +17,16 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems._matrices import Matrix, solve, sparse_matrix
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
 from dalembert.systems._pickling import pack, unpack_system
 from dalembert.systems._rank import solve_of_rank
+
+MOST_VARIABLES, MOST_MULTIPLIERS = 600, 300
+"""Of systems whose matrices are full ones."""
 
 
 class System:
@@ -46,6 +51,7 @@ class System:
     served_by = "da.GaussLobattoSPARK(stages) or da.GaussLobattoEMPRK(stages)"
     """Methods to name where another one does not serve."""
     matrices = frozenset({"G", "g_yy", "hidden_y", "hidden_z", "directions", "multiplier_matrix"})
+    """Functions whose values are matrices, sparse ones."""
 
     def __init__(self, params: Mapping[str, Any] | None, blocks: tuple[tuple[str, int], tuple[str, int]]) -> None:
         self.parameters = Parameters(params)
@@ -144,12 +150,13 @@ class System:
         _, directions = self._expressions["directions"]
         return not ca.depends_on(directions, ca.vertcat(self._symbols["lam"], self._symbols["psi"]))
 
-    @functools.cache  # noqa: B019 - a system lives as long as its functions
+    @kept
     @one_at_a_time
     def function(self, name: str) -> ca.Function:
-        """The CasADi function `name`, its arguments as the class says, theta last."""
+        """The CasADi function `name`, its arguments as the class says, theta last. Matrices are sparse."""
         arguments, expression = self._expressions[name]
-        return ca.Function(name, [*(self._symbols[a] for a in arguments), self.parameters.theta], [ca.densify(expression)])
+        value = expression if name in self.matrices else ca.densify(expression)
+        return ca.Function(name, [*(self._symbols[a] for a in arguments), self.parameters.theta], [value])
 
     def arguments(self, name: str) -> tuple[str, ...]:
         """What a function depends on, out of t, y, z, lam and psi."""
@@ -167,9 +174,24 @@ class System:
         _, expression = self._expressions[name]
         return array if name in self.matrices else array.reshape(expression.shape[0])
 
+    def matrix(self, name: str, *arguments: Any, theta: np.ndarray) -> Matrix:
+        """A matrix at one state for `_matrices.py`: full, or of large systems sparse."""
+        value = self.function(name)(*arguments, theta)
+        return sparse_matrix(value) if self.large else np.asarray(value, dtype=float)
+
+    @property
+    def large(self) -> bool:
+        """Whether there are so many variables or constraints that full matrices would take too long."""
+        return max(size for _, size in self.state_blocks) > MOST_VARIABLES or self.n_multipliers > MOST_MULTIPLIERS
+
     def at(self, name: str, values: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
         """`evaluate` with the arguments that the function takes, out of values for t, y, z, lam and psi."""
         return self.evaluate(name, *(values[a] for a in self._expressions[name][0]), theta=theta)
+
+    def numbers(self, name: str, values: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
+        """The same as one column, of matrices the entries that are not zero by structure."""
+        value = self.function(name)(*(values[a] for a in self._expressions[name][0]), theta)
+        return np.array(value.nonzeros(), dtype=float)
 
     def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
         """How many of the constraints g_dot and k follow from others in this state; only mechanical systems may have some."""
@@ -186,14 +208,14 @@ class System:
         if not self.n_multipliers:
             return np.zeros(0)
         if self.linear_in_multipliers:
-            matrix, rhs = (self.evaluate(f"multiplier_{name}", t, y, z, theta=theta) for name in ("matrix", "rhs"))
-            redundant = self.redundant_rows(t, y, z, theta)
-            return solve_of_rank(matrix, rhs, redundant) if redundant else np.linalg.solve(matrix, rhs)
+            matrix = self.matrix("multiplier_matrix", t, y, z, theta=theta)
+            rhs, redundant = self.evaluate("multiplier_rhs", t, y, z, theta=theta), self.redundant_rows(t, y, z, theta)
+            return solve_of_rank(matrix, rhs, redundant) if redundant else solve(matrix, rhs)
 
         def equations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             parts = (x[: self.n_holonomic], x[self.n_holonomic :])
-            hidden_z = self.evaluate("hidden_z", t, y, z, theta=theta)
-            directions = self.evaluate("directions", t, y, z, *parts, theta=theta)
+            hidden_z = self.matrix("hidden_z", t, y, z, theta=theta)
+            directions = self.matrix("directions", t, y, z, *parts, theta=theta)
             return self.evaluate("hidden_rate", t, y, z, *parts, theta=theta), -hidden_z @ directions
 
         x = newton(equations, np.zeros(self.n_multipliers) if guess is None else guess)
@@ -208,7 +230,7 @@ class System:
         arguments = (t[None], y, z), np.repeat(theta[:, None], count, axis=1)
         symbols = [ca.SX.sym("s", size) for size in (1, n, self.n_state - n, m, self.n_nonholonomic, len(theta))]
         directions = self.function("directions")(*symbols)
-        slope = -self.function("hidden_z")(*symbols[:3], symbols[5]) @ directions
+        slope = ca.densify(-self.function("hidden_z")(*symbols[:3], symbols[5]) @ directions)
         equations = ca.Function("multipliers", symbols, [self.function("hidden_rate")(*symbols), ca.vec(slope.T)]).map(count)
         x, size = guesses.copy(), np.full(count, np.inf)
         with np.errstate(all="ignore"):  # what overflows is not finite, and looked at again below
@@ -242,6 +264,7 @@ class System:
         """A copy that shares its symbols, unlike one that was pickled."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__)
+        clone.__dict__.pop("_kept", None)
         return clone
 
     def __reduce__(self) -> tuple[Any, ...]:

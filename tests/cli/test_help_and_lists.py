@@ -78,7 +78,9 @@ def test_info_shows_the_cache_of_models_and_its_size(command, here, monkeypatch)
     (here / "cache" / "one.o").write_bytes(bytes(2_300_000))
     facts = json.loads(command("info --json")[1])
     assert facts["cached models"] == str(here / "cache") and facts["size"] == "2.3 MB in 1 file"
-    assert facts["to clear a cache"].startswith("delete its directory")
+    assert facts["to clear a cache"].startswith("dalembert cache clear") and facts["at most"].startswith("500 MB")
+    assert command("cache clear")[1] == "1 file removed, 2.3 MB\n"
+    assert json.loads(command("info --json")[1])["size"] == "0.0 MB in 0 files"
     monkeypatch.delenv("DALEMBERT_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", classmethod(lambda _: (_ for _ in ()).throw(RuntimeError)))

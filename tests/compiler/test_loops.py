@@ -60,9 +60,34 @@ def test_loops_compute_what_numpy_does(loops_everywhere, in_place):
 
 
 def test_code_does_not_grow_with_the_model(loops_everywhere):
-    short, long = (emit_kernel(kernel_of(n), work=2 * n + 5)[0] for n in (N, 8 * N))
+    # of sums that are added up in eight parts, equally many terms are left over
+    short, long = (emit_kernel(kernel_of(n), work=2 * n + 5)[0] for n in (N, 9 * N))
     assert short.count("define") == long.count("define")
     assert short.count("\n") == long.count("\n")
+
+
+def pair_forces(n):
+    """Forces between all pairs of n particles on a line, and the largest of those on each: sums of 7 to n terms, signed."""
+    q = ca.SX.sym("q", n)
+    force, largest = [ca.SX(0.5)] * n, [ca.SX(-1)] * n
+    for i in range(n):
+        for j in range(i):
+            pull = ca.sin(q[i] - q[j])
+            force[i], force[j] = force[i] - pull, force[j] + pull
+            largest[i] = ca.fmax(largest[i], pull)
+    return Kernel("f", [(q, 0)], [(ca.vertcat(*force), n), (ca.vertcat(*largest), 2 * n)])
+
+
+@pytest.mark.parametrize("n", [40, 100])
+def test_many_sums_of_different_lengths_share_loops(loops_everywhere, n):
+    kernel, q = pair_forces(n), np.random.default_rng(4).normal(size=n)
+    memory = np.concatenate([q, np.full(2 * n, np.nan)])
+    call(kernel, memory, work=3 * n)
+    pulls = np.sin(q[:, None] - q[None, :])
+    np.testing.assert_allclose(memory[n : 2 * n], 0.5 - pulls.sum(axis=1), rtol=1e-12, atol=1e-12)
+    largest = [max([-1.0, *pulls[i, :i]]) for i in range(n)]
+    np.testing.assert_allclose(memory[2 * n :], largest, rtol=1e-13)
+    assert emit_kernel(kernel, work=3 * n)[0].count("define") < 40
 
 
 def test_a_graph_without_structure_stays_straight_line(loops_everywhere):

@@ -126,7 +126,7 @@ def test_a_fast_rotor_beside_a_bead_hides_no_jump(method):
         alone = da.simulate_many(system, method, q0=q, p0=bead * v, h=h, steps=1)
         beside = da.simulate_many(both, method, q0=np.hstack([q, zero]), p0=np.hstack([bead * v, spin]), h=h, steps=1)
         same_or_refused(alone, beside, beside.q[:, -1, :2])
-        assert 0 < np.sum(np.array(beside.status) == "done")
+        assert "done" in beside.status
 
 
 @pytest.mark.parametrize("method", [da.Rattle(), da.LobattoIIIAB(3), da.GaussLobattoSPARK(2)], ids=str)
@@ -137,10 +137,11 @@ def test_a_moving_carriage_hides_no_jump(method):
         lambda q, p: p**2 @ (1 / (2 * masses)) + BEAD * 9.81 * q[1], dim=3, holonomic=lambda q: [q[1] - RAIL(q[0] - q[2])]
     )
     q, v = (np.hstack([part, np.zeros((100, 1))]) for part in on_the_rail(100))
+    along = np.array([30.0, 0.0, 30.0])
     for h in (0.01, 0.02):
         rest = da.simulate_many(system, method, q0=q, p0=masses * v, h=h, steps=1)
-        moving = da.simulate_many(system, method, q0=q, p0=masses * (v + [30.0, 0.0, 30.0]), h=h, steps=1)
-        same_or_refused(rest, moving, moving.q[:, -1] - h * np.array([30.0, 0.0, 30.0]))
+        moving = da.simulate_many(system, method, q0=q, p0=masses * (v + along), h=h, steps=1)
+        same_or_refused(rest, moving, moving.q[:, -1] - h * along)
 
 
 def test_a_step_of_a_whole_turn_is_the_continued_one_or_refused():

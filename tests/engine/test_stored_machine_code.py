@@ -1,11 +1,13 @@
 """Numba's files on disk: used again while nothing changes, and no longer once any file of the package has changed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from dalembert.compiler import _jit
 from dalembert.contact import _driver_with_impacts as _collision_driver
 from dalembert.engine import _compiled
 
@@ -44,3 +46,21 @@ def test_machine_code_is_used_again_until_an_imported_file_changes(tmp_path, dec
 
 def test_the_drivers_are_stored_under_the_digest_of_their_sources():
     assert _compiled.SOURCES in _collision_driver.advance_with_impacts.py_func.__qualname__
+
+
+def test_the_cache_of_models_keeps_what_was_used_last(tmp_path, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE_MB", "0.25")
+    for k in range(5):
+        _jit._write(tmp_path / f"{k}.o", bytes(100_000))
+        os.utime(tmp_path / f"{k}.o", (1000.0 + k, 1000.0 + k))
+        if k == 2:
+            assert len(_jit._read(tmp_path / "1.o") or b"") == 100_000  # now the last one that was used
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.o", "4.o"]
+    assert _jit.remove_stored(tmp_path) == (2, 200_064)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("said", ["", "much"])
+def test_a_limit_that_is_no_number_is_the_usual_one(monkeypatch, said):
+    monkeypatch.setenv("DALEMBERT_CACHE_MB", said)
+    assert _jit.cache_limit() == 1e6 * _jit.CACHE_MB

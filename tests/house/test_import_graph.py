@@ -19,6 +19,7 @@ ROOMS = [
     "draw", "plot", "storage", "parallel", "runs", "verify", "problems", "experiments", "reproduction", "cli",
 ]  # fmt: skip
 LATE = {
+    "dalembert.compiler._passes": "loads Numba",
     "dalembert.engine": "loads Numba",
     "dalembert.contact": "loads Numba",
     "dalembert.plot": "loads matplotlib",
