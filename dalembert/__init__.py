@@ -14,10 +14,11 @@ import importlib as _importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from dalembert import problems, systems, tableaux
+from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
 from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.mechanisms import Mechanism
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -124,6 +125,7 @@ __all__ = [
     "LobattoIIIC",
     "LobattoSPARK",
     "McLachlanPerlmutter",
+    "Mechanism",
     "ModelError",
     "ModifiedHamiltonian",
     "NonholonomicEuler",
@@ -150,6 +152,7 @@ __all__ = [
     "experiments",
     "forces",
     "load",
+    "mechanisms",
     "modified_hamiltonian",
     "momentum_map",
     "plot",

@@ -1,0 +1,9 @@
+"""Bodies and joints: `da.Mechanism` turns them into a system; solids give mass and inertia from a density."""
+
+from dalembert.mechanisms._assembly import Mechanism
+from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._reading import read
+from dalembert.mechanisms._rigid import Body, Part
+from dalembert.mechanisms._solids import Box, Cylinder, Solid, Sphere
+
+__all__ = ["Body", "Box", "Cylinder", "Joint", "Mechanism", "Part", "Solid", "Sphere", "read"]
