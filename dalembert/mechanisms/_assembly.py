@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
+from dalembert.mechanisms._reading import Snapshot
 from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, valued
 from dalembert.mechanisms._starting import Given, start_of
 from dalembert.mechanisms._vectors import constant
@@ -137,6 +138,20 @@ class Mechanism(WithWheels):
             angular_velocities or {},
         )
         return start_of(self, moved, float(t0), params, complete)
+
+    def at(self, state: State) -> Snapshot:
+        """A state, to be read by the names of parts like a run.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism(coordinates="planar")
+            >>> rod = m.rod("rod", (0, 0), (2, 0), mass=1.0)
+            >>> hinge = m.revolute(m.ground, rod, at=(0, 0))
+            >>> m.at(m.start(rates={hinge: 3.0})).of(rod).velocity.round(12)
+            array([[0., 3., 0.]])
+
+        """
+        return Snapshot(state, self.system().parameters.unflatten(state.theta))
 
     # -- from parts to functions ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
 from dalembert.mechanisms._vectors import triple
-from dalembert.systems._model import Parameters
+from dalembert.systems._model import Parameters, one_line
 
 Z = (0.0, 0.0, 1.0)
 
@@ -41,7 +41,7 @@ class Building:
             entries = []
         if len(entries) not in (2, 3):
             raise ModelError(
-                f"gravity is an acceleration, such as (0, 0, -9.81), or (0, -9.81) in the plane; got {self.gravity!r}"
+                f"gravity is an acceleration, such as (0, 0, -9.81), or (0, -9.81) in the plane; got {one_line(self.gravity)}"
             )
 
     @property
@@ -75,7 +75,7 @@ class Building:
         """Refuse parts that are none, or belong to another mechanism."""
         for part in parts:
             if getattr(part, "mechanism", None) is not self:
-                raise ModelError(f"{what} takes parts of this mechanism, such as m.body(...) returns; got {part!r}")
+                raise ModelError(f"{what} takes parts of this mechanism, such as m.body(...) returns; got {one_line(part)}")
 
 
 def plain(value: Value) -> Value:
@@ -88,7 +88,7 @@ def two_points(what: str, at: Any) -> tuple[np.ndarray, np.ndarray]:
     try:
         first, second = at
     except (TypeError, ValueError):
-        raise ModelError(f"{what} needs two points, at=(on the first body, on the second); got {at!r}") from None
+        raise ModelError(f"{what} needs two points, at=(on the first body, on the second); got {one_line(at)}") from None
     return triple(f"the first point of {what}", first), triple(f"the second point of {what}", second)
 
 
@@ -103,5 +103,5 @@ def as_function(what: str, value: Any) -> Callable[..., Any]:
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is a number, a vector or a function; got {value!r}") from None
+        raise ModelError(f"{what} is a number, a vector or a function; got {one_line(value)}") from None
     return lambda: array.tolist()

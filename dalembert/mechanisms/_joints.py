@@ -31,7 +31,7 @@ from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value
 from dalembert.mechanisms._vectors import Vector, cross, dot, normals, scale, subtract
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Joint(Part):
     """A joint between two bodies, stated in the assembled pose."""
 
@@ -218,7 +218,7 @@ ROWS: dict[str, tuple[Rows, ...]] = {
 }
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Gear(Part):
     """A relation x1 * ratio1 - x2 * ratio2 = 0 between the coordinates of two joints since the assembled pose.
 
@@ -252,7 +252,7 @@ class Gear(Part):
         return real, imaginary if ratio > 0 else -imaginary
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Prescribed(Part):
     """A joint whose angle or displacement is a given function of time and parameters."""
 

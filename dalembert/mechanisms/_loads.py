@@ -27,7 +27,7 @@ class Load(Part):
         """Add its forces that have no potential."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Spring(Load):
     """A spring and a damper between two points: stiffness (l - length)^2 / 2, and damping l' along the line."""
 
@@ -65,7 +65,7 @@ class Spring(Load):
         loads.add(self.bodies[1], scale(-1.0, force), at=Q)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class JointSpring(Load):
     """A spring and a damper on the angle or displacement x of a joint: stiffness (x - rest)^2 / 2, and damping x'."""
 
@@ -145,7 +145,7 @@ def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequen
     return function(**arguments)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Motor(Load):
     """A torque about the axis of a joint, or a force along it, on the second body and back on the first."""
 
@@ -158,7 +158,7 @@ class Motor(Load):
         self.joint.push(at, effort, loads)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AppliedForce(Load):
     """A force at a point of a body, or a torque, in space."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from dalembert.mechanisms._loads import JointSpring, Motor, Spring, asked
 from dalembert.mechanisms._rigid import Body, Part, Placement
 from dalembert.mechanisms._vectors import Vector, subtract, triple
 from dalembert.mechanisms._wheels import Wheel
+from dalembert.systems import State
+from dalembert.systems._model import one_line
 
 if TYPE_CHECKING:
     from dalembert.mechanisms._assembly import Mechanism
@@ -190,6 +193,23 @@ class LoadReading(Reading):
         return self._column(asked("a motor", motor.effort, motor.joint, self._at, self.mechanism.named_parts))
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """One state, read like a run of which it is the only one."""
+
+    state: State
+    parameters: dict[str, np.ndarray]
+
+    def of(self, part: Part) -> Any:
+        """What a part does in this state; arrays have a first axis of length one."""
+        return read(part, self)
+
+    def __getattr__(self, name: str) -> Any:
+        return (
+            np.array([getattr(self.state, name)]) if name in ("t", "q", "p", "v", "lam", "psi") else getattr(self.state, name)
+        )
+
+
 def read(part: Any, run: Any) -> Any:
     """What a part does along a run."""
     match part:
@@ -201,4 +221,4 @@ def read(part: Any, run: Any) -> Any:
             return WheelReading(part, run)
         case Spring() | Motor() | JointSpring():
             return LoadReading(part, run)
-    raise InputError(f"run.of takes a body, a joint, a wheel, a spring or a motor of the mechanism; got {part!r}")
+    raise InputError(f"run.of takes a body, a joint, a wheel, a spring or a motor of the mechanism; got {one_line(part)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar, Point, Quaternion
 from dalembert.mechanisms._solids import Solid
 from dalembert.mechanisms._vectors import ZERO, Columns, Vector, add, cross, turn
+from dalembert.systems._model import one_line
 
 Value = float | str | Callable[..., Any]
 """A number, the name of one of the mechanism's parameters, or a function of parameters, such as lambda m, l: m * l**2 / 12."""
@@ -36,22 +37,25 @@ def valued(what: str, value: Any, params: Mapping[str, Any]) -> Any:
     return value
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Part:
     """A part of a mechanism, which a run knows by name: `run.of(part)`."""
 
     name: str
-    mechanism: Any = field(repr=False)
+    mechanism: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Body(Part):
     """A rigid body or a point mass in its assembled pose.
 
     `centre` is its centre of mass, the columns of `axes` are its principal axes, and `rotation` is the one that the user gave.
     """
 
-    coordinates: Coordinates | None = field(repr=False)
+    coordinates: Coordinates | None
     """None for the ground."""
     first: int
     """Where its coordinates begin."""
@@ -179,7 +183,9 @@ def number(what: str, value: Any) -> float:
     except (TypeError, ValueError):
         result = np.nan
     if not np.isfinite(result):
-        raise ModelError(f"{what} must be a finite number, the name of a parameter or a function of parameters; got {value!r}")
+        raise ModelError(
+            f"{what} must be a finite number, the name of a parameter or a function of parameters; got {one_line(value)}"
+        )
     return result
 
 
@@ -206,7 +212,9 @@ def principal(name: str, inertia: Any, params: Mapping[str, Any]) -> tuple[tuple
         if matrix.shape != (3, 3) or not np.allclose(
             matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.max(np.abs(matrix), initial=0)
         ):
-            raise ModelError(f"{what} must be one number, three principal moments or a symmetric 3 x 3 matrix; got {inertia!r}")
+            raise ModelError(
+                f"{what} must be one number, three principal moments or a symmetric 3 x 3 matrix; got {one_line(inertia)}"
+            )
         values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         moments = tuple(float(value) for value in values)

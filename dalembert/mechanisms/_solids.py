@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.systems._model import one_line
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Solid:
         for field in fields(self):
             value = getattr(self, field.name)
             if not (isinstance(value, (int, float, np.floating)) and np.isfinite(value) and value > 0):
-                raise ModelError(f"the {field.name} of a {type(self).__name__.lower()} must be positive; got {value!r}")
+                raise ModelError(f"the {field.name} of a {type(self).__name__.lower()} must be positive; got {one_line(value)}")
 
     @property
     def volume(self) -> float:

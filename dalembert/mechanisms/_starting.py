@@ -19,6 +19,7 @@ from dalembert.mechanisms._rigid import Body, Part, Placement, number
 from dalembert.mechanisms._vectors import triple
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, consistent
+from dalembert.systems._model import one_line
 
 if TYPE_CHECKING:
     from dalembert.mechanisms._assembly import Mechanism
@@ -100,10 +101,10 @@ class _Starter:
         """One wish for each entry of what was given."""
         found = []
         if given is not None and not isinstance(given, Mapping):
-            raise InputError(f"the start takes {{part: {kind}}}, such as {{hinge: 1.2}}; got {given!r}")
+            raise InputError(f"the start takes {{part: {kind}}}, such as {{hinge: 1.2}}; got {one_line(given)}")
         for part, value in (given or {}).items():
             if not isinstance(part, (Joint, Body)) or not isinstance(part, of) or part.mechanism is not self.m:
-                raise InputError(f"a start gives the {kind} of a {of.__name__.lower()} of this mechanism; got {part!r}")
+                raise InputError(f"a start gives the {kind} of a {of.__name__.lower()} of this mechanism; got {one_line(part)}")
             what = f"the {kind} of {part.name!r}"
             target = np.array([number(what, value)]) if size == 1 else triple(what, value)
             entries = quantity(part, self.at)
@@ -122,16 +123,38 @@ class _Starter:
             )
         if not wishes:
             return q
-        begin = [self._value(wish, q) for wish in wishes]
-        size = max(float(np.max(np.abs(wish.target - x))) / self._unit(wish) for wish, x in zip(wishes, begin, strict=True))
+        leading = self._independent(q, wishes)
+        begin = [self._value(wish, q) for wish in leading]
+        ways = [wish.target - x for wish, x in zip(leading, begin, strict=True)]
+        size = max((float(np.max(np.abs(way))) / self._unit(w) for w, way in zip(leading, ways, strict=True)), default=0.0)
         strides = max(1, int(np.ceil(size / STRIDE)))
         for k in range(1, strides + 1):
-            aims = [x + (wish.target - x) * (k / strides) for wish, x in zip(wishes, begin, strict=True)]
-            reached = self._onto(q, wishes, aims)
+            aims = [x + way * (k / strides) for x, way in zip(begin, ways, strict=True)]
+            reached = self._onto(q, leading, aims)
             if reached is None:
-                raise self._unreachable(q, wishes)
+                values = ", ".join(f"{float(self._value(wish, q)[0]):.4g}" for wish in leading if len(wish.target) == 1)
+                until = f" (it went as far as {values})" if values else ""
+                raise InconsistentStart(
+                    f"no pose of the mechanism has {_all(wishes)} as given{until}: give values that it reaches"
+                )
             q = reached
+        missed = np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes]))
+        if np.max(np.abs(missed)) > 1e-9 * max(1.0, np.max(np.abs(q))):
+            free = _degrees(self._freedom(self._G(q)))
+            raise InconsistentStart(
+                f"{_all(wishes)} cannot be chosen independently: the pose has {free} of freedom; give fewer"
+            )
         return q
+
+    def _independent(self, q: np.ndarray, wishes: Sequence[Wish]) -> list[Wish]:
+        """As many wishes as can be chosen at will, the first ones first."""
+        chosen: list[Wish] = []
+        rows = self._G(q)
+        for wish in wishes:
+            more = np.concatenate([rows, self._slope(wish, q, 1)])
+            if self._freedom(more) == self._freedom(rows) - len(wish.target):
+                rows, chosen = more, [*chosen, wish]
+        return chosen
 
     def _unit(self, wish: Wish) -> float:
         """One radian, or the size of the mechanism."""
@@ -185,21 +208,9 @@ class _Starter:
     def _G(self, q: np.ndarray) -> np.ndarray:
         return self.system.evaluate("G", self.t, q, theta=self.theta).reshape(-1, self.n)
 
-    def _unreachable(self, q: np.ndarray, wishes: Sequence[Wish]) -> InconsistentStart:
-        names = " and ".join(str(wish) for wish in wishes)
-        reached = ", ".join(f"{float(self._value(wish, q)[0]):.4g}" for wish in wishes if len(wish.target) == 1)
-        until = f" (it went as far as {reached})" if reached else ""
-        free = self._freedom(q, self._G(q))
-        wanted = sum(len(wish.target) for wish in wishes)
-        if self._freedom(q, np.concatenate([self._G(q), *(self._slope(w, q, 1) for w in wishes)])) > free - wanted:
-            return InconsistentStart(
-                f"{names} cannot be chosen independently{until}: the pose has {_degrees(free)} of freedom; give fewer"
-            )
-        return InconsistentStart(f"no pose of the mechanism has {names} as given{until}: give values that it can reach")
-
     # -- velocities ------------------------------------------------------------------------------------------------------
 
-    def _freedom(self, q: np.ndarray, rows: np.ndarray) -> int:
+    def _freedom(self, rows: np.ndarray) -> int:
         """How many independent velocities some rows leave."""
         J = rows @ self.root
         length = np.linalg.norm(J, axis=1)
@@ -230,8 +241,7 @@ class _Starter:
         v = self.root @ np.linalg.lstsq(scaled / length[:, None], aims / length, rcond=RANK)[0]
         off = np.abs(rows @ v - aims)
         if np.max(off) > 1e-9 * max(1.0, np.max(np.abs(aims))):
-            names = " and ".join(str(wish) for wish in wishes)
-            free = self._freedom(q, J)
+            free = self._freedom(J)
             wanted = sum(len(wish.target) for wish in wishes)
             reason = (
                 f"with {_degrees(free)} of freedom, {wanted} values are too many"
@@ -240,13 +250,15 @@ class _Starter:
             )
             if not wishes:
                 raise InconsistentStart("the prescribed motions contradict the joints at this time: check them")
-            raise InconsistentStart(f"no motion of the mechanism has {names} as given: {reason}, or contradict the joints")
+            raise InconsistentStart(
+                f"no motion of the mechanism has {_all(wishes)} as given: {reason}, or contradict the joints"
+            )
         return v
 
     def refuse_too_few(self, q: np.ndarray, places: Sequence[Wish], moves: Sequence[Wish]) -> None:
         """Refuse a start that leaves something to the projection."""
         for what, rows, wishes, index in (("positions", self._G(q), places, 1), ("rates", self._rates(q)[0], moves, 2)):
-            free = self._freedom(q, np.concatenate([rows, *(self._slope(wish, q, index) for wish in wishes)]))
+            free = self._freedom(np.concatenate([rows, *(self._slope(wish, q, index) for wish in wishes)]))
             if free:
                 raise InconsistentStart(
                     f"the start leaves {_degrees(free)} of freedom of the {what} open: give as many more, or let the "
@@ -256,3 +268,7 @@ class _Starter:
 
 def _degrees(count: int) -> str:
     return f"{count} degree{'' if count == 1 else 's'}"
+
+
+def _all(wishes: Sequence[Wish]) -> str:
+    return " and ".join(str(wish) for wish in wishes)

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import Scalar
+from dalembert.systems._model import one_line
 
 Vector = tuple[Any, Any, Any]
 Columns = tuple[Vector, Vector, Vector]
@@ -69,7 +70,7 @@ def triple(what: str, value: Any) -> np.ndarray:
     if array.shape == (2,):
         array = np.append(array, 0.0)
     if array.shape != (3,) or not np.all(np.isfinite(array)):
-        raise ModelError(f"{what} must be three finite numbers, or two in the plane; got {value!r}")
+        raise ModelError(f"{what} must be three finite numbers, or two in the plane; got {one_line(value)}")
     return array
 
 
@@ -108,7 +109,9 @@ def rotation_matrix(what: str, value: Any) -> np.ndarray:
     if array.shape == () and np.isfinite(array):
         return about_z(float(array))
     if array.shape != (3, 3) or not np.allclose(array.T @ array, np.eye(3), atol=1e-9) or np.linalg.det(array) < 0:
-        raise ModelError(f"{what} must be a rotation matrix (orthonormal, determinant 1), or an angle about z; got {value!r}")
+        raise ModelError(
+            f"{what} must be a rotation matrix (orthonormal, determinant 1), or an angle about z; got {one_line(value)}"
+        )
     left, _, right = np.linalg.svd(array)  # orthonormal to round-off
     return left @ right
 

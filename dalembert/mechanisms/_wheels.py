@@ -20,7 +20,7 @@ from dalembert.mechanisms._rigid import Body, Part, Placement, Value
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, normals, scale, subtract
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Plane:
     """A plane that does not move."""
 
@@ -44,7 +44,7 @@ def _tuple(vector: np.ndarray) -> Vector:
     return (x, y, z)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Wheel(Part):
     """A wheel, or a ball if it has no axis, that rolls without slipping."""
 
@@ -81,7 +81,7 @@ class Wheel(Part):
         return [dot(tangent, velocity) for tangent in self.plane.tangents]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class KnifeEdge(Part):
     """A point of a body that moves only along a direction of the body: (n x direction) . v = 0."""
 
@@ -97,7 +97,7 @@ class KnifeEdge(Part):
         return [dot(across, frame.speed(self.body.arm(self.point)))]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Touching(Part):
     """A point of a body, or a ball about it, stays above a plane."""
 
@@ -113,7 +113,7 @@ class Touching(Part):
         return [self.plane.height(at.of(self.body).point(self.body.arm(self.point))) - r]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Stop(Part):
     """The angle or displacement of a joint stays between two limits."""
 

@@ -13,6 +13,7 @@ from dalembert.mechanisms._building import Building
 from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
 from dalembert.mechanisms._solids import Box, Solid
 from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
+from dalembert.systems._model import one_line
 
 
 class WithBodies(Building):
@@ -45,7 +46,7 @@ class WithBodies(Building):
         """
         name = self._name(name, "body")
         if shape is not None and not isinstance(shape, Solid):
-            raise ModelError(f"the shape of {name!r} is a da.mechanisms.Box, Cylinder or Sphere; got {shape!r}")
+            raise ModelError(f"the shape of {name!r} is a da.mechanisms.Box, Cylinder or Sphere; got {one_line(shape)}")
         if density is not None:
             if shape is None or mass is not None:
                 raise ModelError(f"the density of {name!r} needs a shape, and no mass: give one or the other")

@@ -13,6 +13,7 @@ from dalembert.mechanisms._joints import Gear, Joint, Prescribed
 from dalembert.mechanisms._rigid import Body, Value, number, positive
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._with_bodies import WithBodies
+from dalembert.systems._model import one_line
 
 MEETING = 1e-9
 """How far apart, relative to the mechanism's size, the points of a joint may be in the assembled pose."""
@@ -143,7 +144,7 @@ class WithJoints(WithBodies):
         self._own("a gear", first, second)
         pair = (ratio, 1.0) if np.ndim(ratio) == 0 else tuple(ratio)
         if len(pair) != 2:
-            raise ModelError(f"the ratio of a gear is a number or a pair of numbers of teeth; got {ratio!r}")
+            raise ModelError(f"the ratio of a gear is a number or a pair of numbers of teeth; got {one_line(ratio)}")
         name = self._name(name, "gear")
         over, under = (number(f"the ratio of {name!r}", entry) for entry in pair)
         if over == 0 or under == 0:

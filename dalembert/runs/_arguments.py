@@ -17,7 +17,7 @@ from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import driver_of
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
 from dalembert.systems._states import States, states_at
@@ -79,7 +79,7 @@ class Arguments:
     @property
     def drawing(self) -> Drawing | None:
         """How a problem is drawn."""
-        return self.system.drawing if isinstance(self.system, Problem) else None
+        return stated(self.system)[1]
 
     def single(self) -> RunSpec:
         """One run."""
