@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.draw._parts import BLUE, GREY, INK, Drawing, Part, body, disc, line, mass, rod, spring, track
+from dalembert.draw._parts import BLUE, GREY, INK, Drawing, Part, body, disc, line, mass, rod, spring, trace, track
 from dalembert.mechanisms import Body, Mechanism
 from dalembert.mechanisms._coordinates import Planar, Point
 from dalembert.mechanisms._loads import Spring
@@ -16,14 +16,14 @@ from dalembert.mechanisms._wheels import Wheel
 
 
 def mechanism(m: Mechanism) -> Drawing:
-    """The drawing of a mechanism, in the plane if all of its bodies are planar.
+    """The drawing of a mechanism, in the plane if all of its bodies are planar; the path of the last body is shown.
 
     Example:
         >>> import dalembert as da
         >>> m = da.Mechanism(coordinates="planar")
         >>> hinge = m.revolute(m.ground, m.rod("rod", (0, 0), (1, 0), mass=1.0), at=(0, 0))
         >>> [part.kind for part in mechanism(m)(m.q0)]
-        ['body', 'mass']
+        ['body', 'mass', 'trace']
 
     """
     flat = all(isinstance(b.coordinates, Planar) or (isinstance(b.coordinates, Point) and b.size == 2) for b in m.bodies)
@@ -41,7 +41,7 @@ def mechanism(m: Mechanism) -> Drawing:
         for part in m.parts:
             if isinstance(part, Wheel):
                 parts += _wheel(part, at, flat)
-        return parts
+        return [*parts, trace(_cut(at.of(m.bodies[-1]).centre, flat))]
 
     return drawing
 

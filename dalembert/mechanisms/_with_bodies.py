@@ -94,7 +94,8 @@ class WithBodies(Building):
     ) -> Body:
         """A uniform rod of square section from one point to another; its first axis lies along it.
 
-        Without a `width` that of a hundredth of its length is taken.
+        Without a `width` a planar rod is thin, mass length^2 / 12; one in space, whose rotation about itself must have an
+        inertia, is a hundredth of its length wide.
 
         Example:
             >>> import dalembert as da
@@ -108,13 +109,19 @@ class WithBodies(Building):
         if length == 0:
             raise ModelError(f"the rod {name!r} has length zero: give two different ends")
         along = (b - a) / length
-        if (self.default_coordinates if coordinates is None else coordinates) == "planar":
-            rotation = about_z(float(np.arctan2(along[1], along[0])))
-        else:
-            rotation = np.stack([along, *normals(along)], axis=1)
+        planar = (self.default_coordinates if coordinates is None else coordinates) == "planar"
+        rotation = about_z(float(np.arctan2(along[1], along[0]))) if planar else np.stack([along, *normals(along)], axis=1)
         shape = Box(length, length / 100 if width is None else width, length / 100 if width is None else width)
+        thin = planar and width is None and mass is not None
         return self.body(
-            name, mass=mass, density=density, at=(a + b) / 2, rotation=rotation, shape=shape, coordinates=coordinates
+            name,
+            mass=mass,
+            density=density,
+            inertia=_multiple(mass, length**2 / 12) if thin and mass is not None else None,
+            at=(a + b) / 2,
+            rotation=rotation,
+            shape=shape,
+            coordinates=coordinates,
         )
 
     def point(

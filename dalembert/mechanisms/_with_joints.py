@@ -84,13 +84,16 @@ class WithJoints(WithBodies):
         return self._joint("fixed", first, second, at, Z, name)
 
     def distance(self, first: Body, second: Body, *, at: Any, length: Value | None = None, name: str | None = None) -> Joint:
-        """A massless rod between a point of the first and one of the second body, as long as assembled or `length`."""
+        """A massless rod between a point of the first and one of the second body, as long as assembled or `length`.
+
+        A `length` may be a function of t and parameters.
+        """
         P, Q = two_points("a distance", at)
         apart = float(np.linalg.norm(Q - P))
         if apart == 0:
             raise ModelError("the points of a distance joint coincide, so that it has no direction: use m.spherical(...)")
         if length is not None:
-            positive("the length of a distance joint", length, self.params)
+            positive("the length of a distance joint", length, {**self.params, "t": 0.0})
         return self._joint("distance", first, second, (P, Q), Z, name, length=apart if length is None else length)
 
     def _joint(self, kind: str, first: Body, second: Body, at: Any, axis: Any, name: str | None, **more: Any) -> Joint:

@@ -221,4 +221,4 @@ def test_drawings_follow_from_the_parts():
     scene = sample(run, run.drawing, run.t[::10])
     assert scene.dim == 2 and [part.kind for part in scene.parts].count("body") == 3
     m, _, hinges = four_bar("quaternion")
-    assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4
+    assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4 + 1
