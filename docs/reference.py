@@ -24,7 +24,7 @@ from docstrings import code, docstring, inline
 
 import dalembert as da
 
-MODULES = ("systems", "forces", "tableaux", "schemes", "verify", "problems", "plot", "experiments", "errors")
+MODULES = ("systems", "forces", "mechanisms", "tableaux", "schemes", "verify", "problems", "plot", "experiments", "errors")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ GROUPS = (
         "Systems",
         ("systems", "forces", "runs._index_reduction"),
         "What must hold: Lagrangians, Hamiltonians, DAEs, and states that satisfy their constraints.",
+    ),
+    Group(
+        "reference-mechanisms",
+        "Mechanisms",
+        ("mechanisms",),
+        'Bodies and joints that make up a system; the page <a href="mechanisms.html">Bodies and joints</a> shows them at work.',
     ),
     Group(
         "reference-simulation",

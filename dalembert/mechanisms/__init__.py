@@ -2,8 +2,7 @@
 
 from dalembert.mechanisms._assembly import Mechanism
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._reading import read
-from dalembert.mechanisms._rigid import Body, Part
-from dalembert.mechanisms._solids import Box, Cylinder, Solid, Sphere
+from dalembert.mechanisms._rigid import Body
+from dalembert.mechanisms._solids import Box, Cylinder, Sphere
 
-__all__ = ["Body", "Box", "Cylinder", "Joint", "Mechanism", "Part", "Solid", "Sphere", "read"]
+__all__ = ["Body", "Box", "Cylinder", "Joint", "Mechanism", "Sphere"]

@@ -243,16 +243,11 @@ class _Starter:
         if np.max(off) > 1e-9 * max(1.0, np.max(np.abs(aims))):
             free = self._freedom(J)
             wanted = sum(len(wish.target) for wish in wishes)
-            reason = (
-                f"with {_degrees(free)} of freedom, {wanted} values are too many"
-                if wanted > free
-                else "they depend on each other"
-            )
             if not wishes:
                 raise InconsistentStart("the prescribed motions contradict the joints at this time: check them")
-            raise InconsistentStart(
-                f"no motion of the mechanism has {_all(wishes)} as given: {reason}, or contradict the joints"
-            )
+            many = f"{wanted} values are too many for {_degrees(free)} of freedom"
+            reason = many if wanted > free else "they contradict each other or the joints"
+            raise InconsistentStart(f"no motion of the mechanism has {_all(wishes)} as given: {reason}")
         return v
 
     def refuse_too_few(self, q: np.ndarray, places: Sequence[Wish], moves: Sequence[Wish]) -> None:

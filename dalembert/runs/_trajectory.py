@@ -15,7 +15,8 @@ import numpy as np
 from dalembert.compiler import observer
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.errors import DalembertError, InputError
-from dalembert.mechanisms import Part, read
+from dalembert.mechanisms._reading import read
+from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model

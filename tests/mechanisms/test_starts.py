@@ -71,7 +71,7 @@ def test_what_is_left_open_moves_with_least_energy():
     [
         (lambda h: {"angles": {h[3]: -3.0}}, "no pose of the mechanism has the angle of 'hinge 4'"),
         (lambda h: {"angles": {h[0]: 1.3, h[3]: 0.5}}, "cannot be chosen independently"),
-        (lambda h: {"rates": {h[0]: 1.0, h[1]: 5.0}}, "with 1 degree of freedom, 2 values are too many"),
+        (lambda h: {"rates": {h[0]: 1.0, h[1]: 5.0}}, "2 values are too many for 1 degree of freedom"),
         (lambda h: {"complete": False}, "leaves 1 degree of freedom of the positions open"),
         (lambda h: {"angles": {h[0]: 1.3}, "complete": False}, "leaves 1 degree of freedom of the rates open"),
         (lambda h: {"angles": {"crank": 1.0}}, "the angle of a joint of this mechanism"),
