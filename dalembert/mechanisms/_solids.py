@@ -76,7 +76,14 @@ class Box(Solid):
 
 @dataclass(frozen=True)
 class Cylinder(Solid):
-    """A cylinder, such as a disk or a wheel, about its third axis."""
+    """A cylinder, such as a disk or a wheel, about its third axis.
+
+    Example:
+        >>> from dalembert.mechanisms import Cylinder
+        >>> Cylinder(0.1, 0.02).moments.round(6).tolist()
+        [0.002533, 0.002533, 0.005]
+
+    """
 
     radius: float
     length: float
@@ -102,7 +109,14 @@ class Cylinder(Solid):
 
 @dataclass(frozen=True)
 class Sphere(Solid):
-    """A ball."""
+    """A ball.
+
+    Example:
+        >>> from dalembert.mechanisms import Sphere
+        >>> Sphere(0.1).moments.round(6).tolist()
+        [0.004, 0.004, 0.004]
+
+    """
 
     radius: float
 

@@ -45,6 +45,14 @@ class WithJoints(WithBodies):
         """A slide: the second body moves along an axis of the first and does not turn on it.
 
         `displacement` is what the joint's displacement is called in the assembled pose.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.prismatic(m.ground, a, axis=(1, 0, 0)), m.prismatic(a, b, axis=(0, 0, 1), name="lift")
+            (<Joint 'prismatic 1'>, <Joint 'lift'>)
+
         """
         return self._joint("prismatic", first, second, at, axis, name, displacement=displacement)
 
@@ -59,15 +67,42 @@ class WithJoints(WithBodies):
         displacement: float = 0.0,
         name: str | None = None,
     ) -> Joint:
-        """The second body turns about an axis of the first and moves along it."""
+        """The second body turns about an axis of the first and moves along it.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.cylindrical(a, b, axis=(1, 0, 0))
+            <Joint 'cylindrical 1'>
+
+        """
         return self._joint("cylindrical", first, second, at, axis, name, angle=angle, displacement=displacement)
 
     def spherical(self, first: Body, second: Body, *, at: Any, name: str | None = None) -> Joint:
-        """A ball joint: one point in common."""
+        """A ball joint: one point in common.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.spherical(a, b, at=(0.05, 0, 0))
+            <Joint 'spherical 1'>
+
+        """
         return self._joint("spherical", first, second, at, Z, name)
 
     def universal(self, first: Body, second: Body, *, at: Any, axes: Any, name: str | None = None) -> Joint:
-        """A cardan joint: one point in common, and an axis on each body that keep their angle, usually a right one."""
+        """A cardan joint: one point in common, and an axis on each body that keep their angle, usually a right one.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.universal(a, b, at=(0.05, 0, 0), axes=((0, 1, 0), (0, 0, 1)))
+            <Joint 'universal 1'>
+
+        """
         if np.shape(axes) not in ((2, 3), (2, 2)):
             raise ModelError("the axes of a universal joint are two directions, on the first and on the second body")
         one, other = (direction("an axis of a universal joint", axis) for axis in axes)
@@ -76,17 +111,43 @@ class WithJoints(WithBodies):
         return self._joint("universal", first, second, at, one, name, other_axis=other)
 
     def planar(self, first: Body, second: Body, *, at: Any = None, normal: Any = Z, name: str | None = None) -> Joint:
-        """The second body moves in a plane of the first, and turns about its normal."""
+        """The second body moves in a plane of the first, and turns about its normal.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.planar(m.ground, a, normal=(0, 0, 1))
+            <Joint 'planar 1'>
+
+        """
         return self._joint("planar", first, second, at, normal, name)
 
     def fixed(self, first: Body, second: Body, *, at: Any = None, name: str | None = None) -> Joint:
-        """Both bodies move as one."""
+        """Both bodies move as one.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.fixed(a, b)
+            <Joint 'fixed 1'>
+
+        """
         return self._joint("fixed", first, second, at, Z, name)
 
     def distance(self, first: Body, second: Body, *, at: Any, length: Value | None = None, name: str | None = None) -> Joint:
         """A massless rod between a point of the first and one of the second body, as long as assembled or `length`.
 
         A `length` may be a function of t and parameters.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.distance(a, b, at=((0, 0, 0), (0.1, 0, 0)), length=lambda t: 0.1 + 0.01 * t).points[1].tolist()
+            [0.1, 0.0, 0.0]
+
         """
         P, Q = two_points("a distance", at)
         apart = float(np.linalg.norm(Q - P))

@@ -52,7 +52,16 @@ class WithLoads(WithJoints):
         return spring
 
     def damper(self, first: Body, second: Body, *, at: Any, damping: Value, name: str | None = None) -> Spring:
-        """A damper between two points: a force `damping` times the rate of their distance."""
+        """A damper between two points: a force `damping` times the rate of their distance.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.damper(a, b, at=((0, 0, 0), (0.1, 0, 0)), damping=5.0)
+            <Spring 'damper 1'>
+
+        """
         return self.spring(
             first, second, at=at, stiffness=0.0, damping=damping, name=self._free("damper") if name is None else name
         )
@@ -70,6 +79,14 @@ class WithLoads(WithJoints):
 
         The torque is -stiffness (angle - rest) - damping rate. In space the angle is taken between -pi and pi around the
         assembled pose; in the plane it counts turns.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.torsion(m.revolute(a, b, at=(0.05, 0, 0), axis=(0, 0, 1)), stiffness=2.0, damping=0.01)
+            <JointSpring 'torsion spring 1'>
+
         """
         self._own("a torsion spring", joint)
         joint.coordinate  # noqa: B018 - refuses joints that have none
@@ -123,7 +140,16 @@ class WithLoads(WithJoints):
         return part
 
     def torque(self, body: Body, torque: Any, *, name: str | None = None) -> AppliedForce:
-        """A torque on a body: a vector of space (a number is about z), or a function like that of `force`."""
+        """A torque on a body: a vector of space (a number is about z), or a function like that of `force`.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.torque(a, lambda angular_velocity: -0.01 * angular_velocity)
+            <AppliedForce 'torque 1'>
+
+        """
         self._own("a torque", body)
         name = self._name(name, "torque")
         function = as_function(f"the torque {name!r}", torque)

@@ -32,6 +32,14 @@ class WithWheels(WithLoads):
         """A thin wheel that rolls on a plane without slipping, upright or leaning; `centre` is by default that of mass.
 
         The plane goes through `origin` and has this normal, on the side of the wheel.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.wheel(a, radius=0.3, axis=(0, 1, 0), origin=(0, 0, -0.3))
+            <Wheel 'wheel 1'>
+
         """
         name, plane = self._rolling("wheel", name, body, radius, normal, origin)
         unit = direction(f"the axis of {name!r}", axis)
@@ -77,7 +85,16 @@ class WithWheels(WithLoads):
         return name, Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
 
     def knife_edge(self, body: Body, *, along: Any, at: Any = None, normal: Any = Z, name: str | None = None) -> KnifeEdge:
-        """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body."""
+        """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.knife_edge(a, along=(1, 0, 0))
+            <KnifeEdge 'knife edge 1'>
+
+        """
         self._own("a knife edge", body)
         name = self._name(name, "knife edge")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
@@ -102,7 +119,16 @@ class WithWheels(WithLoads):
         restitution: float = 1.0,
         name: str | None = None,
     ) -> Touching:
-        """A point of a body, or a ball about it, that bounces off a plane; runs then take a collision integrator, da.CVA()."""
+        """A point of a body, or a ball about it, that bounces off a plane; runs then take a collision integrator, da.CVA().
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.contact(a, radius=0.02, origin=(0, 0, -0.5), restitution=0.6)
+            <Touching 'contact 1'>
+
+        """
         self._own("a contact", body)
         name = self._name(name, "contact")
         positive(f"the radius of {name!r}", radius, self.params, zero=True)
@@ -121,7 +147,16 @@ class WithWheels(WithLoads):
         restitution: float = 1.0,
         name: str | None = None,
     ) -> Stop:
-        """Limits of the angle or displacement of a joint; a run then takes a collision integrator such as da.CVA()."""
+        """Limits of the angle or displacement of a joint; a run then takes a collision integrator such as da.CVA().
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.stop(m.prismatic(m.ground, a, axis=(1, 0, 0)), lower=-0.1, upper=0.1, restitution=0.5)
+            <Stop 'stop 1'>
+
+        """
         self._own("a stop", joint)
         joint.coordinate  # noqa: B018 - refuses joints that have none
         if lower is None and upper is None:
