@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ModelError
+from dalembert.errors import ModelError, suggestion
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
@@ -53,6 +53,22 @@ class Building:
     def named_parts(self) -> list[Part]:
         """Bodies and joints, which functions of the user may name."""
         return [*self.bodies, *self.joints]
+
+    def part(self, name: str) -> Any:
+        """The part of a name: a body, a joint, a spring, a wheel.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> arm = m.rod("arm", (0, 0, 0), (1, 0, 0), mass=1.0)
+            >>> m.part("arm") is arm
+            True
+
+        """
+        parts = {part.name: part for part in (self.ground, *self.bodies, *self.parts, *self.loads)}
+        if name not in parts:
+            raise ModelError(f"the mechanism has no part {name!r}{suggestion(str(name), parts)}")
+        return parts[name]
 
     def _changed(self) -> None:
         """Called whenever a part is added."""
