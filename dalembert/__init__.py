@@ -18,7 +18,7 @@ from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
 from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
-from dalembert.mechanisms import Mechanism, from_mjcf, from_urdf
+from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -152,6 +152,7 @@ __all__ = [
     "experiments",
     "forces",
     "from_mjcf",
+    "from_sympy",
     "from_urdf",
     "load",
     "mechanisms",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 STRIDE = 0.15
 """How far an angle, in radians, is moved at a time."""
+LEAP = 0.4
+"""The longest step on the way, in terms of the size of the mechanism or of a radian; longer ones leave a branch."""
 RANK = 1e-9
 """Relative to the largest, the least singular value that counts, rows being of unit length in the metric of the masses."""
 
@@ -94,6 +96,11 @@ class _Starter:
         H_pp = self.system.evaluate("H_pp", t, m.q0, np.zeros(self.n), theta=theta)
         self.root = np.linalg.cholesky(H_pp)
         """Steps root @ y of unit length y are of unit size in the metric of the masses."""
+        points = [body.centre for body in m.bodies] + [point for joint in m.joints for point in joint.points]
+        self.extent = float(np.max(np.ptp(np.array(points), axis=0))) or 1.0
+        lengths = {"x", "y", "z"}
+        self.sizes = np.array([self.extent if label.rpartition(".")[2] in lengths else 1.0 for label in m.labels])
+        """What a large change of a coordinate is: the size of the mechanism, or a radian."""
 
     def wishes(
         self, given: Mapping[Any, Any] | None, of: type, kind: str, quantity: Callable[[Any, Placement], Any], size: int = 1
@@ -108,8 +115,9 @@ class _Starter:
             what = f"the {kind} of {part.name!r}"
             target = np.array([number(what, value)]) if size == 1 else triple(what, value)
             entries = quantity(part, self.at)
-            column = as_column([entries] if size == 1 else list(entries))
-            found.append(Wish(part, kind, ca.Function("wish", self._symbols, [ca.densify(column)]), target))
+            for k, entry in enumerate([entries] if size == 1 else entries):
+                function = ca.Function("wish", self._symbols, [ca.densify(as_column([entry]))])
+                found.append(Wish(part, kind, function, target[k : k + 1]))
         return found
 
     # -- positions -------------------------------------------------------------------------------------------------------
@@ -123,45 +131,38 @@ class _Starter:
             )
         if not wishes:
             return q
-        leading = self._independent(q, wishes)
-        begin = [self._value(wish, q) for wish in leading]
-        ways = [wish.target - x for wish, x in zip(leading, begin, strict=True)]
-        size = max((float(np.max(np.abs(way))) / self._unit(w) for w, way in zip(leading, ways, strict=True)), default=0.0)
-        strides = max(1, int(np.ceil(size / STRIDE)))
-        for k in range(1, strides + 1):
-            aims = [x + way * (k / strides) for x, way in zip(begin, ways, strict=True)]
-            reached = self._onto(q, leading, aims)
+        begin = [self._value(wish, q) for wish in wishes]
+        ways = [wish.target - x for wish, x in zip(wishes, begin, strict=True)]
+        size = max(float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True))
+        longest = min(1.0, STRIDE / size) if size else 1.0
+        done, stride = 0.0, longest
+        while done < 1 and stride > longest / 64:
+            end = min(1.0, done + stride)
+            reached = self._onto(q, wishes, [x + end * way for x, way in zip(begin, ways, strict=True)])
             if reached is None:
-                values = ", ".join(f"{float(self._value(wish, q)[0]):.4g}" for wish in leading if len(wish.target) == 1)
-                until = f" (it went as far as {values})" if values else ""
-                raise InconsistentStart(
-                    f"no pose of the mechanism has {_all(wishes)} as given{until}: give values that it reaches"
-                )
-            q = reached
-        missed = np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes]))
-        if np.max(np.abs(missed)) > 1e-9 * max(1.0, np.max(np.abs(q))):
-            free = _degrees(self._freedom(self._G(q)))
-            raise InconsistentStart(
-                f"{_all(wishes)} cannot be chosen independently: the pose has {free} of freedom; give fewer"
-            )
+                stride /= 2
+            else:
+                q, done, stride = reached, end, min(longest, 2 * stride)
+        missed = np.abs(np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes])))
+        if np.max(missed) > 1e-9 * max(1.0, np.max(np.abs(q))):
+            raise self._unreachable(q, wishes)
         return q
 
-    def _independent(self, q: np.ndarray, wishes: Sequence[Wish]) -> list[Wish]:
-        """As many wishes as can be chosen at will, the first ones first."""
-        chosen: list[Wish] = []
-        rows = self._G(q)
-        for wish in wishes:
-            more = np.concatenate([rows, self._slope(wish, q, 1)])
-            if self._freedom(more) == self._freedom(rows) - len(wish.target):
-                rows, chosen = more, [*chosen, wish]
-        return chosen
+    def _unreachable(self, q: np.ndarray, wishes: Sequence[Wish]) -> InconsistentStart:
+        free = self._freedom(self._G(q))
+        left = self._freedom(np.concatenate([self._G(q), *(self._slope(wish, q, 1) for wish in wishes)]))
+        if left > free - len(wishes) and len({str(wish) for wish in wishes}) > 1:
+            return InconsistentStart(
+                f"{_all(wishes)} cannot be chosen independently: the pose has {_degrees(free)} of freedom; give fewer"
+            )
+        values = ", ".join(f"{float(self._value(wish, q)[0]):.4g}" for wish in wishes)
+        return InconsistentStart(
+            f"no pose of the mechanism has {_all(wishes)} as given (it went as far as {values}): give values that it reaches"
+        )
 
     def _unit(self, wish: Wish) -> float:
         """One radian, or the size of the mechanism."""
-        if wish.kind == "angle":
-            return 1.0
-        points = [body.centre for body in self.m.bodies] + [point for joint in self.m.joints for point in joint.points]
-        return max(float(np.max(np.ptp(np.array(points), axis=0))), 1e-12)
+        return 1.0 if wish.kind == "angle" else self.extent
 
     def _value(self, wish: Wish, q: np.ndarray) -> np.ndarray:
         return np.asarray(wish.function(self.t, q, np.zeros(self.n)), dtype=float)[:, 0]
@@ -183,27 +184,30 @@ class _Starter:
         return result
 
     def _onto(self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray]) -> np.ndarray | None:
-        """Gauss-Newton steps of least size in the metric of the masses; None if they do not arrive."""
+        """The pose next to q on the constraints that comes closest to the wishes; None if it is not found.
+
+        Gauss-Newton steps in the metric of the masses: dy, with dq = root dy, of least size onto the constraints, and along
+        them what the wishes ask for.
+        """
         previous = np.inf
         for _ in range(40):
-            g = np.concatenate([self.system.evaluate("g", self.t, q, theta=self.theta), *self._misses(q, wishes, aims)])
-            if not len(g):
-                return q
-            J = np.concatenate([self._G(q), *(self._slope(wish, q, 1) for wish in wishes)]) @ self.root
-            length = np.linalg.norm(J, axis=1)
-            length[length == 0] = 1.0
-            y = np.linalg.lstsq(J / length[:, None], g / length, rcond=RANK)[0]
-            step = self.root @ y
-            size = float(np.max(np.abs(step)))
-            if not np.isfinite(size) or size > 10 * max(1.0, np.max(np.abs(q))):
+            g = self.system.evaluate("g", self.t, q, theta=self.theta)
+            onto, along = _split(self._G(q) @ self.root, g)
+            step = -onto
+            if wishes:
+                J = np.concatenate([self._slope(wish, q, 1) for wish in wishes]) @ self.root
+                asked = np.concatenate(self._misses(q, wishes, aims)) + J @ step
+                step = step - along @ np.linalg.lstsq(J @ along, asked, rcond=1e-7)[0]
+            size = float(np.max(np.abs(self.root @ step), initial=0.0))
+            largest = max(1.0, float(np.max(np.abs(q))))
+            if not np.isfinite(size) or (wishes and np.max(np.abs(self.root @ step) / self.sizes) > LEAP):
                 return None
-            q = q - step
-            off = float(np.max(np.abs(g / length)))
-            if size < 1e-15 * max(1.0, np.max(np.abs(q))) or (size < 1e-10 and off >= previous / 2):
+            q = q + self.root @ step
+            if size < 1e-15 * largest or (size < 1e-10 * largest and size >= previous / 2):
                 break
-            previous = off
-        missed = np.concatenate([self.system.evaluate("g", self.t, q, theta=self.theta), *self._misses(q, wishes, aims)])
-        return q if np.max(np.abs(missed)) < 1e-10 * max(1.0, np.max(np.abs(q))) else None
+            previous = size
+        g = self.system.evaluate("g", self.t, q, theta=self.theta)
+        return q if np.max(np.abs(g), initial=0.0) < 1e-10 * max(1.0, float(np.max(np.abs(q)))) else None
 
     def _G(self, q: np.ndarray) -> np.ndarray:
         return self.system.evaluate("G", self.t, q, theta=self.theta).reshape(-1, self.n)
@@ -261,9 +265,20 @@ class _Starter:
                 )
 
 
+def _split(J: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least solution y of J y = g, and a basis of what J leaves free; rows of J may be redundant."""
+    length = np.linalg.norm(J, axis=1)
+    kept = length > 0
+    if not np.any(kept):
+        return np.zeros(J.shape[1]), np.eye(J.shape[1])
+    left, values, right = np.linalg.svd(J[kept] / length[kept, None])
+    rank = int(np.sum(values > RANK * values[0]))
+    return right[:rank].T @ ((left.T @ (g[kept] / length[kept]))[:rank] / values[:rank]), right[rank:].T
+
+
 def _degrees(count: int) -> str:
     return f"{count} degree{'' if count == 1 else 's'}"
 
 
 def _all(wishes: Sequence[Wish]) -> str:
-    return " and ".join(str(wish) for wish in wishes)
+    return " and ".join(dict.fromkeys(str(wish) for wish in wishes))

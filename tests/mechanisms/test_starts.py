@@ -86,6 +86,18 @@ def test_starts_that_are_refused(given, answer):
     assert "\n" not in str(caught.value)
 
 
+def test_positions_and_velocities_of_planar_bodies_have_two_components():
+    m = da.Mechanism(coordinates="planar")
+    ball = m.point("ball", mass=0.2, at=(1, 0))
+    m.distance(m.ground, ball, at=((0, 0), (1, 0)))
+    start = m.start(positions={ball: (np.cos(2), np.sin(2))}, velocities={ball: (-3 * np.sin(2), 3 * np.cos(2))})
+    np.testing.assert_allclose([start.q, start.v], [[np.cos(2), np.sin(2)], [-3 * np.sin(2), 3 * np.cos(2)]], atol=1e-14)
+    with pytest.raises(da.InconsistentStart, match="no motion of the mechanism has the velocity of 'ball' as given"):
+        m.start(velocities={ball: (1.0, 0.0)})
+    with pytest.raises(da.InconsistentStart, match="the position of 'ball'"):
+        m.start(positions={ball: (2.0, 0.0)})
+
+
 def test_consistent_pairs_of_angles_are_taken():
     m, _, hinges = four_bar()
     run = m.at(m.start(angles={hinges[0]: 2.0}))
