@@ -136,7 +136,7 @@ class _Starter:
         size = max(float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True))
         longest = min(1.0, STRIDE / size) if size else 1.0
         done, stride = 0.0, longest
-        while done < 1 and stride > longest / 64:
+        while done < 1 and stride > longest / 4096:
             end = min(1.0, done + stride)
             reached = self._onto(q, wishes, [x + end * way for x, way in zip(begin, ways, strict=True)])
             if reached is None:
