@@ -123,24 +123,23 @@ def _array(at: Placement, vector: Vector) -> Any:
 
 
 def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequence[Part]) -> Any:
-    """Call a user's function with what it names: t, v0 ... of its own part, <part>_<quantity> of others, and parameters."""
-    named = {part.name.replace(" ", "_"): part for part in parts}
+    """Call a user's function with what it names: t, quantities of its own part, <part>_<quantity> of others, parameters."""
+    others = {f"{p.name.replace(' ', '_')}_{of}": (p, of) for p in parts for of in QUANTITIES}
     arguments: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        part, _, of = next(((p, "", name[len(n) + 1 :]) for n, p in named.items() if name.startswith(n + "_")), (None, "", ""))
         if name == "t":
             arguments[name] = at.t
         elif name in at.params:
             arguments[name] = at.params[name]
         elif name in QUANTITIES:
             arguments[name] = quantity(at, own, name)
-        elif part is not None and of in QUANTITIES:
-            arguments[name] = quantity(at, part, of)
+        elif name in others:
+            arguments[name] = quantity(at, *others[name])
         elif parameter.default is parameter.empty:
             known = ", ".join(("t", *QUANTITIES, *at.params))
             raise ModelError(
                 f"{what} names the argument {name!r}, which is none of {known}, nor a quantity of another part such as "
-                f"{next(iter(named), 'body')}_position: rename it or add it to da.Mechanism(params=...)"
+                f"{next(iter(others), 'body_position')}: rename it or add it to da.Mechanism(params=...)"
             )
     return function(**arguments)
 

@@ -192,7 +192,7 @@ def test_heavy_top_as_in_rotation_matrices():
     np.testing.assert_allclose(run.of(top).rotation, other.q[:, 3:].reshape(-1, 3, 3), atol=1e-7)
 
 
-@pytest.mark.parametrize("coordinates", ["planar", "quaternion", "matrix"])
+@pytest.mark.parametrize("coordinates", ["planar", "quaternion", "matrix", "mixed"])
 def test_same_linkage_in_all_coordinates(coordinates):
     """A four-bar in the plane and in space, where three of its rows are redundant, by the angle of its crank."""
     q = ca.SX.sym("q", 1)
@@ -200,10 +200,14 @@ def test_same_linkage_in_all_coordinates(coordinates):
     C = circles(B, D, 0.35, 0.25, 1)
     bodies = [bar(m, P, Q, r, 0.01) for m, P, Q, r in ((0.2, A, B, 0.1), (0.6, B, C, 0.35), (0.4, D, C, 0.25))]
     reference = Minimal(q, bodies, (0, -9.81, 0))
-    m = da.Mechanism(gravity=(0, -9.81), coordinates=coordinates)
+    kinds = ("planar", "quaternion", "matrix") if coordinates == "mixed" else (coordinates,) * 3
+    m = da.Mechanism(gravity=(0, -9.81))
     at = {name: np.asarray(ca.evalf(ca.substitute(x, q, 1.2)))[:, 0] for name, x in zip("ABCD", (A, B, C, D), strict=True)}
     links = ((0.2, "A", "B"), (0.6, "B", "C"), (0.4, "D", "C"))
-    rods = [m.rod(P + Q, at[P], at[Q], mass=mass, width=0.01) for mass, P, Q in links]
+    rods = [
+        m.rod(P + Q, at[P], at[Q], mass=mass, width=0.01, coordinates=kind)
+        for kind, (mass, P, Q) in zip(kinds, links, strict=True)
+    ]
     pairs = ((m.ground, rods[0]), (rods[0], rods[1]), (rods[1], rods[2]), (m.ground, rods[2]))
     hinges = [m.revolute(*pair, at=at[P]) for pair, P in zip(pairs, "ABCD", strict=True)]
     run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(rates={hinges[0]: 8.0}), h=5e-4, t1=0.5, save_every=100)

@@ -49,6 +49,15 @@ def test_ball_bounces_off_a_plane():
     np.testing.assert_allclose(run.impacts.t[:3], first * (1 + np.array([0.0, 1.0, 1.5])), atol=1e-10)
 
 
+def test_names_of_parts_may_begin_with_each_other():
+    m = da.Mechanism(coordinates="planar")
+    for name in ("arm", "arm 2"):
+        m.revolute(m.ground, m.rod(f"{name} rod", (0, 0), (1, 0), mass=1.0), at=(0, 0), name=name)
+    m.motor(m.part("arm"), lambda arm_2_angle, arm_rate: arm_2_angle - arm_rate)
+    q = np.concatenate([m.part("arm rod").start, m.part("arm 2 rod").start + np.array([0, 0, 0.3])])
+    assert m.system().evaluate("force", 0.0, q, np.zeros(6))[2] == pytest.approx(0.3)
+
+
 def test_controlled_cart_pole_follows_its_linearisation():
     """A motor on the cart that reads the pole: small motions are those of the linear state feedback, exactly by expm."""
     gains = np.array([4.0, -60.0, 6.0, -12.0])  # displacement, angle, speed, rate; the pole leans to the left for angle > 0
