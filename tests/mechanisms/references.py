@@ -64,3 +64,23 @@ def frame_along(P, Q) -> np.ndarray:
     other = np.cross([0.0, 0.0, 1.0] if abs(along[2]) < 0.9 else [1.0, 0.0, 0.0], along)
     other /= np.linalg.norm(other)
     return np.stack([along, other, np.cross(along, other)], axis=1)
+
+
+def planar(x, y, angle):
+    """Place and rotation in the plane."""
+    return ca.vertcat(x, y, 0), turned_about((0, 0, 1), angle)
+
+
+def circles(P, Q, r, s, side):
+    """The point at distance r from P and s from Q, as an expression."""
+    way = Q - P
+    distance = ca.norm_2(way)
+    along = (r**2 - s**2 + distance**2) / (2 * distance)
+    return P + (along * way + side * ca.sqrt(r**2 - along**2) * ca.vertcat(-way[1], way[0])) / distance
+
+
+def bar(mass, P, Q, length, width):
+    """A uniform bar in the plane between two expressions."""
+    x, y = ca.vertsplit((P + Q) / 2)
+    way = Q - P
+    return mass, uniform_rod(mass, length, width), *planar(x, y, ca.atan2(way[1], way[0]))

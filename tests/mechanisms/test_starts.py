@@ -225,6 +225,14 @@ def test_names_in_labels_rows_figures_and_errors():
         run.of(crank)
 
 
+def test_saved_runs_are_read_by_name(tmp_path):
+    m, (crank, _, _), hinges = four_bar()
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={hinges[0]: 8.0}), h=1e-3, steps=50)
+    again = da.load(run.save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.of(crank).velocity, run.of(crank).velocity)
+    np.testing.assert_array_equal(again.of(hinges[1]).force, run.of(hinges[1]).force)
+
+
 def test_drawings_follow_from_the_parts():
     from dalembert.draw._scene import sample
 
