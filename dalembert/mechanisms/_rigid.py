@@ -93,7 +93,9 @@ class Body(Part):
 
     def local(self, vector: np.ndarray) -> Vector:
         """A direction of the assembled pose in body axes."""
-        x, y, z = (float(entry) for entry in self.axes.T @ vector)
+        entries = self.axes.T @ vector
+        entries[np.abs(entries) < 4e-16 * np.max(np.abs(entries))] = 0.0  # what is only rounding would cost operations
+        x, y, z = (float(entry) for entry in entries)
         return (x, y, z)
 
     def arm(self, point: np.ndarray) -> Vector:
