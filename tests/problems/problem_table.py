@@ -199,7 +199,8 @@ NONHOLONOMIC = [
                  ("energy_of_belt",), **LOOSE),
     Nonholonomic("ball_in_bowl", {"angle": 0.6, "speed": 0.7, "spin": 1.3}, IN_BOWL, spatial=True, **FOURTH),
     Nonholonomic("ball_on_slope", {"across": 0.3}, spatial=True, **FOURTH | {"h": 0.02, "t1": 1.0}),
-    Nonholonomic("whipple_bicycle", {"speed": 4.8, "push": 0.04}, spatial=True, slow=True, rigid=None, **FOURTH),
+    Nonholonomic("whipple_bicycle", {"speed": 4.8, "push": 0.04}, spatial=True, slow=True, rigid=None, at_start=4e-14,
+                 **FOURTH),
     Nonholonomic("rattleback", {"roll": 0.02, "pitch": 0.015, "spin": -4.0}, spatial=True, **FOURTH | {"h": 0.001, "t1": 0.5}),
 ]  # fmt: skip
 
