@@ -14,10 +14,11 @@ import importlib as _importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from dalembert import problems, systems, tableaux
+from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
 from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
+from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
 from dalembert.methods import (
     EMPRK,
     SPARK,
@@ -124,6 +125,7 @@ __all__ = [
     "LobattoIIIC",
     "LobattoSPARK",
     "McLachlanPerlmutter",
+    "Mechanism",
     "ModelError",
     "ModifiedHamiltonian",
     "NonholonomicEuler",
@@ -149,7 +151,11 @@ __all__ = [
     "draw",
     "experiments",
     "forces",
+    "from_mjcf",
+    "from_sympy",
+    "from_urdf",
     "load",
+    "mechanisms",
     "modified_hamiltonian",
     "momentum_map",
     "plot",

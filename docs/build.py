@@ -27,7 +27,7 @@ THEME = ROOT / "docs" / "theme"
 sys.path.insert(0, str(ROOT / "docs"))  # the modules beside this file, also where a test loads it by its path
 
 NAVIGATION = {
-    "Start": ("index", "getting-started", "real-mechanisms", "choosing"),
+    "Start": ("index", "getting-started", "mechanisms", "coming-from", "real-mechanisms", "choosing"),
     "Tutorials": (
         "tutorial-first-constraint",
         "tutorial-rolling",

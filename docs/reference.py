@@ -24,7 +24,7 @@ from docstrings import code, docstring, inline
 
 import dalembert as da
 
-MODULES = ("systems", "forces", "tableaux", "schemes", "verify", "problems", "plot", "experiments", "errors")
+MODULES = ("systems", "forces", "mechanisms", "tableaux", "schemes", "verify", "problems", "plot", "experiments", "errors")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ GROUPS = (
         "Systems",
         ("systems", "forces", "runs._index_reduction"),
         "What must hold: Lagrangians, Hamiltonians, DAEs, and states that satisfy their constraints.",
+    ),
+    Group(
+        "reference-mechanisms",
+        "Mechanisms",
+        ("mechanisms",),
+        'Bodies and joints that make up a system; the page <a href="mechanisms.html">Bodies and joints</a> shows them at work.',
     ),
     Group(
         "reference-simulation",
@@ -212,9 +218,13 @@ def _claims(value: type) -> str:
 
 
 def members(value: type) -> Iterator[tuple[str, object]]:
-    """The public methods and properties that a class defines itself; of a method's class, those that no method has to have."""
+    """The public methods and properties that a class defines itself; of a method's class, those that no method has to have.
+
+    What `da.Mechanism` takes from the classes that add its parts counts as its own.
+    """
     inherited = set(dir(da.OneStepMethod)) if issubclass(value, da.OneStepMethod) and value is not da.OneStepMethod else set()
-    for name, member in vars(value).items():
+    parts = [base for base in value.__mro__ if value is da.Mechanism and base.__name__.startswith("With")]
+    for name, member in {k: v for base in (*reversed(parts), value) for k, v in vars(base).items()}.items():
         documented = isinstance(member, (property, classmethod, staticmethod, types.FunctionType))
         if documented and not name.startswith("_") and name not in inherited:
             yield name, member

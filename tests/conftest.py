@@ -20,7 +20,19 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-SHARING = ("compiler", "ensembles", "experiments", "impacts", "methods", "modified", "plot", "problems", "systems", "tableaux")
+SHARING = (
+    "compiler",
+    "ensembles",
+    "experiments",
+    "impacts",
+    "mechanisms",
+    "methods",
+    "modified",
+    "plot",
+    "problems",
+    "systems",
+    "tableaux",
+)
 """Folders in which the tests of a file use the same models and runs."""
 
 

@@ -5,10 +5,11 @@ what it needs of t, q, v, p (y, z) and the parameters, like the functions of a m
 
     run.animate("pendulum.html", draw=lambda q: [rod([0, 0], q), mass(q)])
 
-Points are in the plane or in space. Problems of the catalogue bring their drawings.
+Points are in the plane or in space. Problems of the catalogue bring their drawings, and so does a `da.Mechanism`.
 """
 
 from dalembert.draw._animation import Animation, animate
+from dalembert.draw._bodies import mechanism
 from dalembert.draw._parts import Drawing, Part, ball, body, disc, line, mass, picture, rod, spring, trace, track, wall
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "disc",
     "line",
     "mass",
+    "mechanism",
     "picture",
     "rod",
     "spring",

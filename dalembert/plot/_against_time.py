@@ -55,7 +55,7 @@ def solution(
 
     """
     dim = run.y.shape[1]
-    chosen = [coordinate_index(i, dim, problem) for i in (range(dim)[: len(CYCLE)] if coordinates is None else coordinates)]
+    chosen = [coordinate_index(i, run, problem) for i in (range(dim)[: len(CYCLE)] if coordinates is None else coordinates)]
     with panel(ax, path, (5.0, 2.4)) as (figure, axes):
         for i, color in zip(chosen, itertools.cycle(CYCLE)):
             history(axes, run.t, run.y[:, i], color=color, label=position_name(i, run, problem))

@@ -86,7 +86,7 @@ def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: Sequenc
     if coordinates is None:
         last = min(dim, run.z.shape[1]) - 1
         coordinates = [0] if last == 0 else [0, last]
-    chosen = [coordinate_index(coordinate, dim, problem) for coordinate in coordinates]
+    chosen = [coordinate_index(coordinate, run, problem) for coordinate in coordinates]
     return [("phase portrait", partial(phase_portrait, run, i, problem=problem)) for i in chosen]
 
 

@@ -74,10 +74,15 @@ def of_index_two(run: Trajectory) -> bool:
     return run.blocks[1][0] == "y"
 
 
-def coordinate_index(coordinate: int | str, dim: int, problem: Problem | None) -> int:
+def labels_of(run: Trajectory, problem: Problem | None) -> tuple[str, ...]:
+    """The names of the coordinates, of the problem or of the mechanism that was run; none if they have no names."""
+    return problem.labels if problem is not None else () if run.system is None else run.system.coordinate_names
+
+
+def coordinate_index(coordinate: int | str, run: Trajectory, problem: Problem | None) -> int:
     """The index of a coordinate given by its index or its name."""
+    labels, dim = labels_of(run, problem), run.y.shape[1]
     if isinstance(coordinate, str):
-        labels = () if problem is None else problem.labels
         if coordinate not in labels:
             known = ", ".join(labels) or "none without problem=: give an index"
             raise InputError(f"there is no coordinate named {coordinate!r} (names: {known})")
@@ -90,11 +95,19 @@ def coordinate_index(coordinate: int | str, dim: int, problem: Problem | None) -
 def position_name(i: int, run: Trajectory, problem: Problem | None) -> str:
     """How the axis of q_i, or y_i, is labelled."""
     letter = "y" if of_index_two(run) else run.blocks[0][0]
-    return f"${symbol(problem.labels[i])}$" if problem is not None and problem.labels else f"{letter}[{i}]"
+    labels = labels_of(run, problem)
+    return _shown(labels[i]) if labels else f"{letter}[{i}]"
 
 
 def momentum_name(i: int, run: Trajectory, problem: Problem | None) -> str:
     """How the axis of p_i, or z_i, is labelled."""
     letter = run.blocks[1][0]
-    named = letter == "p" and problem is not None and problem.labels
-    return f"$p_{{{symbol(named[i])}}}$" if named else f"{letter}[{i}]"
+    labels = labels_of(run, problem) if letter == "p" else ()
+    if labels and "." in labels[i]:
+        return f"momentum of {labels[i]}"
+    return f"$p_{{{symbol(labels[i])}}}$" if labels else f"{letter}[{i}]"
+
+
+def _shown(label: str) -> str:
+    """A coordinate of a problem as a symbol, one of a part of a mechanism, such as crank.theta, as text."""
+    return label if "." in label else f"${symbol(label)}$"

@@ -41,7 +41,7 @@ def phase_portrait(
     """
     if of_index_two(run):
         raise InputError("a DAE of index 2 has no momenta, so no phase portrait: plot.overview draws y and z against time")
-    i = coordinate_index(coordinate, run.y.shape[1], problem)
+    i = coordinate_index(coordinate, run, problem)
     if i >= run.z.shape[1]:
         raise InputError(f"y[{i}] has no z[{i}] to be drawn with: the system has {run.z.shape[1]} variables z, counted from 0")
     with panel(ax, path, (3.4, 3.0)) as (figure, axes):

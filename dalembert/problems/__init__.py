@@ -4,8 +4,8 @@ Pendulums in a plane (`pendulums`), points on spheres (`spheres`), rotation matr
 (`linkages`), systems without constraints whose mass matrix or magnetic field couples q and p (`nonseparable`), forces that are
 nonlinear in their multipliers (`friction`), blades and wheels (`nonholonomic`, `vehicles`, `steered_vehicles`), rolling bodies
 (`rolling`, `rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two_daes`),
-systems with impacts (`impacts`, `balls`, `billiards`). Each is a function of its constants that returns a `Problem`, ready for
-`da.simulate(problem, method)`.
+systems with impacts (`impacts`, `balls`, `billiards`), machines of bodies and joints (`machines`). Each is a function of its
+constants that returns a `Problem`, ready for `da.simulate(problem, method)`.
 """
 
 from dalembert.problems.balls import ball_on_vibrating_table, balls_on_ring, bouncing_ball, newtons_cradle
@@ -14,6 +14,19 @@ from dalembert.problems.friction import bead_on_rotating_wire, mass_on_surface, 
 from dalembert.problems.impacts import cart_pendulum_above_floor, double_pendulum_at_wall, double_pendulum_at_wall_in_angles
 from dalembert.problems.index_two_daes import index_two_growth, index_two_growth_in_parts
 from dalembert.problems.linkages import chain, four_bar
+from dalembert.problems.machines import (
+    andrews_squeezer,
+    ball_on_slope,
+    bricard,
+    flyball_governor,
+    gyroscope,
+    jansens_leg,
+    six_axis_arm,
+    slider_crank,
+    stewart_platform,
+    two_four_bars,
+    whipple_bicycle,
+)
 from dalembert.problems.nonholonomic import appell_hamel, knife_edge, skate
 from dalembert.problems.nonseparable import (
     cart_pendulum,
@@ -43,14 +56,16 @@ from dalembert.problems.vehicles import chaplygin_sleigh, vertical_disk
 from dalembert.runs._problem import Problem
 
 __all__ = [
-    "Problem", "appell_hamel", "ball_in_bowl", "ball_on_turntable", "ball_on_vibrating_table", "balls_on_ring",
-    "bead_on_rotating_wire", "bouncing_ball", "car_with_trailer", "cart_pendulum", "cart_pendulum_above_floor", "chain",
-    "chaplygin_sleigh", "charged_particle_on_sphere", "circular_billiard", "contact_oscillator",
-    "continuously_variable_transmission", "double_pendulum", "double_pendulum_at_wall",
-    "double_pendulum_at_wall_in_angles", "double_pendulum_in_angles", "elliptic_billiard", "four_bar", "hard_disks",
-    "heavy_top", "index_two_growth", "index_two_growth_in_parts", "knife_edge", "mass_on_surface", "newtons_cradle",
+    "Problem", "andrews_squeezer", "appell_hamel", "ball_in_bowl", "ball_on_slope", "ball_on_turntable",
+    "ball_on_vibrating_table", "balls_on_ring", "bead_on_rotating_wire", "bouncing_ball", "bricard",
+    "car_with_trailer", "cart_pendulum", "cart_pendulum_above_floor", "chain", "chaplygin_sleigh",
+    "charged_particle_on_sphere", "circular_billiard", "contact_oscillator", "continuously_variable_transmission",
+    "double_pendulum", "double_pendulum_at_wall", "double_pendulum_at_wall_in_angles", "double_pendulum_in_angles",
+    "elliptic_billiard", "flyball_governor", "four_bar", "gyroscope", "hard_disks", "heavy_top", "index_two_growth",
+    "index_two_growth_in_parts", "jansens_leg", "knife_edge", "mass_on_surface", "newtons_cradle",
     "nonholonomic_particles", "nonlinear_multiplier", "particle_in_magnetic_field", "pendulum",
-    "pendulum_of_varying_length", "pendulum_with_friction", "perturbed_contact_oscillator", "rattleback", "rigid_body",
-    "rod_on_spring", "rolling_disk", "simple_pendulum", "skate", "skateboard", "snakeboard", "spherical_pendulum",
-    "stadium_billiard", "stiff_spring_pendulum", "two_bodies_on_sphere", "vertical_disk",
+    "pendulum_of_varying_length", "pendulum_with_friction", "perturbed_contact_oscillator", "rattleback",
+    "rigid_body", "rod_on_spring", "rolling_disk", "simple_pendulum", "six_axis_arm", "skate", "skateboard",
+    "slider_crank", "snakeboard", "spherical_pendulum", "stadium_billiard", "stewart_platform",
+    "stiff_spring_pendulum", "two_bodies_on_sphere", "two_four_bars", "vertical_disk", "whipple_bicycle",
 ]  # fmt: skip

@@ -14,9 +14,10 @@ import numpy as np
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
+from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import driver_of
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
 from dalembert.systems._model import real_array
@@ -79,7 +80,7 @@ class Arguments:
     @property
     def drawing(self) -> Drawing | None:
         """How a problem is drawn."""
-        return self.system.drawing if isinstance(self.system, Problem) else None
+        return stated(self.system)[1]
 
     def single(self) -> RunSpec:
         """One run."""
@@ -128,7 +129,7 @@ def check_method(method: Any, system: System, caller: str) -> None:
 
 
 def given_values(
-    system: System | Problem, started: bool, t0: float | None, initial: Mapping[str, Any]
+    system: System | Problem | Mechanism, started: bool, t0: float | None, initial: Mapping[str, Any]
 ) -> tuple[System, float | None, dict[str, Any]]:
     """The system, the time and the initial values that were given, or that a problem brings."""
     given = {name: value for name, value in initial.items() if value is not None}
@@ -139,9 +140,14 @@ def given_values(
             given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
             given = {name: value for name, value in given.items() if value is not None}
         system = system.system
+    if isinstance(system, Mechanism):
+        if not started and not given:
+            state = system.start(t0=0.0 if t0 is None else t0)
+            given = {"q0": state.q, "p0": state.p}
+        system = system.system()
     if not isinstance(system, System):
         raise UnsupportedSystem(
-            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE or a problem of da.problems; "
+            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE, a da.Mechanism or a problem of da.problems; "
             f"got {type(system).__name__}"
         )
     if started and given:
@@ -150,7 +156,7 @@ def given_values(
 
 
 def initial_state(
-    system: System | Problem,
+    system: System | Problem | Mechanism,
     *,
     start: State | None = None,
     t0: float | None = None,

@@ -18,7 +18,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem
 from dalembert.runs._arguments import initial_state
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import ODAE, Lagrangian, State, System
 from dalembert.systems._consistent import finite_number
@@ -40,7 +40,7 @@ def reduce_index(system: System | Problem) -> ReducedSystem:
         True
 
     """
-    original = system.system if isinstance(system, Problem) else system
+    original, _ = stated(system)
     if not isinstance(original, System):
         raise UnsupportedSystem(
             "reduce_index takes a da.Hamiltonian, a da.Lagrangian, a da.ODAE, a da.IndexTwoDAE or a problem of da.problems; "

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.draw import Drawing, Part, mass, rod
+from dalembert.draw import Drawing, Part, mass, mechanism, rod
+from dalembert.mechanisms import Mechanism
 from dalembert.systems import System
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.title}>"
+
+
+def stated(system: Any) -> tuple[Any, Drawing | None]:
+    """The system of a problem or of a mechanism, or what else was given, and how it is drawn."""
+    if isinstance(system, Problem):
+        return system.system, system.drawing
+    if isinstance(system, Mechanism):
+        return system.system(), mechanism(system)
+    return system, None
 
 
 def energy_is_conserved(run: Trajectory) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Policy
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.runs._stored_run import resume_run
 from dalembert.runs._sweep import load_sweep, resume_sweep
 from dalembert.runs._trajectory import Trajectory
@@ -57,13 +57,12 @@ def resume(
         True
 
     """
-    drawing = system.drawing if isinstance(system, Problem) else None
-    system = system.system if isinstance(system, Problem) else system
+    model, drawing = stated(system)
     policy = Policy(progress=progress, on_failure=on_failure, executor=executor, workers=workers, drawing=drawing)
     if is_sweep(path):
         if steps is not None:
             raise InputError(f"the runs of the sweep {path} have the length that they began with: leave steps= out")
-        return resume_sweep(path, system, method, policy)
+        return resume_sweep(path, model, method, policy)
     if executor is not None or workers is not None:
         raise InputError(f"{path} is a single run, which one processor computes: leave executor= and workers= out")
-    return resume_run(path, system, method, steps, policy)
+    return resume_run(path, model, method, steps, policy)

@@ -15,6 +15,8 @@ import numpy as np
 from dalembert.compiler import observer
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.errors import DalembertError, InputError
+from dalembert.mechanisms._reading import read
+from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
@@ -164,6 +166,26 @@ class Trajectory(Variables):
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
         """The same model at other times and states."""
         return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
+
+    def of(self, part: Part) -> Any:
+        """What a part of a `da.Mechanism` does along the run, as arrays with time first.
+
+        Bodies have `position`, `velocity`, `rotation`, `angular_velocity` and `point(at)`, joints `angle`, `rate`,
+        `displacement`, `speed`, `force` and `torque`, wheels `contact_point` and `force`, springs `length`, motors `effort`.
+
+        Example:
+            >>> import numpy as np, dalembert as da
+            >>> m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+            >>> rod = m.rod("rod", (0, 0), (0.4, 0), mass=0.3)
+            >>> hinge = m.revolute(m.ground, rod, at=(0, 0))
+            >>> run = da.simulate(m, da.LobattoIIIAB(3), h=0.01, steps=20)
+            >>> run.of(rod).position.shape, bool(run.of(hinge).angle[-1] < 0)
+            ((21, 3), True)
+            >>> round(float(run.of(hinge).force[0, 1]), 3)  # released at rest, a quarter of the weight is carried
+            0.736
+
+        """
+        return read(part, self)
 
     # -- between the states ------------------------------------------------------------------------------------------
 

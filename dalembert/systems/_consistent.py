@@ -145,7 +145,8 @@ def consistent(
         (True, True)
 
     """
-    system = getattr(system, "system", system)  # a problem of the catalogue serves as well
+    own = getattr(system, "system", system)  # a problem of the catalogue or a mechanism serves as well
+    system = own() if own is not system and callable(own) else own
     theta = system.parameters.vector(params)
     t0 = finite_number("t0", t0)
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
@@ -414,7 +415,14 @@ def _check_residuals(system: System, t: float, y: np.ndarray, z: np.ndarray, the
             if name == "g" and isinstance(system, MechanicalSystem):
                 refuse_contradiction(system, t, y, theta, CONSISTENCY_TOLERANCE * scale)
             values = "q0=..., v0=..." if mechanical else ", ".join(f"{name}=..." for name in system.starts_from if name)
+            row = _named_row(system, name, label, worst)
             raise InconsistentStart(
-                f"the initial values violate the {label}[{worst}] by {residual[worst]:.3g}: correct them, or project them with "
+                f"the initial values violate the {row} by {residual[worst]:.3g}: correct them, or project them with "
                 f"start=da.consistent(system, {values})"
             )
+
+
+def _named_row(system: System, name: str, label: str, row: int) -> str:
+    """What a constraint is called: by the part of a mechanism that states it, or by its number."""
+    names = system.row_names.get("g" if name == "g_dot" else name, ())
+    return f"{label}[{row}], that of {names[row]!r}," if names else f"{label}[{row}]"

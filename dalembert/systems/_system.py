@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import casadi as ca
@@ -44,6 +45,10 @@ class System:
     n_unilateral = 0
     combines: Any = None
     """The system whose redundant rows are combined here, and how (`_redundant.py`); None for systems as a user states them."""
+    coordinate_names: tuple[str, ...] = ()
+    """What the variables y are called in figures and messages, such as "crank.theta"; none where they have no names."""
+    row_names: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """What the rows of g, k and phi are called, such as {"g": ("hinge 1, row 1", ...)}."""
     starts_from: tuple[str, ...] = ("y0", "z0")
     """The names of initial values, for the first and the second block of the state."""
     guesses: tuple[str, str] = ("lam0", "psi0")

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError, UnsupportedSystem
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian, has_force
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic import from_column
 from dalembert.systems import MechanicalSystem
@@ -42,7 +42,7 @@ class DiscreteMechanics:
     """
 
     def __init__(self, system: MechanicalSystem | Problem, L_d: Any, *, params: Mapping[str, Any] | None = None) -> None:
-        model = system.system if isinstance(system, Problem) else system
+        model, _ = stated(system)
         if not isinstance(model, MechanicalSystem):
             raise UnsupportedSystem(f"discrete mechanics takes a da.Lagrangian or da.Hamiltonian; got {type(model).__name__}")
         self.system = model

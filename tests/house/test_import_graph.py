@@ -15,7 +15,7 @@ import dalembert
 PACKAGE = Path(dalembert.__file__).parent
 ROOMS = [
     "errors", "_version", "_progress", "_fits",
-    "symbolic", "tableaux", "systems", "methods", "modified", "compiler", "engine", "contact",
+    "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact",
     "draw", "plot", "storage", "parallel", "runs", "verify", "problems", "experiments", "reproduction", "cli",
 ]  # fmt: skip
 LATE = {

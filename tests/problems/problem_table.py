@@ -27,7 +27,8 @@ class Row:
     `start` lists the keywords that are no constants of the system, with another value to try: they set the start or the shape.
     `exact` lists the conserved quantities that the row's method keeps to round-off. `rigid` says that the drawn lines keep
     their lengths, or that they do not, or (None) nothing. A problem that is no mechanism is not `drawn`. `factor` changes a
-    constant to another one that is possible.
+    constant to another one that is possible. What compiles for more than a few seconds is `slow`.
+    The residuals of the start are below `at_start`, larger where velocities are, or where inertias differ by thousands.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Row:
     stretch: float = 1e-6
     traced: float = 1e-2
     factor: float = 1.1
+    slow: bool = False
+    at_start: float = 4e-15
 
     def __call__(self, **changes: Any) -> da.problems.Problem:
         return getattr(da.problems, self.name)(**{**self.arguments, **changes})
@@ -70,13 +73,14 @@ class Smooth(Row):
     Its method is symplectic and partitioned where it has an energy, and keeps what is bilinear in (q, p) and generates a
     symmetry (Jay's IIIA-IIIB pair has b = b^ and (2.3b)). The energy is not among these: its error is O(h^4) for s = 3, without
     drift. `h` is the larger of the two step sizes at which the energy error is compared, and `bound` how much larger the error
-    may be over eight times the time. `steps` of the problem's own h by `method` must stay on the constraints.
+    may be over eight times the time. `steps` of the problem's own h by `method` must stay on the constraints to `round_off`.
     """
 
     method: da.OneStepMethod = LOBATTO
     steps: int = 300
     h: float = 0.1
     bound: float = 1.5
+    round_off: float = 1e-13
 
     @functools.cached_property
     def run(self) -> da.Trajectory:
@@ -147,6 +151,16 @@ SMOOTH = [
     Smooth("double_pendulum_in_angles", {"angles": PAIR}),
     Smooth("particle_in_magnetic_field", {}, ("energy", "axial_momentum"), ("axial_momentum",), spatial=True, rigid=False),
     Smooth("rod_on_spring", {"angles": PAIR}, rigid=False),
+    Smooth("slider_crank", {"angle": 0.9, "rate": 7.0}, h=0.004),
+    Smooth("andrews_squeezer", {}, (), rigid=None, traced=1e-9, round_off=1e-11),
+    Smooth("two_four_bars", {"speed": 1.3}, h=0.02),
+    Smooth("jansens_leg", {"rate": 3.0}, h=0.005, bound=2.0),
+    Smooth("gyroscope", {"tilt": 0.4, "spin": 120.0, "precession": 1.0}, spatial=True, h=0.002, slow=True, round_off=1e-12,
+           at_start=1e-13),
+    Smooth("bricard", {}, spatial=True, slow=True, h=0.01),
+    Smooth("flyball_governor", {"spin": 5.0}, (), spatial=True, rigid=None, slow=True, round_off=1e-11, at_start=2e-12),
+    Smooth("six_axis_arm", {}, (), spatial=True, slow=True, round_off=1e-12),
+    Smooth("stewart_platform", {}, (), spatial=True, rigid=None),
     Smooth("nonlinear_multiplier", {}, (), drawn=False, method=EULER, steps=50),
     Smooth("mass_on_surface", {"x": 9.0, "speed": 3.0}, (), method=EULER, steps=100),
     Smooth("pendulum_with_friction", {"angle": 0.7, "rate": 3.5}, (), method=EULER),
@@ -184,6 +198,9 @@ NONHOLONOMIC = [
     Nonholonomic("continuously_variable_transmission", {"shift": 0.5, "angle": 0.7, "speed": 0.5}, ("energy", "energy_of_belt"),
                  ("energy_of_belt",), **LOOSE),
     Nonholonomic("ball_in_bowl", {"angle": 0.6, "speed": 0.7, "spin": 1.3}, IN_BOWL, spatial=True, **FOURTH),
+    Nonholonomic("ball_on_slope", {"across": 0.3}, spatial=True, **FOURTH | {"h": 0.02, "t1": 1.0}),
+    Nonholonomic("whipple_bicycle", {"speed": 4.8, "push": 0.04}, spatial=True, slow=True, rigid=None, at_start=4e-14,
+                 **FOURTH),
     Nonholonomic("rattleback", {"roll": 0.02, "pitch": 0.015, "spin": -4.0}, spatial=True, **FOURTH | {"h": 0.001, "t1": 0.5}),
 ]  # fmt: skip
 
@@ -210,7 +227,9 @@ INDEX_TWO = {"index_two_growth", "index_two_growth_in_parts"}
 
 
 def over(rows: Any) -> Any:
-    return pytest.mark.parametrize("row", rows, ids=str)
+    return pytest.mark.parametrize(
+        "row", [pytest.param(row, marks=pytest.mark.slow if row.slow else ()) for row in rows], ids=str
+    )
 
 
 def start_of(problem: da.problems.Problem) -> Any:

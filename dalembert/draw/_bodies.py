@@ -1,0 +1,87 @@
+"""How a mechanism is drawn: its solids, rods from joint to joint where bodies have no shape, springs and wheels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.draw._parts import BLUE, GREY, INK, Drawing, Part, body, disc, line, mass, rod, spring, trace, track
+from dalembert.mechanisms import Body, Mechanism
+from dalembert.mechanisms._coordinates import Planar, Point
+from dalembert.mechanisms._loads import Spring
+from dalembert.mechanisms._rigid import Placement, valued
+from dalembert.mechanisms._vectors import normals
+from dalembert.mechanisms._wheels import Wheel
+
+
+def mechanism(m: Mechanism) -> Drawing:
+    """The drawing of a mechanism, in the plane if all of its bodies are planar; the path of the last body is shown.
+
+    Example:
+        >>> import dalembert as da
+        >>> m = da.Mechanism(coordinates="planar")
+        >>> hinge = m.revolute(m.ground, m.rod("rod", (0, 0), (1, 0), mass=1.0), at=(0, 0))
+        >>> [part.kind for part in mechanism(m)(m.q0)]
+        ['body', 'mass', 'trace']
+
+    """
+    flat = all(isinstance(b.coordinates, Planar) or (isinstance(b.coordinates, Point) and b.size == 2) for b in m.bodies)
+
+    def drawing(q: np.ndarray) -> list[Part]:
+        at = Placement(q, None, 0.0, {**m.params, "t": 0.0})
+        parts = [part for b in m.bodies for part in _body(m, b, at, flat)]
+        for joint in m.joints:
+            ends = [_cut(end, flat) for end in joint.ends(at)]
+            parts += [line(*ends)] if joint.kind == "distance" else [mass(ends[1], color=INK)]
+        for load in m.loads:
+            if isinstance(load, Spring):
+                P, Q = (_cut(end, flat) for end in load.ends(at))
+                parts.append(spring(P, Q, width=0.05 * max(float(np.linalg.norm(Q - P)), 1e-9)))
+        for part in m.parts:
+            if isinstance(part, Wheel):
+                parts += _wheel(part, at, flat)
+        return [*parts, trace(_cut(at.of(m.bodies[-1]).centre, flat))]
+
+    return drawing
+
+
+def _cut(point: Any, flat: bool) -> np.ndarray:
+    return np.array(point, dtype=float)[: 2 if flat else 3]
+
+
+def _body(m: Mechanism, b: Body, at: Placement, flat: bool) -> list[Part]:
+    frame = at.of(b)
+    if b.solid is None:
+        joined = [p for j in m.joints for side, p in zip((j.first, j.second), j.points, strict=True) if side is b]
+        if isinstance(b.coordinates, Point) or not joined:
+            return [mass(_cut(frame.centre, flat))]
+        centre = _cut(frame.centre, flat)
+        return [*(rod(centre, _cut(frame.point(b.arm(point)), flat)) for point in joined), mass(centre)]
+    outlines = [_placed(b, frame, outline) for outline in b.solid.outlines()]
+    if not flat:
+        return [body(*outline, color=BLUE) for outline in outlines]
+    areas = [abs(_area(outline)) for outline in outlines]
+    return [body(*outlines[int(np.argmax(areas))][:, :2], color=BLUE)]
+
+
+def _placed(b: Body, frame: Any, outline: np.ndarray) -> np.ndarray:
+    """Points in the body's own axes, where they are in space."""
+    own = b.axes.T @ b.rotation
+    return np.array([np.array(frame.point(tuple(own @ point)), dtype=float) for point in outline])
+
+
+def _area(outline: np.ndarray) -> float:
+    x, y = outline[:, 0], outline[:, 1]
+    return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) / 2)
+
+
+def _wheel(wheel: Wheel, at: Placement, flat: bool) -> list[Part]:
+    frame, b = at.of(wheel.body), wheel.body
+    centre = _cut(frame.point(b.arm(wheel.centre)), flat)
+    radius = float(valued("a radius", wheel.radius, at.params))
+    touching = _cut(wheel.contact_point(at), flat)
+    if wheel.axis is None:
+        return [mass(centre, radius)] if b.solid is None else [track(touching, centre, color=GREY)]
+    across, up = (_cut(frame.direction(b.local(u)), flat) for u in normals(wheel.axis))
+    return disc(centre, radius, across, up)

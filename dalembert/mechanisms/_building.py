@@ -1,0 +1,123 @@
+"""What all parts of a mechanism share while it is built: names, parameters, and the checks of points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError, suggestion
+from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._loads import Load
+from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
+from dalembert.mechanisms._vectors import triple
+from dalembert.systems._model import Parameters, one_line
+
+Z = (0.0, 0.0, 1.0)
+
+
+class Building:
+    """The parts of a mechanism, and the methods that add them; each returns the part, to be named later."""
+
+    def __init__(self, gravity: Any, coordinates: str, params: Mapping[str, Any] | None) -> None:
+        self.params: dict[str, Any] = dict(Parameters(params).values)
+        self.gravity, self.default_coordinates = gravity, coordinates
+        coordinates_of(coordinates, 0.0, (1.0, 1.0, 1.0))
+        self._check_gravity()
+        self.bodies: list[Body] = []
+        self.parts: list[Any] = []
+        """Joints, gears, wheels, stops: what states rows."""
+        self.loads: list[Load] = []
+        self._names: set[str] = {"ground"}
+        zero, unit = np.zeros(3), np.eye(3)
+        self.ground = Body("ground", self, None, 0, 0.0, (0.0, 0.0, 0.0), zero, unit, unit)
+
+    def _check_gravity(self) -> None:
+        value = valued("gravity", self.gravity, self.params)
+        try:
+            entries = [number("gravity", valued("gravity", entry, self.params)) for entry in value]
+        except TypeError:
+            entries = []
+        if len(entries) not in (2, 3):
+            raise ModelError(
+                f"gravity is an acceleration, such as (0, 0, -9.81), or (0, -9.81) in the plane; got {one_line(self.gravity)}"
+            )
+
+    @property
+    def joints(self) -> list[Joint]:
+        """The joints, in the order in which they were added."""
+        return [part for part in self.parts if isinstance(part, Joint)]
+
+    @property
+    def named_parts(self) -> list[Part]:
+        """Bodies and joints, which functions of the user may name."""
+        return [*self.bodies, *self.joints]
+
+    def part(self, name: str) -> Any:
+        """The part of a name: a body, a joint, a spring, a wheel.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> arm = m.rod("arm", (0, 0, 0), (1, 0, 0), mass=1.0)
+            >>> m.part("arm") is arm
+            True
+
+        """
+        parts = {part.name: part for part in (self.ground, *self.bodies, *self.parts, *self.loads)}
+        if name not in parts:
+            raise ModelError(f"the mechanism has no part {name!r}{suggestion(str(name), parts)}")
+        return parts[name]
+
+    def _changed(self) -> None:
+        """Called whenever a part is added."""
+
+    def _name(self, name: str | None, kind: str) -> str:
+        if name is None:
+            count = 1
+            while f"{kind} {count}" in self._names:
+                count += 1
+            name = f"{kind} {count}"
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"the name of a {kind} is a text such as 'crank'; got {name!r}")
+        if name in self._names:
+            raise ModelError(f"there are two parts of the name {name!r}: give each its own")
+        self._names.add(name)
+        self._changed()
+        return name
+
+    def _own(self, what: str, *parts: Any) -> None:
+        """Refuse parts that are none, or belong to another mechanism."""
+        for part in parts:
+            if getattr(part, "mechanism", None) is not self:
+                raise ModelError(f"{what} takes parts of this mechanism, such as m.body(...) returns; got {one_line(part)}")
+
+
+def plain(value: Value) -> Value:
+    """Numbers as floats."""
+    return value if isinstance(value, str) or callable(value) else float(value)
+
+
+def two_points(what: str, at: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A point on the first and one on the second body."""
+    try:
+        first, second = at
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} needs two points, at=(on the first body, on the second); got {one_line(at)}") from None
+    return triple(f"the first point of {what}", first), triple(f"the second point of {what}", second)
+
+
+def as_function(what: str, value: Any) -> Callable[..., Any]:
+    """A function of the user, or one that returns the number or vector that was given."""
+    if callable(value):
+        return value
+    if isinstance(value, str):
+        raise ModelError(
+            f"{what} is a number, a vector or a function; for the parameter {value!r} write lambda {value}: {value}"
+        )
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is a number, a vector or a function; got {one_line(value)}") from None
+    return lambda: array.tolist()

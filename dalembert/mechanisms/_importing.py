@@ -1,0 +1,168 @@
+"""Mechanisms from MJCF and URDF files, which the package `mujoco` reads; what cannot be mapped is named in a warning."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError, InputError, ModelError
+from dalembert.mechanisms._assembly import Mechanism
+from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._rigid import Body
+
+
+def from_mjcf(source: str | os.PathLike[str], *, coordinates: str = "quaternion", stops: bool = False) -> Mechanism:
+    """The mechanism of an MJCF file, or of its text: bodies with their inertias, joints, springs, dampers and closed loops.
+
+    Mapped are hinge, slide, ball and free joints with stiffness, damping and reference, welded bodies, gravity, and the
+    equality constraints connect and weld; with `stops=True` also the ranges of joints, which then need a collision
+    integrator. What else the file states (contacts, actuators, tendons, armature, friction) is listed in a warning. Needs the
+    package mujoco.
+
+    Example:
+        >>> import dalembert as da
+        >>> m = da.from_mjcf("pendulum.xml")  # doctest: +SKIP
+        >>> start = m.start(rates={m.part("hinge"): 2.0})  # doctest: +SKIP
+
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise DalembertError("from_mjcf and from_urdf need the package mujoco: pip install mujoco") from None
+    text = str(source)
+    try:
+        if text.lstrip().startswith("<"):
+            model = mujoco.MjModel.from_xml_string(text)
+        else:
+            model = mujoco.MjModel.from_xml_path(text)
+    except ValueError as error:
+        raise InputError(f"mujoco cannot read this model: {' '.join(str(error).split())}") from None
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    return _Import(mujoco, model, data, coordinates, stops).mechanism
+
+
+def from_urdf(source: str | os.PathLike[str], *, coordinates: str = "quaternion", stops: bool = False) -> Mechanism:
+    """The mechanism of a URDF file, or of its text; like `from_mjcf`, by way of the package mujoco."""
+    return from_mjcf(source, coordinates=coordinates, stops=stops)
+
+
+class _Import:
+    """A compiled MuJoCo model in its reference pose, part by part."""
+
+    def __init__(self, mujoco: Any, model: Any, data: Any, coordinates: str, stops: bool) -> None:
+        self.mujoco, self.model, self.data, self.stops = mujoco, model, data, stops
+        self.mechanism = Mechanism(gravity=tuple(model.opt.gravity), coordinates=coordinates)
+        self.left_out: list[str] = []
+        self.bodies: dict[int, Body] = {0: self.mechanism.ground}
+        for root in range(1, model.nbody):
+            if model.body_weldid[root] == root:
+                self._body(root)
+        for root in list(self.bodies)[1:]:
+            self._joint(root)
+        for k in range(model.neq):
+            self._equality(k)
+        self._note_what_is_left()
+
+    def _name(self, kind: str, k: int) -> str:
+        name = self.mujoco.mj_id2name(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), k) or f"{kind} {k}"
+        return f"{name} {kind}" if name in self.mechanism._names else name
+
+    def _body(self, root: int) -> None:
+        """A body with everything that is welded to it."""
+        model, data = self.model, self.data
+        members = [i for i in range(model.nbody) if model.body_weldid[i] == root and model.body_mass[i] > 0]
+        if not members:
+            raise ModelError(f"the body {self._name('body', root)!r} moves, but has no mass: give it an inertial or a geom")
+        mass = float(sum(model.body_mass[members]))
+        centre = sum(model.body_mass[i] * data.xipos[i] for i in members) / mass
+        inertia = np.zeros((3, 3))
+        for i in members:
+            R, arm = data.ximat[i].reshape(3, 3), data.xipos[i] - centre
+            inertia += R @ np.diag(model.body_inertia[i]) @ R.T + model.body_mass[i] * (
+                arm @ arm * np.eye(3) - np.outer(arm, arm)
+            )
+        rotation = data.xmat[root].reshape(3, 3)
+        own = rotation.T @ inertia @ rotation
+        self.bodies[root] = self.mechanism.body(
+            self._name("body", root), mass=mass, inertia=(own + own.T) / 2, at=centre, rotation=rotation, free=True
+        )
+
+    def _joint(self, root: int) -> None:
+        """The joint between a body and the one that carries it."""
+        model, m, kinds = self.model, self.mechanism, self.mujoco.mjtJoint
+        first, count = model.body_jntadr[root], model.body_jntnum[root]
+        parent = self.bodies[model.body_weldid[model.body_parentid[root]]]
+        if count != 1:
+            raise ModelError(
+                f"the body {self.bodies[root].name!r} has {count} joints of its own: put a light body between each two of them"
+            )
+        at, axis, kind = self.data.xanchor[first], self.data.xaxis[first], int(model.jnt_type[first])
+        name, body = self._name("joint", first), self.bodies[root]
+        reference = float(model.qpos0[model.jnt_qposadr[first]])
+        if kind == int(kinds.mjJNT_FREE):
+            return
+        if kind == int(kinds.mjJNT_BALL):
+            self._loaded(m.spherical(parent, body, at=at, name=name), first)
+        elif kind == int(kinds.mjJNT_HINGE):
+            self._loaded(m.revolute(parent, body, at=at, axis=axis, angle=reference, name=name), first)
+        else:
+            self._loaded(m.prismatic(parent, body, at=at, axis=axis, displacement=reference, name=name), first)
+
+    def _loaded(self, joint: Joint, k: int) -> None:
+        """Spring, damper and range of a joint."""
+        model, dof = self.model, self.model.jnt_dofadr[k]
+        stiffness, damping = (float(np.ravel(x)[0]) for x in (model.jnt_stiffness[k], model.dof_damping[dof]))
+        if joint.kind == "spherical":
+            self.left_out += [f"spring or damper of the ball joint {joint.name!r}"] if stiffness or damping else []
+        elif stiffness or damping:
+            rest = float(model.qpos_spring[model.jnt_qposadr[k]])
+            self.mechanism.torsion(joint, stiffness=stiffness, rest=rest, damping=damping)
+        if model.jnt_limited[k]:
+            if self.stops and joint.kind != "spherical":
+                self.mechanism.stop(joint, lower=float(model.jnt_range[k][0]), upper=float(model.jnt_range[k][1]))
+            else:
+                self.left_out.append(f"range of the joint {joint.name!r} (stops=True takes it)")
+        if model.dof_armature[dof]:
+            self.left_out.append(f"armature of the joint {joint.name!r}")
+        if model.dof_frictionloss[dof]:
+            self.left_out.append(f"friction of the joint {joint.name!r}")
+
+    def _equality(self, k: int) -> None:
+        """A closed loop."""
+        model, data, kinds, m = self.model, self.data, self.mujoco.mjtEq, self.mechanism
+        kind, name = int(model.eq_type[k]), self._name("equality", k)
+        of_bodies = int(model.eq_objtype[k]) == int(self.mujoco.mjtObj.mjOBJ_BODY)
+        if not model.eq_active0[k] or not of_bodies or kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+            self.left_out.append(f"equality constraint {name!r}")
+            return
+        one, other = model.eq_obj1id[k], model.eq_obj2id[k]
+        first, second = (self.bodies[model.body_weldid[i]] for i in (one, other))
+        if kind == int(kinds.mjEQ_WELD):
+            m.fixed(first, second, name=name)
+            return
+        anchors = model.eq_data[k]
+        P, Q = (data.xpos[i] + data.xmat[i].reshape(3, 3) @ x for i, x in ((one, anchors[:3]), (other, anchors[3:6])))
+        m.spherical(first, second, at=(P, Q), name=name)
+
+    def _note_what_is_left(self) -> None:
+        model = self.model
+        counted = {"nu": "actuators", "ntendon": "tendons", "npair": "contact pairs", "ngravcomp": "gravity compensations"}
+        for name, what in (counted | {"nflex": "flexible bodies", "nplugin": "plugins", "nmocap": "mocap bodies"}).items():
+            count = int(getattr(model, name, 0))
+            if count:
+                self.left_out.append(f"{count} {what}")
+        if model.opt.density or model.opt.viscosity:
+            self.left_out.append("the forces of the medium")
+        for name, what in (("jnt_stiffnesspoly", "stiffness"), ("dof_dampingpoly", "damping")):
+            if np.any(getattr(model, name, 0.0)):
+                self.left_out.append(f"nonlinear {what} of joints")
+        colliding = int(np.sum((model.geom_contype != 0) | (model.geom_conaffinity != 0)))
+        if colliding:
+            self.left_out.append(f"contacts of {colliding} geoms")
+        if self.left_out:
+            warnings.warn(f"not taken from the model: {', '.join(self.left_out)}", stacklevel=4)

@@ -1,0 +1,185 @@
+"""What drives and brakes a mechanism: springs, dampers, motors, forces and torques of the user."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value
+from dalembert.mechanisms._vectors import Vector, dot, scale, subtract
+from dalembert.symbolic import SymbolicArray
+
+
+class Load(Part):
+    """Something with a potential energy, or that exerts forces."""
+
+    def potential(self, at: Placement) -> Any:
+        """Its potential energy."""
+        return 0.0
+
+    def exert(self, at: Placement, loads: Loads) -> None:
+        """Add its forces that have no potential."""
+
+
+@dataclass(eq=False, repr=False)
+class Spring(Load):
+    """A spring and a damper between two points: stiffness (l - length)^2 / 2, and damping l' along the line."""
+
+    bodies: tuple[Body, Body]
+    points: tuple[np.ndarray, np.ndarray]
+    stiffness: Value
+    length: Value
+    damping: Value
+
+    def ends(self, at: Placement) -> tuple[Vector, Vector]:
+        """Both points in space."""
+        first, second = (at.of(b).point(b.arm(p)) for b, p in zip(self.bodies, self.points, strict=True))
+        return first, second
+
+    def potential(self, at: Placement) -> Any:
+        """Its potential energy."""
+        P, Q = self.ends(at)
+        d = subtract(Q, P)
+        k = at.value(f"the stiffness of {self.name!r}", self.stiffness)
+        length = at.value(f"the length of {self.name!r}", self.length)
+        if isinstance(length, float) and length == 0:
+            return k * dot(d, d) / 2
+        return k * (np.sqrt(dot(d, d)) - length) ** 2 / 2
+
+    def exert(self, at: Placement, loads: Loads) -> None:
+        """The force of the damper."""
+        c = at.value(f"the damping of {self.name!r}", self.damping)
+        if isinstance(c, float) and c == 0:
+            return
+        P, Q = self.ends(at)
+        d = subtract(Q, P)
+        P_dot, Q_dot = (at.of(b).speed(b.arm(p)) for b, p in zip(self.bodies, self.points, strict=True))
+        force = scale(c * dot(d, subtract(Q_dot, P_dot)) / dot(d, d), d)
+        loads.add(self.bodies[0], force, at=P)
+        loads.add(self.bodies[1], scale(-1.0, force), at=Q)
+
+
+@dataclass(eq=False, repr=False)
+class JointSpring(Load):
+    """A spring and a damper on the angle or displacement x of a joint: stiffness (x - rest)^2 / 2, and damping x'."""
+
+    joint: Joint
+    stiffness: Value
+    rest: Value
+    damping: Value
+
+    def potential(self, at: Placement) -> Any:
+        """Its potential energy."""
+        k, rest = (at.value(f"{n} of {self.name!r}", v) for n, v in (("stiffness", self.stiffness), ("rest", self.rest)))
+        if isinstance(k, float) and k == 0:
+            return 0.0
+        return k * (self.joint.coordinate_at(at) - rest) ** 2 / 2
+
+    def exert(self, at: Placement, loads: Loads) -> None:
+        """The force of the damper."""
+        c = at.value(f"the damping of {self.name!r}", self.damping)
+        if not (isinstance(c, float) and c == 0):
+            self.joint.push(at, -c * self.joint.coordinate_rate_at(at), loads)
+
+
+QUANTITIES = ("position", "velocity", "rotation", "angular_velocity", "angle", "rate", "displacement", "speed")
+
+
+def quantity(at: Placement, part: Part, name: str) -> Any:
+    """A quantity of a body or a joint by its name; vectors as arrays, rotations as matrices."""
+    if isinstance(part, Body):
+        frame = at.of(part)
+        vectors = {"position": frame.centre, "velocity": frame.velocity, "angular_velocity": frame.omega}
+        if name in vectors:
+            return _array(at, vectors[name])
+        if name == "rotation":
+            own = part.axes.T @ part.rotation  # from the axes that the user gave to principal axes
+            return np.stack([_array(at, frame.direction(tuple(column))) for column in own.T], axis=1)
+    if isinstance(part, Joint):
+        readers: dict[str, Callable[[Placement], Any]] = {
+            "angle": part.angle_at,
+            "rate": part.rate_at,
+            "displacement": part.displacement_at,
+            "speed": part.sliding_speed_at,
+        }
+        if name in readers:
+            return readers[name](at)
+    raise ModelError(
+        f"{part.name!r} has no {name}: bodies have {', '.join(QUANTITIES[:4])}, joints {', '.join(QUANTITIES[4:])}"
+    )
+
+
+def _array(at: Placement, vector: Vector) -> Any:
+    """A vector as an array, of symbols or of numbers."""
+    if isinstance(at.q, SymbolicArray):
+        return np.array(vector, like=at.q)
+    return np.stack(np.broadcast_arrays(*vector))
+
+
+def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequence[Part]) -> Any:
+    """Call a user's function with what it names: t, quantities of its own part, <part>_<quantity> of others, parameters."""
+    others = {f"{p.name.replace(' ', '_')}_{of}": (p, of) for p in parts for of in QUANTITIES}
+    arguments: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == "t":
+            arguments[name] = at.t
+        elif name in at.params:
+            arguments[name] = at.params[name]
+        elif name in QUANTITIES:
+            arguments[name] = quantity(at, own, name)
+        elif name in others:
+            arguments[name] = quantity(at, *others[name])
+        elif parameter.default is parameter.empty:
+            known = ", ".join(("t", *QUANTITIES, *at.params))
+            raise ModelError(
+                f"{what} names the argument {name!r}, which is none of {known}, nor a quantity of another part such as "
+                f"{next(iter(others), 'body_position')}: rename it or add it to da.Mechanism(params=...)"
+            )
+    return function(**arguments)
+
+
+@dataclass(eq=False, repr=False)
+class Motor(Load):
+    """A torque about the axis of a joint, or a force along it, on the second body and back on the first."""
+
+    joint: Joint
+    effort: Callable[..., Any]
+
+    def exert(self, at: Placement, loads: Loads) -> None:
+        """Its torque or force."""
+        effort = asked(f"the motor {self.name!r}", self.effort, self.joint, at, self.mechanism.named_parts)
+        self.joint.push(at, effort, loads)
+
+
+@dataclass(eq=False, repr=False)
+class AppliedForce(Load):
+    """A force at a point of a body, or a torque, in space."""
+
+    body: Body
+    function: Callable[..., Any]
+    point: np.ndarray
+    torque: bool
+
+    def exert(self, at: Placement, loads: Loads) -> None:
+        """The force or torque."""
+        what = f"the {'torque' if self.torque else 'force'} {self.name!r}"
+        value = asked(what, self.function, self.body, at, self.mechanism.named_parts)
+        try:
+            entries = [value[i] for i in range(len(value))]
+        except TypeError:
+            entries = [0.0, 0.0, value] if self.torque else []
+        if len(entries) == 2 and not self.torque:
+            entries.append(0.0)
+        if len(entries) != 3:
+            raise ModelError(f"{what} must return three numbers (two for a force in the plane, one for a torque about z)")
+        vector = (entries[0], entries[1], entries[2])
+        if self.torque:
+            loads.add(self.body, torque=vector)
+        else:
+            loads.add(self.body, vector, at=at.of(self.body).point(self.body.arm(self.point)))

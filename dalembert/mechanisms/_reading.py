@@ -1,0 +1,224 @@
+"""Reading a run by the names of its parts: `run.of(crank).position`, `run.of(hinge).angle`; arrays with time first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.errors import InputError
+from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._loads import JointSpring, Motor, Spring, asked
+from dalembert.mechanisms._rigid import Body, Part, Placement
+from dalembert.mechanisms._vectors import Vector, subtract, triple
+from dalembert.mechanisms._wheels import Wheel
+from dalembert.systems import State
+from dalembert.systems._model import one_line
+
+if TYPE_CHECKING:
+    from dalembert.mechanisms._assembly import Mechanism
+
+
+class Reading:
+    """What a part does along a run."""
+
+    def __init__(self, part: Part, run: Any) -> None:
+        m: Mechanism = part.mechanism
+        if run.fingerprint != m.system().fingerprint:
+            raise InputError(f"this run is not one of the mechanism to which {part.name!r} belongs, as it is now")
+        self.part, self.run, self.mechanism = part, run, m
+        self.t: np.ndarray = run.t
+
+    @cached_property
+    def _at(self) -> Placement:
+        run = self.run
+        return Placement(np.asarray(run.q).T, np.asarray(run.v).T, run.t, {**run.parameters, "t": run.t})
+
+    def _rows(self, vector: Vector) -> np.ndarray:
+        """A vector over time, (time, 3)."""
+        shape = np.shape(self.t)
+        return np.stack([np.broadcast_to(np.asarray(entry, dtype=float), shape) for entry in vector], axis=-1)
+
+    def _column(self, value: Any) -> np.ndarray:
+        return np.broadcast_to(np.asarray(value, dtype=float), np.shape(self.t)).copy()
+
+    def _reaction(self, body: Body, point: Vector) -> tuple[np.ndarray, np.ndarray]:
+        """The force of the part's rows on a body, and its torque about a point, (time, 3) each."""
+        system, assembled = self.mechanism.system(), self.mechanism.assembled
+        count, theta = len(self.t), system.parameters.vector(self.run.parameters)
+        q, Q = np.asarray(self.run.q), np.zeros((len(self.t), system.dim))
+        shared = (np.atleast_2d(self.t), q.T)
+        rows = list(assembled.rows_of(self.part))
+        if rows:
+            lam = np.zeros((count, system.n_holonomic))
+            lam[:, rows] = self.run.lam[:, rows]
+            Q += _mapped(system.function("reaction"), count, *shared, lam.T, theta)[:, :, 0]
+        rows = list(assembled.rows_of(self.part, "nonholonomic"))
+        if rows:
+            k_v = _mapped(system.function("k_v"), count, *shared, np.asarray(self.run.p).T, theta)
+            Q -= np.einsum("tji,tj->ti", k_v[:, rows], self.run.psi[:, rows])
+        assert body.coordinates is not None
+        own, Q_own = q[:, body.slice].T, Q[:, body.slice].T
+        flat = body.coordinates.labels[:3] != ("x", "y", "z")
+        force = self._rows((Q_own[0], Q_own[1], 0.0 if flat else Q_own[2]))
+        torque = self._rows(body.coordinates.torque(own, Q_own))
+        arm = self._rows(subtract(self._at.of(body).centre, point))
+        return force, torque + np.cross(arm, force)
+
+
+def _mapped(function: ca.Function, count: int, *arguments: Any) -> np.ndarray:
+    """A function at many states, (time, rows, columns); its last argument, the parameters, is the same for all."""
+    *moving, theta = arguments
+    values = function.map(count)(*moving, np.repeat(np.reshape(theta, (-1, 1)), count, axis=1))
+    rows, columns = function.size_out(0)
+    return np.asarray(values, dtype=float).reshape(rows, count, columns).transpose(1, 0, 2)
+
+
+class BodyReading(Reading):
+    """A body along a run."""
+
+    part: Body
+
+    @property
+    def position(self) -> np.ndarray:
+        """Its centre of mass, (time, 3)."""
+        return self._rows(self._at.of(self.part).centre)
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """The velocity of its centre of mass, (time, 3)."""
+        return self._rows(self._at.of(self.part).velocity)
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        """In space, (time, 3)."""
+        return self._rows(self._at.of(self.part).omega)
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """The matrix from the body's own axes, as its `rotation` was given, to space, (time, 3, 3)."""
+        frame, own = self._at.of(self.part), self.part.axes.T @ self.part.rotation
+        return np.stack([self._rows(frame.direction(tuple(column))) for column in own.T], axis=-1)
+
+    def point(self, at: Any) -> np.ndarray:
+        """The path of a point of the body, given by where it is in the assembled pose, (time, 3)."""
+        return self._rows(self._at.of(self.part).point(self.part.arm(triple("a point of a body", at))))
+
+    def point_velocity(self, at: Any) -> np.ndarray:
+        """The velocity of such a point, (time, 3)."""
+        return self._rows(self._at.of(self.part).speed(self.part.arm(triple("a point of a body", at))))
+
+
+class JointReading(Reading):
+    """A joint along a run."""
+
+    part: Joint
+
+    @property
+    def angle(self) -> np.ndarray:
+        """The rotation of the second body on the first, without jumps, (time,)."""
+        return np.unwrap(self._column(self.part.angle_at(self._at)))
+
+    @property
+    def rate(self) -> np.ndarray:
+        """The rate of the angle, (time,)."""
+        return self._column(self.part.rate_at(self._at))
+
+    @property
+    def displacement(self) -> np.ndarray:
+        """The displacement of the second body along the axis, (time,)."""
+        return self._column(self.part.displacement_at(self._at))
+
+    @property
+    def speed(self) -> np.ndarray:
+        """The rate of the displacement, (time,)."""
+        return self._column(self.part.sliding_speed_at(self._at))
+
+    @cached_property
+    def _load(self) -> tuple[np.ndarray, np.ndarray]:
+        first, second = self.part.first, self.part.second
+        _, Q = self.part.ends(self._at)
+        if second.coordinates is not None:
+            return self._reaction(second, Q)
+        force, torque = self._reaction(first, Q)
+        return -force, -torque
+
+    @property
+    def force(self) -> np.ndarray:
+        """What the joint exerts on the second body at its point, (time, 3); where `run.lam_unique`, the only one possible."""
+        return self._load[0]
+
+    @property
+    def torque(self) -> np.ndarray:
+        """The torque of the joint on the second body about its point, (time, 3)."""
+        return self._load[1]
+
+
+class WheelReading(Reading):
+    """A wheel or a rolling ball along a run."""
+
+    part: Wheel
+
+    @property
+    def contact_point(self) -> np.ndarray:
+        """Where it touches the plane, (time, 3)."""
+        return self._rows(self.part.contact_point(self._at))
+
+    @property
+    def force(self) -> np.ndarray:
+        """What the plane exerts on it, (time, 3)."""
+        return self._reaction(self.part.body, self.part.contact_point(self._at))[0]
+
+
+class LoadReading(Reading):
+    """A spring or a motor along a run."""
+
+    @property
+    def length(self) -> np.ndarray:
+        """The length of a spring, (time,)."""
+        if not isinstance(self.part, Spring):
+            raise InputError(f"{self.part.name!r} has no length")
+        P, Q = self.part.ends(self._at)
+        return np.linalg.norm(self._rows(subtract(Q, P)), axis=1)
+
+    @property
+    def effort(self) -> np.ndarray:
+        """The torque or force of a motor, (time,)."""
+        if not isinstance(self.part, Motor):
+            raise InputError(f"{self.part.name!r} is no motor")
+        motor = self.part
+        return self._column(asked("a motor", motor.effort, motor.joint, self._at, self.mechanism.named_parts))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state, read like a run of which it is the only one."""
+
+    state: State
+    parameters: dict[str, np.ndarray]
+
+    def of(self, part: Part) -> Any:
+        """What a part does in this state; arrays have a first axis of length one."""
+        return read(part, self)
+
+    def __getattr__(self, name: str) -> Any:
+        return (
+            np.array([getattr(self.state, name)]) if name in ("t", "q", "p", "v", "lam", "psi") else getattr(self.state, name)
+        )
+
+
+def read(part: Any, run: Any) -> Any:
+    """What a part does along a run."""
+    match part:
+        case Body():
+            return BodyReading(part, run)
+        case Joint():
+            return JointReading(part, run)
+        case Wheel():
+            return WheelReading(part, run)
+        case Spring() | Motor() | JointSpring():
+            return LoadReading(part, run)
+    raise InputError(f"run.of takes a body, a joint, a wheel, a spring or a motor of the mechanism; got {one_line(part)}")

@@ -1,0 +1,246 @@
+"""Bodies, and where they are in a state: `Bodies.at(q)` gives the pose of each, and velocities where v is known."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar, Point, Quaternion
+from dalembert.mechanisms._solids import Solid
+from dalembert.mechanisms._vectors import ZERO, Columns, Vector, add, cross, turn
+from dalembert.systems._model import one_line
+
+Value = float | str | Callable[..., Any]
+"""A number, the name of one of the mechanism's parameters, or a function of parameters, such as lambda m, l: m * l**2 / 12."""
+
+
+def valued(what: str, value: Any, params: Mapping[str, Any]) -> Any:
+    """The number or symbol of a `Value`."""
+    if isinstance(value, str):
+        if value not in params:
+            known = ", ".join(params) or "none"
+            raise ModelError(f"{what} names the parameter {value!r}; declare it in da.Mechanism(params=...) (it has: {known})")
+        return params[value]
+    if callable(value):
+        names = list(inspect.signature(value).parameters)
+        unknown = [name for name in names if name not in params]
+        if unknown:
+            known = ", ".join(params) or "none"
+            raise ModelError(f"{what} asks for {', '.join(unknown)}; declare it in da.Mechanism(params=...) (it has: {known})")
+        return value(**{name: params[name] for name in names})
+    return value
+
+
+@dataclass(eq=False, repr=False)
+class Part:
+    """A part of a mechanism, which a run knows by name: `run.of(part)`."""
+
+    name: str
+    mechanism: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+
+@dataclass(eq=False, repr=False)
+class Body(Part):
+    """A rigid body or a point mass in its assembled pose.
+
+    `centre` is its centre of mass, the columns of `axes` are its principal axes, and `rotation` is the one that the user gave.
+    """
+
+    coordinates: Coordinates | None
+    """None for the ground."""
+    first: int
+    """Where its coordinates begin."""
+    mass: Value
+    inertia: tuple[Value, Value, Value]
+    """Moments about its principal axes."""
+    centre: np.ndarray
+    axes: np.ndarray
+    rotation: np.ndarray
+    solid: Solid | None = None
+    free: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def size(self) -> int:
+        """The number of its coordinates."""
+        return 0 if self.coordinates is None else len(self.coordinates.labels)
+
+    @property
+    def slice(self) -> slice:
+        """Which of the coordinates q are its own."""
+        return slice(self.first, self.first + self.size)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """Its coordinates in the assembled pose."""
+        return np.zeros(0) if self.coordinates is None else self.coordinates.start(self.centre, self.axes)
+
+    @property
+    def turns(self) -> bool:
+        """Whether it has a rotation; point masses have none, and the ground does not move."""
+        return isinstance(self.coordinates, (Quaternion, Matrix, Planar))
+
+    def local(self, vector: np.ndarray) -> Vector:
+        """A direction of the assembled pose in body axes."""
+        entries = self.axes.T @ vector
+        entries[np.abs(entries) < 4e-16 * np.max(np.abs(entries))] = 0.0  # what is only rounding would cost operations
+        x, y, z = (float(entry) for entry in entries)
+        return (x, y, z)
+
+    def arm(self, point: np.ndarray) -> Vector:
+        """A point of the assembled pose in body axes, from the centre."""
+        return self.local(point - self.centre)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where a body is, and how it moves where velocities are known."""
+
+    centre: Vector
+    columns: Columns
+    velocity: Vector = ZERO
+    omega: Vector = ZERO
+
+    def point(self, arm: Vector) -> Vector:
+        """A point of the body in space."""
+        return add(self.centre, turn(self.columns, arm))
+
+    def direction(self, local: Vector) -> Vector:
+        """A direction of the body in space."""
+        return turn(self.columns, local)
+
+    def speed(self, arm: Vector) -> Vector:
+        """The velocity of a point of the body."""
+        return add(self.velocity, cross(self.omega, turn(self.columns, arm)))
+
+
+class Placement:
+    """All bodies in one state, or in many at once if q and v are arrays over time; t and parameters beside them."""
+
+    def __init__(self, q: Any, v: Any, t: Any, params: Mapping[str, Any]) -> None:
+        self.q, self.v, self.t, self.params = q, v, t, params
+        self._frames: dict[int, Frame] = {}
+
+    def of(self, body: Body) -> Frame:
+        """The frame of a body, computed once."""
+        if body.coordinates is None:
+            x, y, z = (float(entry) for entry in body.centre)
+            return Frame((x, y, z), UNIT)
+        if id(body) not in self._frames:
+            own = self.q[body.slice]
+            pose = body.coordinates.pose(own)
+            motion = () if self.v is None else body.coordinates.motion(own, self.v[body.slice])
+            self._frames[id(body)] = Frame(*pose, *motion)
+        return self._frames[id(body)]
+
+    def value(self, what: str, value: Value) -> Any:
+        """The number or symbol of a `Value`."""
+        return valued(what, value, self.params)
+
+
+class Loads:
+    """Forces and torques on bodies, summed up to generalised forces."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self._sums: dict[int, tuple[Body, Vector, Vector]] = {}
+
+    def add(self, body: Body, force: Vector = ZERO, torque: Vector = ZERO, at: Vector | None = None) -> None:
+        """A force at a point of space (by default the centre) and a torque; the ground takes any."""
+        if body.coordinates is None:
+            return
+        if at is not None:
+            centre = self.placement.of(body).centre
+            torque = add(torque, cross((at[0] - centre[0], at[1] - centre[1], at[2] - centre[2]), force))
+        _, F, T = self._sums.get(id(body), (body, ZERO, ZERO))
+        self._sums[id(body)] = (body, add(F, force), add(T, torque))
+
+    def generalised(self, size: int) -> list[Any]:
+        """One force for each coordinate."""
+        Q: list[Any] = [0.0] * size
+        for body, F, T in self._sums.values():
+            assert body.coordinates is not None
+            Q[body.slice] = body.coordinates.force(self.placement.q[body.slice], F, T)
+        return Q
+
+
+# -- checks of what users give -------------------------------------------------------------------------------------------
+
+
+def number(what: str, value: Any) -> float:
+    """The default value of a `Value`, a finite number."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        result = np.nan
+    if not np.isfinite(result):
+        raise ModelError(
+            f"{what} must be a finite number, the name of a parameter or a function of parameters; got {one_line(value)}"
+        )
+    return result
+
+
+def positive(what: str, value: Value, params: Mapping[str, Any], zero: bool = False) -> float:
+    """The default value of a `Value` that must be positive, or not negative."""
+    result = number(what, valued(what, value, params))
+    if result < 0 or (result == 0 and not zero):
+        raise ModelError(f"{what} must be {'at least zero' if zero else 'positive'}; got {result:g}")
+    return result
+
+
+def principal(name: str, inertia: Any, params: Mapping[str, Any]) -> tuple[tuple[Value, Value, Value], np.ndarray]:
+    """Principal moments, and the principal axes in the body's own frame, of an inertia about the centre."""
+    what = f"the inertia of {name!r}"
+    if isinstance(inertia, str) or callable(inertia) or np.ndim(np.array(inertia, dtype=object)) == 0:
+        inertia = (inertia, inertia, inertia)
+    if len(inertia) == 3 and np.ndim(np.array(inertia[0], dtype=object)) == 0:
+        moments, axes = tuple(inertia), np.eye(3)
+    else:
+        try:
+            matrix = np.array(inertia, dtype=float)
+        except (TypeError, ValueError):
+            matrix = np.zeros(0)
+        if matrix.shape != (3, 3) or not np.allclose(
+            matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.max(np.abs(matrix), initial=0)
+        ):
+            raise ModelError(
+                f"{what} must be one number, three principal moments or a symmetric 3 x 3 matrix; got {one_line(inertia)}"
+            )
+        values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
+        axes[:, 2] *= np.sign(np.linalg.det(axes))
+        moments = tuple(float(value) for value in values)
+    sizes = sorted(positive(what, moment, params) for moment in moments)
+    if sizes[2] > (sizes[0] + sizes[1]) * (1 + 1e-9):
+        raise ModelError(
+            f"{what} has the principal moments {', '.join(f'{size:.6g}' for size in sizes)}, of which the largest exceeds the "
+            "sum of the others, as in no body (triangle inequality): check units, and that they are about the centre of mass"
+        )
+    return (moments[0], moments[1], moments[2]), axes
+
+
+def coordinates_of(kind: str, height: float, moments: Sequence[float]) -> Coordinates:
+    """The coordinates that a user named."""
+    match kind:
+        case "quaternion":
+            return Quaternion()
+        case "matrix":
+            return Matrix(moments)
+        case "planar":
+            return Planar(height)
+    raise ModelError(f'coordinates are "planar", "quaternion" or "matrix"; got {kind!r}')
+
+
+def point_coordinates(kind: str, height: float) -> Point:
+    """Those of a point mass."""
+    return Point(height if kind == "planar" else None)

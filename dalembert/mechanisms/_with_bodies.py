@@ -1,0 +1,173 @@
+"""How bodies are added to a mechanism."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.mechanisms._building import Building
+from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
+from dalembert.mechanisms._solids import Box, Solid
+from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
+from dalembert.systems._model import one_line
+
+
+class WithBodies(Building):
+    """A mechanism to which bodies can be added."""
+
+    def body(
+        self,
+        name: str | None = None,
+        *,
+        mass: Value | None = None,
+        inertia: Any = None,
+        at: Any = (0.0, 0.0, 0.0),
+        rotation: Any = None,
+        shape: Solid | None = None,
+        density: float | None = None,
+        coordinates: str | None = None,
+        free: bool = False,
+    ) -> Body:
+        """A rigid body with its centre of mass `at` a point; `rotation` turns its own axes to those of space.
+
+        `inertia` about the centre, in the body's own axes, is a symmetric matrix, three principal moments, or one number (for
+        a planar body that about z). A `shape` (Box, Cylinder, Sphere of da.mechanisms) gives it from `mass` or `density`.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> m.body("wheel", mass=2.0, inertia=(0.06, 0.06, 0.12), at=(0, 0, 0.3)).name
+            'wheel'
+
+        """
+        name = self._name(name, "body")
+        if shape is not None and not isinstance(shape, Solid):
+            raise ModelError(f"the shape of {name!r} is a da.mechanisms.Box, Cylinder or Sphere; got {one_line(shape)}")
+        if density is not None:
+            if shape is None or mass is not None:
+                raise ModelError(f"the density of {name!r} needs a shape, and no mass: give one or the other")
+            mass = positive(f"the density of {name!r}", density, self.params) * shape.volume
+        if mass is None:
+            raise ModelError(f"the body {name!r} has no mass: give mass=, or density= with shape=")
+        positive(f"the mass of {name!r}", mass, self.params)
+        if inertia is None:
+            if shape is None:
+                raise ModelError(
+                    f"the body {name!r} has no inertia: give inertia= or shape=, or make it a point with m.point(...)"
+                )
+            inertia = tuple(_multiple(mass, float(moment)) for moment in shape.moments)
+        centre, given = triple(f"the position of {name!r}", at), rotation_matrix(f"the rotation of {name!r}", rotation)
+        moments, axes = principal(name, inertia, self.params)
+        kind = self.default_coordinates if coordinates is None else coordinates
+        if kind == "planar":
+            if abs(given[2, 2]) < 1 - 1e-12:
+                raise ModelError(f"the planar body {name!r} is rotated about another axis than z: give rotation= an angle")
+            angle = np.arctan2(given[1, 0], given[0, 0])
+            principal_axes, moments = about_z(angle), _about_own_z(name, inertia, moments)
+        else:
+            principal_axes = given @ axes
+        values = [positive(f"the inertia of {name!r}", moment, self.params) for moment in moments]
+        chosen = coordinates_of(kind, centre[2], values)
+        return self._add_body(Body(
+            name, self, chosen, 0, mass, moments, centre, principal_axes, given, shape, free
+        ))  # fmt: skip
+
+    def _add_body(self, body: Body) -> Body:
+        body.first = sum(other.size for other in self.bodies)
+        self.bodies.append(body)
+        return body
+
+    def rod(
+        self,
+        name: str | None,
+        start: Any,
+        end: Any,
+        *,
+        mass: Value | None = None,
+        density: float | None = None,
+        width: float | None = None,
+        coordinates: str | None = None,
+    ) -> Body:
+        """A uniform rod of square section from one point to another; its first axis lies along it.
+
+        Without a `width` a planar rod is thin, mass length^2 / 12; one in space, whose rotation about itself must have an
+        inertia, is a hundredth of its length wide.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism(coordinates="planar")
+            >>> m.rod("crank", (0, 0), (0, 0.2), mass=0.3).centre.tolist()
+            [0.0, 0.1, 0.0]
+
+        """
+        a, b = triple("the start of a rod", start), triple("the end of a rod", end)
+        length = float(np.linalg.norm(b - a))
+        if length == 0:
+            raise ModelError(f"the rod {name!r} has length zero: give two different ends")
+        along = (b - a) / length
+        planar = (self.default_coordinates if coordinates is None else coordinates) == "planar"
+        rotation = about_z(float(np.arctan2(along[1], along[0]))) if planar else np.stack([along, *normals(along)], axis=1)
+        shape = Box(length, length / 100 if width is None else width, length / 100 if width is None else width)
+        thin = planar and width is None and mass is not None
+        return self.body(
+            name,
+            mass=mass,
+            density=density,
+            inertia=_multiple(mass, length**2 / 12) if thin and mass is not None else None,
+            at=(a + b) / 2,
+            rotation=rotation,
+            shape=shape,
+            coordinates=coordinates,
+        )
+
+    def point(
+        self, name: str | None = None, *, mass: Value, at: Any, coordinates: str | None = None, free: bool = False
+    ) -> Body:
+        """A point mass; spherical and distance joints, springs and forces hold it.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism(gravity=(0, 0, -9.81))
+            >>> bob = m.point("bob", mass=1.0, at=(1, 0, 0))
+            >>> m.distance(m.ground, bob, at=((0, 0, 0), (1, 0, 0))).name
+            'distance 1'
+
+        """
+        name = self._name(name, "point")
+        positive(f"the mass of {name!r}", mass, self.params)
+        centre = triple(f"the position of {name!r}", at)
+        kind = self.default_coordinates if coordinates is None else coordinates
+        unit = np.eye(3)
+        chosen = point_coordinates(kind, centre[2])
+        return self._add_body(Body(
+            name, self, chosen, 0, mass, (0.0, 0.0, 0.0), centre, unit, unit, None, free
+        ))  # fmt: skip
+
+
+def _multiple(mass: Value, factor: float) -> Value:
+    """A moment of inertia that is proportional to a mass."""
+    if isinstance(mass, str):
+        return _proportional(mass, factor)
+    if callable(mass):
+        raise ModelError("a mass that is a function of parameters needs its inertia, too: give inertia=")
+    return float(mass) * factor
+
+
+def _proportional(name: str, factor: float) -> Callable[..., Any]:
+    def moment(**params: Any) -> Any:
+        return params[name] * factor
+
+    moment.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)])  # type: ignore[attr-defined]
+    return moment
+
+
+def _about_own_z(name: str, inertia: Any, moments: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
+    """The moments of a planar body, of which only that about z counts."""
+    if np.shape(np.array(inertia, dtype=object)) == (3, 3):
+        matrix = np.array(inertia, dtype=float)
+        return (float(matrix[2, 2]),) * 3
+    return (moments[2],) * 3

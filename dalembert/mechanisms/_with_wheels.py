@@ -1,0 +1,167 @@
+"""How wheels, rolling balls, knife edges, contacts and stops are added to a mechanism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.mechanisms._building import Z
+from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._vectors import direction, triple
+from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Touching, Wheel
+from dalembert.mechanisms._with_loads import WithLoads
+
+
+class WithWheels(WithLoads):
+    """A mechanism to which wheels, knife edges, contacts and stops can be added."""
+
+    def wheel(
+        self,
+        body: Body,
+        *,
+        radius: Value,
+        axis: Any,
+        centre: Any = None,
+        normal: Any = Z,
+        origin: Any = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Wheel:
+        """A thin wheel that rolls on a plane without slipping, upright or leaning; `centre` is by default that of mass.
+
+        The plane goes through `origin` and has this normal, on the side of the wheel.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.wheel(a, radius=0.3, axis=(0, 1, 0), origin=(0, 0, -0.3))
+            <Wheel 'wheel 1'>
+
+        """
+        name, plane = self._rolling("wheel", name, body, radius, normal, origin)
+        unit = direction(f"the axis of {name!r}", axis)
+        if abs(unit @ plane.normal) > 1 - 1e-9:
+            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
+        place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
+        wheel = Wheel(name, self, body, place, unit, radius, plane)
+        self.parts.append(wheel)
+        return wheel
+
+    def ball(
+        self,
+        body: Body,
+        *,
+        radius: Value,
+        centre: Any = None,
+        normal: Any = Z,
+        origin: Any = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Wheel:
+        """A ball that rolls on a plane without slipping.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> ball = m.body("ball", mass=0.2, shape=da.mechanisms.Sphere(0.03), at=(0, 0, 0.03))
+            >>> m.ball(ball, radius=0.03).name
+            'rolling ball 1'
+
+        """
+        name, plane = self._rolling("rolling ball", name, body, radius, normal, origin)
+        place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
+        part = Wheel(name, self, body, place, None, radius, plane)
+        self.parts.append(part)
+        return part
+
+    def _rolling(self, kind: str, name: str | None, body: Body, radius: Value, normal: Any, origin: Any) -> tuple[str, Plane]:
+        self._own(f"a {kind}", body)
+        if not body.turns or body.coordinates is None:
+            raise ModelError(f"a {kind} is a body that turns; {body.name!r} does not")
+        name = self._name(name, kind)
+        positive(f"the radius of {name!r}", radius, self.params)
+        return name, Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
+
+    def knife_edge(self, body: Body, *, along: Any, at: Any = None, normal: Any = Z, name: str | None = None) -> KnifeEdge:
+        """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.knife_edge(a, along=(1, 0, 0))
+            <KnifeEdge 'knife edge 1'>
+
+        """
+        self._own("a knife edge", body)
+        name = self._name(name, "knife edge")
+        point = body.centre if at is None else triple(f"the point of {name!r}", at)
+        unit, plane = (
+            direction(f"the direction of {name!r}", along),
+            Plane(np.zeros(3), direction(f"the normal of {name!r}", normal)),
+        )
+        if abs(unit @ plane.normal) > 1 - 1e-9:
+            raise ModelError(f"the direction of {name!r} is normal to the plane in which it moves")
+        part = KnifeEdge(name, self, body, point, unit, plane)
+        self.parts.append(part)
+        return part
+
+    def contact(
+        self,
+        body: Body,
+        *,
+        at: Any = None,
+        radius: Value = 0.0,
+        normal: Any = Z,
+        origin: Any = (0.0, 0.0, 0.0),
+        restitution: float = 1.0,
+        name: str | None = None,
+    ) -> Touching:
+        """A point of a body, or a ball about it, that bounces off a plane; runs then take a collision integrator, da.CVA().
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.contact(a, radius=0.02, origin=(0, 0, -0.5), restitution=0.6)
+            <Touching 'contact 1'>
+
+        """
+        self._own("a contact", body)
+        name = self._name(name, "contact")
+        positive(f"the radius of {name!r}", radius, self.params, zero=True)
+        point = body.centre if at is None else triple(f"the point of {name!r}", at)
+        plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
+        part = Touching(name, self, body, point, radius, plane, restitution)
+        self.parts.append(part)
+        return part
+
+    def stop(
+        self,
+        joint: Joint,
+        *,
+        lower: Value | None = None,
+        upper: Value | None = None,
+        restitution: float = 1.0,
+        name: str | None = None,
+    ) -> Stop:
+        """Limits of the angle or displacement of a joint; a run then takes a collision integrator such as da.CVA().
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
+            >>> m.stop(m.prismatic(m.ground, a, axis=(1, 0, 0)), lower=-0.1, upper=0.1, restitution=0.5)
+            <Stop 'stop 1'>
+
+        """
+        self._own("a stop", joint)
+        joint.coordinate  # noqa: B018 - refuses joints that have none
+        if lower is None and upper is None:
+            raise ModelError("a stop needs a lower or an upper limit")
+        name = self._name(name, "stop")
+        part = Stop(name, self, joint, lower, upper, restitution)
+        self.parts.append(part)
+        return part

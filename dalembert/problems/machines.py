@@ -1,0 +1,385 @@
+"""Machines of bodies and joints, stated with `da.Mechanism`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dalembert.draw import mechanism
+from dalembert.mechanisms import Box, Cylinder, Mechanism, Sphere
+from dalembert.runs._problem import Problem, energy_is_conserved
+from dalembert.systems import State
+
+ENERGY: Mapping[str, Callable] = {"energy": energy_is_conserved}
+
+
+def _problem(m: Mechanism, start: State, name: str, title: str, reference: str, h: float, steps: int, **more: Any) -> Problem:
+    return Problem(
+        name,
+        title,
+        reference,
+        m.system(),
+        q0=start.q,
+        p0=start.p,
+        h=h,
+        steps=steps,
+        drawing=mechanism(m),
+        labels=m.labels,
+        **more,
+    )
+
+
+def slider_crank(
+    m_crank: float = 0.2, m_rod: float = 0.4, m_slider: float = 0.5, g: float = 9.81, angle: float = 0.7, rate: float = 8.0
+) -> Problem:
+    """Slider-crank: a crank of 0.1 m and a rod of 0.35 m drive a slider along x; planar bodies in (x, y, theta).
+
+    The crank starts at `angle` from the x axis and turns at `rate`. Redundant joints: none in the plane.
+
+    Example:
+        >>> import dalembert as da
+        >>> run = da.simulate(da.problems.slider_crank(), da.LobattoIIIAB(stages=3), steps=200)
+        >>> bool(abs(run.energy - run.energy[0]).max() < 1e-6)
+        True
+
+    """
+    m = Mechanism(
+        gravity=lambda g: (0.0, -g),
+        coordinates="planar",
+        params={"m_crank": m_crank, "m_rod": m_rod, "m_slider": m_slider, "g": g},
+    )
+    B, C = np.array([0.0, 0.1]), np.array([np.sqrt(0.35**2 - 0.1**2), 0.0])
+    crank, rod = m.rod("crank", (0, 0), B, mass="m_crank", width=0.01), m.rod("rod", B, C, mass="m_rod", width=0.01)
+    slider = m.body("slider", mass="m_slider", shape=Box(0.06, 0.04, 0.04), at=C)
+    drive = m.revolute(m.ground, crank, at=(0, 0), angle=np.pi / 2)
+    m.revolute(crank, rod, at=B)
+    m.revolute(rod, slider, at=C)
+    m.prismatic(m.ground, slider, axis=(1, 0))
+    start = m.start(angles={drive: angle}, rates={drive: rate})
+    title, reference = "slider-crank", "Garcia de Jalon & Bayo (1994)"
+    return _problem(m, start, "slider_crank", title, reference, 0.002, 1000, conserved=ENERGY)
+
+
+def andrews_squeezer(mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> Problem:
+    """Andrews' squeezing mechanism: seven planar bodies in three closed loops, driven by the constant torque `mom`.
+
+    A spring of stiffness `c0` and natural length `l0` pulls at the third body. There is no gravity. R. Giles, Ph.D. thesis
+    (1978); D. Manning (1981); E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section VII.7; problem A03 of
+    the library of computational benchmarks of IFToMM.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.andrews_squeezer().system
+        <Hamiltonian of 21 coordinates, 20 holonomic constraints, params mom, c0, l0>
+
+    """
+    m = Mechanism(coordinates="planar", params={"mom": mom, "c0": c0, "l0": l0})
+    A, B, C = np.array([-0.06934, -0.00227]), np.array([-0.03635, 0.03273]), np.array([0.014, 0.072])
+    beta, gamma, phi, delta, epsilon = (
+        -0.0617138900142764496,
+        0.455279819163070380,
+        0.222668390165885885,
+        0.487364979543842550,
+        1.23054744454982119,
+    )
+    along, across = lambda x: np.array([np.cos(x), np.sin(x)]), lambda x: np.array([np.sin(x), -np.cos(x)])
+    F, G, H = 0.007 * along(beta), A + 0.04 * along(delta), A + 0.04 * across(epsilon)
+    E = F - 0.028 * along(beta)
+    centres = [
+        0.00092 * along(beta), F - 0.0115 * along(beta), B + 0.01874 * across(gamma) + 0.01043 * along(gamma),
+        G + (0.02 - 0.01421) * across(phi + delta), A + 0.02308 * along(delta) - 0.00916 * across(delta),
+        H + (0.02 - 0.01421) * along(epsilon - phi), A + 0.01228 * across(epsilon) - 0.00449 * along(epsilon),
+    ]  # fmt: skip
+    masses = (0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498)
+    inertias = (2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5)
+    K = [
+        m.body(f"K{i + 1}", mass=mass, inertia=J, at=x)
+        for i, (mass, J, x) in enumerate(zip(masses, inertias, centres, strict=True))
+    ]
+    drive = m.revolute(m.ground, K[0], at=(0, 0), angle=beta)
+    joints = [(K[0], K[1], F), (m.ground, K[2], B), (K[1], K[2], E), (K[1], K[3], E), (K[1], K[5], E), (K[3], K[4], G)]
+    for first, second, place in [*joints, (K[5], K[6], H), (m.ground, K[4], A), (m.ground, K[6], A)]:
+        m.revolute(first, second, at=place)
+    D = B + 0.018 * across(gamma) + 0.02 * along(gamma)
+    m.spring(m.ground, K[2], at=(C, D), stiffness="c0", length="l0")
+    m.motor(drive, lambda mom: mom)
+    title = "Andrews' squeezing mechanism"
+    return _problem(m, m.start(), "andrews_squeezer", title, "Hairer & Wanner II (1996), section VII.7; IFToMM A03", 3e-5, 1000)
+
+
+def two_four_bars(g: float = 9.81, speed: float = 1.0) -> Problem:
+    """Two four-bar linkages in a row: five equal links of 1 m and 1 kg that move as a parallelogram, from the upright position.
+
+    The upper joints start with `speed`. The angle th from the vertical obeys 3 th'' = 3.5 g sin(th). Where the links lie flat
+    the constraints lose rank, and the momentum decides how the motion goes on. Problem A02 of the library of computational
+    benchmarks of IFToMM, with N = 2 as in OpenSim's version.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.two_four_bars().system
+        <Hamiltonian of 15 coordinates, 14 holonomic constraints, params g>
+
+    """
+    m = Mechanism(gravity=lambda g: (0.0, -g), coordinates="planar", params={"g": g})
+    cranks = [m.rod(f"crank {i + 1}", (i, 0), (i, 1), mass=1.0) for i in range(3)]
+    hinges = [m.revolute(m.ground, crank, at=(i, 0)) for i, crank in enumerate(cranks)]
+    for i in range(2):
+        coupler = m.rod(f"coupler {i + 1}", (i, 1), (i + 1, 1), mass=1.0)
+        m.revolute(cranks[i], coupler, at=(i, 1))
+        m.revolute(coupler, cranks[i + 1], at=(i + 1, 1))
+    start = m.start(rates={hinges[0]: -speed})
+    reference = "IFToMM A02; Gonzalez, Dopico, Lugris, Cuadrado (2006)"
+    return _problem(m, start, "two_four_bars", "two four-bar linkages", reference, 0.01, 1000, conserved=ENERGY)
+
+
+def bricard(g: float = 9.81) -> Problem:
+    """Bricard's mechanism: a loop of five rods and six hinges in space that moves although no count of constraints says so.
+
+    Rods of 1 m and 1 kg with a square section of 0.1 m, axes y, z, x, y, z, x; gravity along -y; released at rest. One of the
+    30 rows of its hinges is redundant. Problem A04 of the library of computational benchmarks of IFToMM.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.bricard().system
+        <Hamiltonian of 35 coordinates, 35 holonomic constraints, params g>
+
+    """
+    m = Mechanism(gravity=lambda g: (0.0, -g, 0.0), params={"g": g})
+    P = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
+    rods = [m.rod(f"rod {k + 1}", P[k], P[k + 1], mass=1.0, width=0.1) for k in range(5)]
+    for k, axis in enumerate(np.eye(3)[[1, 2, 0, 1, 2, 0]]):
+        m.revolute(m.ground if k == 0 else rods[k - 1], m.ground if k == 5 else rods[k], at=P[k], axis=axis)
+    reference = "Bricard (1897); IFToMM A04"
+    return _problem(m, m.start(), "bricard", "Bricard's mechanism", reference, 0.005, 2000, conserved=ENERGY)
+
+
+def gyroscope(
+    m_rotor: float = 0.5, g: float = 9.81, tilt: float = 0.3, spin: float = 150.0, precession: float = 0.0
+) -> Problem:
+    """Gyroscope on an arm: a post that turns about the vertical carries a hinged arm, at whose end a rotor spins about it.
+
+    The arm of 0.2 m starts at the angle `tilt` above the horizontal.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.gyroscope().labels[:3]
+        ('post.x', 'post.y', 'post.z')
+
+    """
+    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params={"m_rotor": m_rotor, "g": g})
+    post = m.body("post", mass=0.1, shape=Cylinder(0.02, 0.1))
+    arm = m.rod("arm", (0, 0, 0), (0.2, 0, 0), mass=0.05, width=0.01)
+    facing = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]], dtype=float)  # its axis along x
+    rotor = m.body("rotor", mass="m_rotor", shape=Cylinder(0.06, 0.02), at=(0.2, 0, 0), rotation=facing)
+    turning = m.revolute(m.ground, post, at=(0, 0, 0), axis=(0, 0, 1))
+    lifting = m.revolute(post, arm, at=(0, 0, 0), axis=(0, -1, 0))
+    spinning = m.revolute(arm, rotor, at=(0.2, 0, 0), axis=(1, 0, 0))
+    start = m.start(angles={lifting: tilt}, rates={spinning: spin, turning: precession, lifting: 0.0})
+    title, reference = "gyroscope on an arm", "Goldstein, Poole, Safko (2002), chapter 5"
+    return _problem(m, start, "gyroscope", title, reference, 0.002, 1000, conserved=ENERGY)
+
+
+def whipple_bicycle(g: float = 9.81, speed: float = 5.0, push: float = 0.05) -> Problem:
+    """The Whipple bicycle: two wheels that roll without slipping, a frame with its rider, and a fork; nobody steers.
+
+    It starts upright with `speed` and the lean rate `push`, and rights itself between 4.292 and 6.024 m/s. Constants of the
+    benchmark of J. P. Meijaard, J. M. Papadopoulos, A. Ruina, A. L. Schwab, Proc. R. Soc. A 463 (2007) 1955-1982, with z up.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.whipple_bicycle().system
+        <Hamiltonian of 28 coordinates, 21 holonomic constraints, 4 nonholonomic constraints, params g>
+
+    """
+    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params={"g": g})
+    J = lambda xx, yy, zz, xz=0.0: [[xx, 0.0, -xz], [0.0, yy, 0.0], [-xz, 0.0, zz]]  # noqa: E731
+    rear = m.body("rear wheel", mass=2.0, inertia=J(0.0603, 0.12, 0.0603), at=(0, 0, 0.3))
+    frame = m.body("frame", mass=85.0, inertia=J(9.2, 11.0, 2.8, 2.4), at=(0.3, 0, 0.9))
+    fork = m.body("fork", mass=4.0, inertia=J(0.05892, 0.06, 0.00708, -0.00756), at=(0.9, 0, 0.7))
+    front = m.body("front wheel", mass=3.0, inertia=J(0.1405, 0.28, 0.1405), at=(1.02, 0, 0.35))
+    m.revolute(frame, fork, at=(1.1, 0, 0), axis=(np.sin(np.pi / 10), 0, -np.cos(np.pi / 10)), name="steer")
+    axle = m.revolute(frame, rear, at=rear.centre, axis=(0, 1, 0), name="rear axle")
+    m.revolute(fork, front, at=front.centre, axis=(0, 1, 0), name="front axle")
+    m.wheel(rear, radius=0.3, axis=(0, 1, 0))
+    m.wheel(front, radius=0.35, axis=(0, 1, 0))
+    start = m.start(rates={axle: speed / 0.3}, angular_velocities={frame: (push, 0, 0)})
+    reference = "Meijaard et al. (2007), Proc. R. Soc. A 463"
+    return _problem(m, start, "whipple_bicycle", "Whipple bicycle", reference, 0.01, 1000, conserved=ENERGY)
+
+
+def ball_on_slope(m: float = 0.2, g: float = 9.81, slope: float = 0.3, across: float = 0.4) -> Problem:
+    """Ball of radius 0.1 m that rolls on an inclined plane: its centre falls with 5/7 of the acceleration along the slope.
+
+    It starts with the velocity `across` the slope, so that its path is a parabola.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.ball_on_slope().system
+        <Hamiltonian of 7 coordinates, 2 holonomic constraints, 2 nonholonomic constraints, params m, g, slope>
+
+    """
+    params = {"m": m, "g": g, "slope": slope}
+    plane = Mechanism(gravity=lambda g, slope: (g * np.sin(slope), 0.0, -g * np.cos(slope)), params=params)
+    ball = plane.body("ball", mass="m", shape=Sphere(0.1), at=(0, 0, 0.1))
+    plane.ball(ball, radius=0.1)
+    start = plane.start(velocities={ball: (0, across, 0)})
+
+    def exact(t: Any) -> dict[str, np.ndarray]:
+        t = np.asarray(t, dtype=float)
+        return {"centre": np.stack([5 / 14 * g * np.sin(slope) * t**2, across * t, 0.1 + 0 * t], axis=-1)}
+
+    reference = "Routh (1905), Advanced Dynamics, section 189"
+    return _problem(plane, start, "ball_on_slope", "ball on a slope", reference, 0.01, 200, exact=exact, conserved=ENERGY)
+
+
+def flyball_governor(g: float = 9.81, stiffness: float = 8e5, damping: float = 4e4, spin: float = 2 * np.pi) -> Problem:
+    """Stiff flyball governor: a spinning shaft lifts two rods with 5 kg at their ends, tied to a slider by springs and dampers.
+
+    Shaft and rods are 1 m long with a section of 1 cm, the slider is a cube of 10 cm, all of density 3000. The rods hang from
+    (+-0.05, 0, 1), 30 degrees below the horizontal; springs of natural length 0.5 m lead from the slider to their middles.
+    Problem A05 of the library of computational benchmarks of IFToMM.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.flyball_governor().system
+        <Hamiltonian of 34 coordinates, 30 holonomic constraints, params g, stiffness, damping>
+
+    """
+    params = {"g": g, "stiffness": stiffness, "damping": damping}
+    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params=params)
+    shaft = m.rod("shaft", (0, 0, 0), (0, 0, 1), density=3000.0, width=0.01)
+    slider = m.body("slider", shape=Box(0.1, 0.1, 0.1), density=3000.0, at=(0, 0, 0.5))
+    turning = m.revolute(m.ground, shaft, at=(0, 0, 0), axis=(0, 0, 1))
+    m.prismatic(shaft, slider, axis=(0, 0, 1), displacement=0.5, name="slide")
+    for side in (1, -1):
+        hinge, end = np.array([0.05 * side, 0, 1.0]), np.array([side * (0.05 + np.cos(np.pi / 6)), 0, 0.5])
+        rod = m.rod(None, hinge, end, density=3000.0, width=0.01)
+        m.revolute(shaft, rod, at=hinge, axis=(0, side, 0))
+        m.spherical(rod, m.point(mass=5.0, at=end), at=end)
+        ends = ((0.05 * side, 0, 0.5), rod.centre)
+        m.spring(slider, rod, at=ends, stiffness="stiffness", length=0.5, damping="damping")
+    start = m.start(rates={turning: spin})
+    return _problem(m, start, "flyball_governor", "stiff flyball governor", "IFToMM A05", 2e-4, 1000)
+
+
+def jansens_leg(g: float = 9.81, rate: float = 4.0) -> Problem:
+    """A leg of Jansen's beach animals: a crank, two triangles and four bars of his eleven lengths, 1 cm and 10 g for each unit.
+
+    The crank starts along x and turns at `rate`; the foot draws a flat stride. T. Jansen, The Great Pretender, 010 Publishers
+    2007.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.jansens_leg().system
+        <Hamiltonian of 21 coordinates, 20 holonomic constraints, params g>
+
+    """
+    A, B, C = np.zeros(2), np.array([-0.38, -0.078]), np.array([0.15, 0.0])
+    D, E = _meeting(C, B, 0.5, 0.415), _meeting(B, C, 0.393, 0.619)
+    F = _meeting(D, B, 0.558, 0.401)
+    G = _meeting(F, E, 0.394, 0.367)
+    foot = _meeting(G, E, 0.657, 0.49)
+    m = Mechanism(gravity=lambda g: (0.0, -g), coordinates="planar", params={"g": g})
+    bars = {"crank": (A, C), "upper bar": (C, D), "lower bar": (C, E), "guide": (B, E), "side bar": (F, G)}
+    crank, upper, lower, guide, side = (m.rod(name, *ends, mass=_length(*ends), width=0.02) for name, ends in bars.items())
+    hip, shin = _triangle(m, "hip", B, D, F), _triangle(m, "shin", E, G, foot)
+    drive = m.revolute(m.ground, crank, at=A)
+    joints = [(crank, upper, C), (crank, lower, C), (upper, hip, D), (lower, guide, E), (guide, shin, E), (m.ground, hip, B)]
+    for first, second, place in [*joints, (m.ground, guide, B), (hip, side, F), (side, shin, G)]:
+        m.revolute(first, second, at=place)
+    start = m.start(rates={drive: rate})
+    return _problem(m, start, "jansens_leg", "leg of a beach animal", "Jansen (2007)", 0.005, 1000, conserved=ENERGY)
+
+
+def _meeting(P: np.ndarray, Q: np.ndarray, r: float, s: float) -> np.ndarray:
+    """The point at distance r from P and s from Q, on the right of the way from P to Q."""
+    way = Q - P
+    distance = np.linalg.norm(way)
+    along = (r**2 - s**2 + distance**2) / (2 * distance)
+    return P + (along * way + np.sqrt(r**2 - along**2) * np.array([way[1], -way[0]])) / distance
+
+
+def _length(P: np.ndarray, Q: np.ndarray) -> float:
+    return float(np.linalg.norm(Q - P))
+
+
+def _triangle(m: Mechanism, name: str, *corners: np.ndarray) -> Any:
+    """Three bars of 1 kg a metre, welded together."""
+    ends = [(corners[i - 1], corners[i]) for i in range(3)]
+    masses = np.array([_length(*pair) for pair in ends])
+    middles = np.array([(P + Q) / 2 for P, Q in ends])
+    centre = masses @ middles / masses.sum()
+    J = float(masses @ (masses**2 / 12 + np.sum((middles - centre) ** 2, axis=1)))
+    return m.body(name, mass=float(masses.sum()), inertia=J, at=centre)
+
+
+def six_axis_arm(g: float = 9.81, payload: float = 2.0, friction: float = 0.5) -> Problem:
+    """An industrial arm with six hinges that falls when its motors fail: base, upper arm, forearm, and a wrist of three.
+
+    It starts at rest, bent, with a `payload` in kg at its end; `friction` in Nms brakes every hinge.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.six_axis_arm().system
+        <Hamiltonian of 42 coordinates, 36 holonomic constraints, params g, payload, friction>
+
+    """
+    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params={"g": g, "payload": payload, "friction": friction})
+    link = m.ground
+    for k, (P, Q, axis, mass, width) in enumerate(ARM):
+        rod = m.rod(f"link {k + 1}", P, Q, mass="payload" if k == 5 else mass, width=width)
+        m.torsion(m.revolute(link, rod, at=P, axis=axis, name=f"axis {k + 1}"), damping="friction")
+        link = rod
+    return _problem(m, m.start(), "six_axis_arm", "six-axis arm", "Craig (1989), chapter 3", 0.002, 500)
+
+
+ARM: list[tuple[tuple, tuple, tuple, float, float]] = [
+    ((0, 0, 0), (0, 0, 0.4), (0, 0, 1), 20.0, 0.15),
+    ((0, 0, 0.4), (0.25, 0, 0.8), (0, 1, 0), 12.0, 0.1),
+    ((0.25, 0, 0.8), (0.6, 0, 0.7), (0, 1, 0), 8.0, 0.08),
+    ((0.6, 0, 0.7), (0.7, 0, 0.65), (1, 0, -0.5), 3.0, 0.06),
+    ((0.7, 0, 0.65), (0.75, 0.05, 0.6), (0, 1, 0.2), 2.0, 0.05),
+    ((0.75, 0.05, 0.6), (0.8, 0.12, 0.55), (0.3, 0.2, -1), 1.0, 0.05),
+]
+"""Of each link: from, to, axis at its beginning, mass, width."""
+
+
+def stewart_platform(stroke: float = 0.1, w: float = 3.0, g: float = 9.81) -> Problem:
+    """Stewart platform: six legs of prescribed lengths carry a plate through a given motion.
+
+    The lengths are those of the motion x = stroke (sin wt, 1 - cos wt, sin 2wt), with a rotation about x by 3 stroke sin(wt).
+    D. Stewart, Proc. Inst. Mech. Eng. 180 (1965) 371-386.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.stewart_platform().system
+        <Hamiltonian of 7 coordinates, 7 holonomic constraints, params stroke, w, g>
+
+    """
+    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params={"stroke": stroke, "w": w, "g": g})
+    height = np.array([0.0, 0.0, 0.7])
+    plate = m.body("plate", mass=5.0, shape=Cylinder(0.3, 0.04), at=height)
+    for k in range(6):
+        below, above = (np.pi / 3 * (k + k % 2) + sign * 0.15 * (-1) ** k for sign in (1, -1))
+        base = 0.5 * np.array([np.cos(below), np.sin(below), 0.0])
+        top = 0.3 * np.array(
+            [np.cos(above + np.pi / 3 * (1 - 2 * (k % 2))), np.sin(above + np.pi / 3 * (1 - 2 * (k % 2))), 0.0]
+        )
+        m.distance(m.ground, plate, at=(base, height + top), length=_leg(base, top, height), name=f"leg {k + 1}")
+    reference = "Stewart (1965), Proc. Inst. Mech. Eng. 180"
+    return _problem(m, m.start(), "stewart_platform", "Stewart platform", reference, 0.01, 400)
+
+
+def _leg(base: np.ndarray, top: np.ndarray, height: np.ndarray) -> Callable[..., Any]:
+    """The length of a leg as a function of time."""
+
+    def length(t: Any, stroke: Any, w: Any) -> Any:
+        angle = 3 * stroke * np.sin(w * t)
+        x = height[0] + stroke * np.sin(w * t) + top[0] - base[0]
+        y = height[1] + stroke * (1 - np.cos(w * t)) + np.cos(angle) * top[1] - base[1]
+        z = height[2] + stroke * np.sin(2 * w * t) + np.sin(angle) * top[1] - base[2]
+        return np.sqrt(x**2 + y**2 + z**2)
+
+    return length

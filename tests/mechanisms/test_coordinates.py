@@ -1,0 +1,54 @@
+"""The same mechanism in planar, quaternion and matrix coordinates moves the same, and as in coordinates of other kinds."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from references import Minimal, bar, circles
+
+import dalembert as da
+
+LOBATTO = da.LobattoIIIAB(4)
+
+
+def test_heavy_top_as_in_rotation_matrices():
+    """The catalogue's heavy top has a rotation matrix for coordinates; a spherical joint does the same to a body."""
+    tilt, spin, precession = 0.5, 6.0, 0.4
+    constants = {"m": 0.7, "g": 9.81, "l": 0.3, "I1": 0.02, "I2": 0.02, "I3": 0.015}
+    problem = da.problems.heavy_top(**constants, inclination=tilt, spin=spin, precession=precession, translation=True)
+    m = da.Mechanism(gravity=(0, 0, -9.81))
+    R = problem.q0[3:].reshape(3, 3)
+    top = m.body("top", mass=0.7, inertia=(0.02, 0.02, 0.015), at=problem.q0[:3], rotation=R)
+    m.spherical(m.ground, top, at=(0, 0, 0))
+    omega = R @ [0.0, precession * np.sin(tilt), spin]
+    run = da.simulate(m, LOBATTO, start=m.start(angular_velocities={top: omega}), h=0.005, steps=200)
+    other = da.simulate(problem, LOBATTO, h=0.005, steps=200)
+    np.testing.assert_allclose(run.of(top).position, other.q[:, :3], atol=1e-8)
+    np.testing.assert_allclose(run.of(top).rotation, other.q[:, 3:].reshape(-1, 3, 3), atol=1e-7)
+
+
+@pytest.mark.parametrize("coordinates", ["planar", "quaternion", "matrix", "mixed"])
+def test_same_linkage_in_all_coordinates(coordinates):
+    """A four-bar in the plane and in space, where three of its rows are redundant, by the angle of its crank."""
+    q = ca.SX.sym("q", 1)
+    A, D, B = ca.SX([0, 0]), ca.SX([0.3, 0]), 0.1 * ca.vertcat(ca.cos(q), ca.sin(q))
+    C = circles(B, D, 0.35, 0.25, 1)
+    bodies = [bar(m, P, Q, r, 0.01) for m, P, Q, r in ((0.2, A, B, 0.1), (0.6, B, C, 0.35), (0.4, D, C, 0.25))]
+    reference = Minimal(q, bodies, (0, -9.81, 0))
+    kinds = ("planar", "quaternion", "matrix") if coordinates == "mixed" else (coordinates,) * 3
+    m = da.Mechanism(gravity=(0, -9.81))
+    at = {name: np.asarray(ca.evalf(ca.substitute(x, q, 1.2)))[:, 0] for name, x in zip("ABCD", (A, B, C, D), strict=True)}
+    links = ((0.2, "A", "B"), (0.6, "B", "C"), (0.4, "D", "C"))
+    rods = [
+        m.rod(P + Q, at[P], at[Q], mass=mass, width=0.01, coordinates=kind)
+        for kind, (mass, P, Q) in zip(kinds, links, strict=True)
+    ]
+    pairs = ((m.ground, rods[0]), (rods[0], rods[1]), (rods[1], rods[2]), (m.ground, rods[2]))
+    hinges = [m.revolute(*pair, at=at[P]) for pair, P in zip(pairs, "ABCD", strict=True)]
+    run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(rates={hinges[0]: 8.0}), h=5e-4, t1=0.5, save_every=100)
+    angle, centres = reference.motion([1.2], [8.0], run.t)
+    np.testing.assert_allclose(run.of(hinges[0]).angle, angle[:, 0] - 1.2, atol=1e-8)
+    for k, rod in enumerate(rods):
+        np.testing.assert_allclose(run.of(rod).position, centres[:, k], atol=1e-9)
+    assert run.lam_unique == (coordinates == "planar")

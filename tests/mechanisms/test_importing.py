@@ -1,0 +1,94 @@
+"""MJCF and URDF by way of mujoco: the same motion as mujoco's own, and nothing is dropped silently."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+mujoco = pytest.importorskip("mujoco")
+
+LOOP = """
+<mujoco>
+  <option gravity="0 0 -9.81" timestep="0.0002" integrator="RK4"/>
+  <worldbody>
+    <body name="base" pos="0 0 1">
+      <joint name="turn" type="hinge" axis="0 0 1" damping="0.02"/>
+      <geom type="cylinder" size="0.05 0.1" mass="0.5" contype="0" conaffinity="0"/>
+      <body name="arm" pos="0.05 0 0.1" euler="0 30 0">
+        <joint name="lift" type="hinge" axis="0 1 0" stiffness="1.5" springref="20" damping="0.01"/>
+        <geom type="capsule" fromto="0 0 0 0.4 0 0.05" size="0.02" mass="0.3" contype="0" conaffinity="0"/>
+        <body name="plate" pos="0.2 0.03 0">
+          <geom type="box" size="0.03 0.02 0.01" mass="0.1" contype="0" conaffinity="0"/>
+        </body>
+        <body name="bob" pos="0.4 0 0.05">
+          <joint name="socket" type="ball"/>
+          <geom type="box" pos="0 0 -0.1" size="0.02 0.03 0.1" mass="0.2" contype="0" conaffinity="0"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_same_motion_as_mujoco():
+    m = da.from_mjcf(LOOP)
+    assert [body.name for body in m.bodies] == ["base", "arm", "bob"]  # the plate is welded to the arm
+    start = m.start(rates={m.part("turn"): 3.0, m.part("lift"): -1.0}, angular_velocities={m.part("bob"): (0.5, 1.0, 2.0)})
+    run = da.simulate(m, da.LobattoIIIAB(3), start=start, h=0.001, t1=0.5)
+    model = mujoco.MjModel.from_xml_string(LOOP)
+    data = mujoco.MjData(model)
+    arm, bob = run.of(m.part("arm")), run.of(m.part("bob"))
+    data.qvel[:2] = [run.of(m.part("turn")).rate[0], run.of(m.part("lift")).rate[0]]
+    data.qvel[2:] = bob.rotation[0].T @ (bob.angular_velocity[0] - arm.angular_velocity[0])  # in the axes of the body
+    for _ in range(2500):
+        mujoco.mj_step(model, data)
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(bob.position[-1], data.body("bob").xipos, atol=1e-6)
+    np.testing.assert_allclose(bob.rotation[-1], data.body("bob").xmat.reshape(3, 3), atol=1e-5)
+    np.testing.assert_allclose(run.of(m.part("lift")).angle[-1], data.joint("lift").qpos[0], atol=1e-6)
+
+
+def test_closed_loops_hold_to_round_off():
+    """A four-bar by equality/connect: mujoco's loop is soft, here it is a joint."""
+    text = """
+    <mujoco><option gravity="0 -9.81 0"/><default><geom type="capsule" size="0.01" contype="0" conaffinity="0"/></default>
+    <worldbody>
+      <body name="crank"><joint name="drive" axis="0 0 1"/><geom fromto="0 0 0 0 0.1 0" mass="0.2"/>
+        <body name="coupler" pos="0 0.1 0"><joint axis="0 0 1"/><geom fromto="0 0 0 0.3 0 0" mass="0.6"/></body>
+      </body>
+      <body name="rocker" pos="0.3 -0.1 0"><joint axis="0 0 1"/><geom fromto="0 0 0 0 0.2 0" mass="0.4"/></body>
+    </worldbody><equality><connect name="pin" body1="coupler" body2="rocker" anchor="0.3 0 0"/></equality></mujoco>"""
+    m = da.from_mjcf(text)
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={m.part("drive"): 5.0}), h=0.001, steps=300)
+    assert np.abs(run.residuals["g"]).max() < 1e-14
+
+
+def test_what_is_not_mapped_is_named():
+    text = """<mujoco><worldbody><body name="b"><joint name="j" range="-30 30" armature="0.1" limited="true"/>
+    <geom size="0.1"/></body></worldbody><actuator><motor joint="j"/></actuator></mujoco>"""
+    with pytest.warns(UserWarning, match="range of the joint 'j'.*armature of the joint 'j'.*1 actuators.*contacts of 1 geoms"):
+        da.from_mjcf(text)
+    with pytest.raises(da.InputError, match="cannot read this model"):
+        da.from_mjcf("<mujoco><nothing/></mujoco>")
+    joints = '<joint axis="1 0 0"/><joint axis="0 1 0"/>'
+    two = f'<mujoco><worldbody><body name="b">{joints}<geom size="0.1"/></body></worldbody></mujoco>'
+    with pytest.raises(da.ModelError, match="has 2 joints of its own"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        da.from_mjcf(two)
+
+
+def test_urdf():
+    text = """<robot name="r"><link name="world"/><link name="arm"><inertial><origin xyz="0.2 0 0"/><mass value="0.5"/>
+    <inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous">
+    <parent link="world"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
+    m = da.from_urdf(text)
+    # released at rest from the horizontal: m g l / (J + m l^2)
+    state = m.start()
+    assert m.bodies[0].centre == pytest.approx([0.2, 0, 0])
+    run = da.simulate(m, da.LobattoIIIAB(3), start=state, h=0.001, steps=10)
+    assert run.of(m.part("j")).rate[-1] == pytest.approx(0.5 * 9.81 * 0.2 / (0.01 + 0.5 * 0.04) * 0.01, rel=1e-3)

@@ -1,0 +1,244 @@
+"""Starts from angles and rates, what a run says of its parts by name, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+A, D = np.zeros(2), np.array([0.3, 0.0])
+CRANK, COUPLER, ROCKER = 0.1, 0.35, 0.25
+
+
+def joint_positions(angle: float) -> tuple[np.ndarray, np.ndarray]:
+    """The moving joints of the four-bar on its upper branch, by intersecting circles."""
+    B = CRANK * np.array([np.cos(angle), np.sin(angle)])
+    distance = np.linalg.norm(D - B)
+    along = (D - B) / distance
+    x = (distance**2 + COUPLER**2 - ROCKER**2) / (2 * distance)
+    return B, B + x * along + np.sqrt(COUPLER**2 - x**2) * np.array([-along[1], along[0]])
+
+
+def four_bar(coordinates: str = "planar", angle: float = 1.2):
+    B, C = joint_positions(angle)
+    m = da.Mechanism(gravity=(0, -9.81), coordinates=coordinates)
+    crank, coupler = m.rod("crank", A, B, mass=0.2, width=0.01), m.rod("coupler", B, C, mass=0.6, width=0.01)
+    rocker = m.rod("rocker", D, C, mass=0.4, width=0.01)
+    hinges = [
+        m.revolute(m.ground, crank, at=A, angle=angle, name="hinge 1"),
+        m.revolute(crank, coupler, at=B, name="hinge 2"),
+        m.revolute(coupler, rocker, at=C, name="hinge 3"),
+        m.revolute(m.ground, rocker, at=D, name="hinge 4"),
+    ]
+    return m, (crank, coupler, rocker), hinges
+
+
+@pytest.mark.parametrize("coordinates", ["planar", "quaternion", "matrix"])
+def test_four_bar_is_moved_to_any_angle_on_its_branch(coordinates):
+    m, (_, coupler, rocker), hinges = four_bar(coordinates)
+    for angle in (-2.5, 0.3, 3.9):
+        run = m.at(m.start(angles={hinges[0]: angle}, rates={hinges[0]: 8.0}))
+        B, C = joint_positions(angle)
+        np.testing.assert_allclose(run.of(coupler).position[0, :2], (B + C) / 2, atol=1e-12)
+        dC = (joint_positions(angle + 1e-5)[1] - joint_positions(angle - 1e-5)[1]) / 2e-5
+        np.testing.assert_allclose(run.of(rocker).velocity[0, :2], 4.0 * dC, atol=1e-8)
+        np.testing.assert_allclose(run.of(hinges[0]).rate, 8.0, rtol=1e-12)
+
+
+def test_assembled_pose_at_rest_is_the_default():
+    m, _, _ = four_bar()
+    state = m.start()
+    np.testing.assert_allclose(state.q, m.q0, atol=1e-15)
+    assert np.abs(state.v).max() == 0
+
+
+def test_what_is_left_open_moves_with_least_energy():
+    """A rod on a slider of which only the speed is given swings back with the rate that minimises the energy."""
+    m = da.Mechanism(coordinates="planar")
+    slider, rod = m.body("slider", mass=0.5, inertia=1e-3), m.rod("rod", (0, 0), (0, -1), mass=0.6, width=0.01)
+    slide = m.prismatic(m.ground, slider, axis=(1, 0))
+    m.revolute(slider, rod, at=(0, 0))
+    state = m.start(speeds={slide: 2.0})
+    # least (m/2)(2 + w/2)^2 + (J/2) w^2 over w, the velocity of the centre being 2 + w/2
+    J = 0.6 * (1 + 1e-4) / 12
+    w = -0.6 * 2.0 / 2 / (0.6 / 4 + J)
+    np.testing.assert_allclose(state.v[[3, 5]], [2 + w / 2, w], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        (lambda h: {"angles": {h[3]: -3.0}}, "no pose of the mechanism has the angle of 'hinge 4'"),
+        (lambda h: {"angles": {h[0]: 1.3, h[3]: 0.5}}, "cannot be chosen independently"),
+        (lambda h: {"rates": {h[0]: 1.0, h[1]: 5.0}}, "2 values are too many for 1 degree of freedom"),
+        (lambda h: {"complete": False}, "leaves 1 degree of freedom of the positions open"),
+        (lambda h: {"angles": {h[0]: 1.3}, "complete": False}, "leaves 1 degree of freedom of the rates open"),
+        (lambda h: {"angles": {"crank": 1.0}}, "the angle of a joint of this mechanism"),
+        (lambda h: {"angles": {h[0]: "up"}}, "must be a finite number"),
+        (lambda h: {"displacements": {h[0]: 1.0}}, "has no displacement"),
+    ],
+)
+def test_starts_that_are_refused(given, answer):
+    m, _, hinges = four_bar()
+    with pytest.raises(da.DalembertError, match=answer) as caught:
+        m.start(**given(hinges))
+    assert "\n" not in str(caught.value)
+
+
+def test_positions_and_velocities_of_planar_bodies_have_two_components():
+    m = da.Mechanism(coordinates="planar")
+    ball = m.point("ball", mass=0.2, at=(1, 0))
+    m.distance(m.ground, ball, at=((0, 0), (1, 0)))
+    start = m.start(positions={ball: (np.cos(2), np.sin(2))}, velocities={ball: (-3 * np.sin(2), 3 * np.cos(2))})
+    np.testing.assert_allclose([start.q, start.v], [[np.cos(2), np.sin(2)], [-3 * np.sin(2), 3 * np.cos(2)]], atol=1e-14)
+    with pytest.raises(da.InconsistentStart, match="no motion of the mechanism has the velocity of 'ball' as given"):
+        m.start(velocities={ball: (1.0, 0.0)})
+    with pytest.raises(da.InconsistentStart, match="the position of 'ball'"):
+        m.start(positions={ball: (2.0, 0.0)})
+
+
+def test_consistent_pairs_of_angles_are_taken():
+    m, _, hinges = four_bar()
+    run = m.at(m.start(angles={hinges[0]: 2.0}))
+    both = {hinge: run.of(hinge).angle[0] for hinge in (hinges[0], hinges[3])}
+    np.testing.assert_allclose(m.start(angles=both).q, run.q[0], atol=1e-9)
+
+
+def body(**changes):
+    return lambda m: m.body("b", **({"mass": 0.2, "inertia": 1e-4} | changes))
+
+
+def two(m):
+    return m.body("one", mass=0.2, inertia=1e-4), m.body("two", mass=0.2, inertia=1e-4, at=(1, 0, 0))
+
+
+def alone(m):
+    one, _ = two(m)
+    m.revolute(m.ground, one, at=(0, 0, 0))
+    return m.system()
+
+
+def misspelt(m):
+    m.motor(m.revolute(m.ground, two(m)[0], at=(0, 0, 0)), lambda angel: angel)
+    m.parts, m.bodies = m.parts, m.bodies[:1]
+    return m.system()
+
+
+@pytest.mark.parametrize(
+    ("make", "answer"),
+    [
+        (body(mass=-0.2), "the mass of 'b' must be positive; got -0.2"),
+        (body(mass="m"), "declare it in da.Mechanism"),
+        (body(mass=None), "has no mass"),
+        (body(inertia=None), "has no inertia"),
+        (body(inertia=(1e-4, 1e-4, 3e-4)), "triangle inequality"),
+        (body(inertia=np.diag([1e-4, 1e-4, 3e-4])), "triangle inequality"),
+        (body(inertia=(1e-4, 0.0, 1e-4)), "must be positive; got 0"),
+        (body(inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), "symmetric"),
+        (body(at=(0, 0, np.nan)), "three finite numbers"),
+        (body(rotation=np.ones((3, 3))), "rotation matrix"),
+        (body(coordinates="euler"), 'coordinates are "planar"'),
+        (body(density=1000.0), "needs a shape"),
+        (body(shape="box"), "the shape of 'b'"),
+        (lambda m: da.mechanisms.Box(1.0, -0.1, 0.1), "the y of a box must be positive"),
+        (lambda m: m.rod("r", (0, 0, 0), (0, 0, 0), mass=1.0), "length zero"),
+        (lambda m: m.revolute(*two(m), at=((0, 0, 0), (0, 0, 0.03))), "do not meet in the assembled pose, they are 0.03 apart"),
+        (lambda m: m.revolute(*two(m), at=(0, 0, 0), axis=(0, 0, 0)), "has length zero"),
+        (lambda m: m.revolute(m.ground, m.ground, at=(0, 0, 0)), "needs two bodies"),
+        (lambda m: m.revolute(m.ground, da.Mechanism().ground, at=(0, 0, 0)), "parts of this mechanism"),
+        (lambda m: m.distance(*two(m), at=((0, 0, 0), (0, 0, 0))), "coincide"),
+        (lambda m: m.universal(*two(m), at=(0, 0, 0), axes=((1, 0, 0), (1, 0, 0))), "parallel"),
+        (lambda m: m.revolute(m.ground, m.point("p", mass=1.0, at=(0, 0, 0)), at=(0, 0, 0)), "has no rotation"),
+        (lambda m: m.spherical(m.ground, m.point("p", mass=1.0, at=(0, 0, 1)), at=(0, 0, 0)), "not at the point mass"),
+        (lambda m: m.torsion(m.spherical(*two(m), at=(0, 0, 0)), stiffness=1.0), "act on revolute and prismatic"),
+        (lambda m: m.gear(*(m.revolute(m.ground, b, at=b.centre) for b in two(m)), ratio=0.3), "numbers of teeth"),
+        (lambda m: m.spring(*two(m), at=((0, 0, 0), (1, 0, 0)), stiffness=-1.0), "must be at least zero"),
+        (lambda m: m.spring(*two(m), at=(0, 0, 0), stiffness=1.0), "two points"),
+        (lambda m: m.stop(m.revolute(m.ground, two(m)[0], at=(0, 0, 0))), "a lower or an upper limit"),
+        (lambda m: m.wheel(two(m)[0], radius=0.3, axis=(0, 0, 1)), "lies flat"),
+        (lambda m: [m.body("b", mass=1.0, inertia=1.0) for _ in range(2)], "two parts of the name 'b'"),
+        (lambda m: m.system(), "without bodies"),
+        (alone, "nothing connects 'two' with the rest"),
+        (misspelt, "names the argument 'angel'"),
+        (lambda m: da.Mechanism(gravity=9.81), "gravity is an acceleration"),
+    ],
+)  # fmt: skip
+def test_bad_parts_are_refused_in_one_sentence(make, answer):
+    with pytest.raises(da.DalembertError, match=answer) as caught:
+        make(da.Mechanism())
+    assert "\n" not in str(caught.value)
+
+
+def test_planar_bodies_stay_in_their_plane():
+    m = da.Mechanism(coordinates="planar")
+    rod = m.rod("rod", (0, 0), (1, 0), mass=1.0)
+    m.distance(m.ground, rod, at=((0, 0, 1), (0, 0, 0.5)))
+    m.revolute(m.ground, rod, at=((0, 0, 0), (0, 0, 0)))
+    m.system()
+    with pytest.raises(da.ModelError, match="rotated about another axis than z"):
+        m.body("tilted", mass=1.0, inertia=1.0, rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+
+
+# -- reading by name -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coordinates", ["quaternion", "matrix"])
+def test_joint_forces_balance_newtons_law(coordinates):
+    """m a = m g + the forces of both joints on a body, and J w' = their torques: a spherical and a revolute joint."""
+    m = da.Mechanism(gravity=(0, 0, -9.81), coordinates=coordinates)
+    upper, lower = (
+        m.rod("upper", (0, 0, 0), (0.3, 0, 0), mass=0.2, width=0.05),
+        m.rod("lower", (0.3, 0, 0), (0.3, 0.2, 0), mass=0.3, width=0.05),
+    )
+    ball = m.spherical(m.ground, upper, at=(0, 0, 0))
+    hinge = m.revolute(upper, lower, at=(0.3, 0, 0), axis=(1, 1, 0))
+    run = da.simulate(m, da.LobattoIIIAB(4), start=m.start(rates={hinge: 3.0}), h=1e-3, steps=200)
+    h = run.h
+    acceleration = (run.of(upper).velocity[2:] - run.of(upper).velocity[:-2]) / (2 * h)
+    net = run.of(ball).force - run.of(hinge).force + np.array([0, 0, -0.2 * 9.81])
+    np.testing.assert_allclose(net[1:-1] / 0.2, acceleration, atol=2e-3)
+    # angular momentum of the lower body about its centre
+    body = run.of(lower)
+    R, w = body.rotation, body.angular_velocity
+    J = 0.3 * np.diag(da.mechanisms.Box(0.2, 0.05, 0.05).moments)
+    L = np.einsum("tij,jk,tlk,tl->ti", R, J, R, w)
+    torque = run.of(hinge).torque + np.cross(body.point((0.3, 0, 0)) - body.position, run.of(hinge).force)
+    np.testing.assert_allclose(torque[1:-1], (L[2:] - L[:-2]) / (2 * h), atol=1e-5)
+    axis = np.array([1, 1, 0]) / np.sqrt(2)
+    turned = run.of(upper).rotation @ (run.of(upper).rotation[0].T @ axis)
+    assert np.abs(np.einsum("ti,ti->t", turned, run.of(hinge).torque)).max() < 1e-12  # a hinge has none about its axis
+
+
+def test_names_in_labels_rows_figures_and_errors():
+    m, (crank, _, _), hinges = four_bar()
+    assert m.labels[:3] == ("crank.x", "crank.y", "crank.theta")
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={hinges[0]: 8.0}), h=1e-3, steps=100)
+    assert da.plot.phase_portrait(run, "crank.theta").axes[0].get_xlabel() == "crank.theta"
+    assert run.system.row_names["g"][2] == "hinge 2, row 1"
+    with pytest.raises(da.InconsistentStart, match="that of 'hinge 2, row 1'"):
+        da.simulate(m, da.Rattle(), q0=run.q[0] + 1e-6 * np.eye(9)[3], v0=np.zeros(9), h=1e-3, steps=1)
+    with pytest.raises(da.InputError, match=r"run\.of takes a body"):
+        run.of("crank")
+    m.torque(crank, 0.1)
+    with pytest.raises(da.InputError, match="not one of the mechanism"):
+        run.of(crank)
+
+
+def test_saved_runs_are_read_by_name(tmp_path):
+    m, (crank, _, _), hinges = four_bar()
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={hinges[0]: 8.0}), h=1e-3, steps=50)
+    again = da.load(run.save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.of(crank).velocity, run.of(crank).velocity)
+    np.testing.assert_array_equal(again.of(hinges[1]).force, run.of(hinges[1]).force)
+
+
+def test_drawings_follow_from_the_parts():
+    from dalembert.draw._scene import sample
+
+    m, _, hinges = four_bar()
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={hinges[0]: 8.0}), h=1e-3, steps=100)
+    scene = sample(run, run.drawing, run.t[::10])
+    assert scene.dim == 2 and [part.kind for part in scene.parts].count("body") == 3
+    m, _, hinges = four_bar("quaternion")
+    assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4 + 1
