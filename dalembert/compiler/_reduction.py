@@ -18,7 +18,7 @@ from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._matrices import solve, sparse_matrix
+from dalembert.systems._matrices import Matrix, solve, sparse_matrix
 
 Part = Literal["jacobian", "last"]
 
@@ -96,7 +96,7 @@ class ReducedStep:
         def evaluate(x: np.ndarray, *data: Any) -> list[np.ndarray]:
             given = (x, *data, *(() if len(data) == len(inputs) - 1 else (np.zeros(self.metric.column.shape[0]),)))
             matrices = solved.call(list(given))
-            last = solve(sparse_matrix(matrices[0]), np.array(matrices[1]).ravel()) if linear else np.zeros(0)
+            last = _solved(sparse_matrix(matrices[0]), np.array(matrices[1]).ravel()) if linear else np.zeros(0)
             signs = [self.turn.value(sparse_matrix(matrix)) for matrix in turns.call([*given, last]) if self.turn is not None]
             return [np.array(value, dtype=float) for value in results.call([*given, last, np.array(signs)])]
 
@@ -130,6 +130,14 @@ class ReducedStep:
         """Everything besides x: t0, h, theta, state."""
         step = self.equations.step
         return step.time_symbol, step.h_symbol, step.theta, self.equations.state
+
+
+def _solved(matrix: Matrix, rhs: np.ndarray) -> np.ndarray:
+    """matrix^-1 rhs, or nan where there is no solution."""
+    try:
+        return solve(matrix, rhs)
+    except np.linalg.LinAlgError:
+        return np.full(len(rhs), np.nan)
 
 
 def reduce_step(equations: StepEquations) -> ReducedStep:
