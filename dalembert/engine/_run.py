@@ -193,7 +193,7 @@ class Run:
         return None
 
     def _rescue(self) -> str | None:
-        """Make the pending step in Python; the reason why not, if it cannot be made."""
+        """Help the driver with the pending step; the reason why not, if it cannot be made."""
         with symbolic:
             reason = rescue(self.steppers[self.counts[0]["substep"]])
             self._join()  # the rescue may have changed a program

@@ -10,12 +10,12 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError, ModelError
 from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
-from dalembert.systems._matrices import row_sums, well_conditioned
+from dalembert.systems._matrices import row_norms, row_sums, scaled_rows, well_conditioned
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line, real_array
 from dalembert.systems._newton import newton
 from dalembert.systems._projection import project_momentum, project_position
-from dalembert.systems._rank import smallest_singular_value
+from dalembert.systems._rank import least_singular_value, smallest_singular_value
 from dalembert.systems._system import System
 
 CONSISTENCY_TOLERANCE = 1e-12
@@ -377,6 +377,10 @@ def _check_independence(system: System, t: float, y: np.ndarray, z: np.ndarray, 
             )
 
 
+NEARLY_DEPENDENT = 1e-4
+"""The smallest singular value of normalised rows below which these explain why multipliers are not determined."""
+
+
 def _check_determined(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, redundant: int) -> None:
     """Refuse a state in which the equations of the multipliers have another rank than the constraints."""
     if not system.linear_in_multipliers:
@@ -384,6 +388,14 @@ def _check_determined(system: System, t: float, y: np.ndarray, z: np.ndarray, th
     matrix = system.matrix("multiplier_matrix", t, y, z, theta=theta)
     if system.redundant_rows(t, y, z, theta) == redundant and (redundant or well_conditioned(matrix)):
         return
+    rows = system.matrix("hidden_z", t, y, z, theta=theta)
+    least = least_singular_value(scaled_rows(rows, 1 / np.maximum(row_norms(rows), 1e-300)))
+    if least < NEARLY_DEPENDENT and not redundant:
+        raise InconsistentStart(
+            f"the multipliers are not determined at the initial values, because constraints are nearly dependent there (the "
+            f"smallest singular value of their derivatives, rows normalised, is {least:.1e}): start elsewhere, or remove the "
+            "constraint that follows from others"
+        )
     reason = (
         "g_q H_pp g_q^T is singular there: H_pp must be regular, so every momentum that a constraint acts on must enter "
         "the Hamiltonian quadratically"

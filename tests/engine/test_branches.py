@@ -303,3 +303,10 @@ def test_a_singular_end_is_refused_whatever_is_beside_it(beside, off):
     run = da.simulate(system, method, **start(np.pi - 10 * turned + off), h=h, steps=10, on_failure="return")
     assert run.status == "failed" and "lose independence" in run.message and len(run.t) == 10
     assert np.abs(run.energy / run.energy[0] - 1).max() < 1e-12
+
+
+@pytest.mark.parametrize("angle", [1e-9, 1e-7])
+def test_a_start_beside_a_singular_position_is_refused_by_its_cause(angle):
+    up = np.array([np.cos(angle), np.sin(angle)])
+    with pytest.raises(da.InconsistentStart, match="constraints are nearly dependent there .*: start elsewhere"):
+        da.simulate(parallelogram(), da.Rattle(), q0=[*up, 1 + up[0], up[1]], p0=np.zeros(4), h=0.01, steps=1)
