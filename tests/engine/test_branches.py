@@ -308,5 +308,5 @@ def test_a_singular_end_is_refused_whatever_is_beside_it(beside, off):
 @pytest.mark.parametrize("angle", [1e-9, 1e-7])
 def test_a_start_beside_a_singular_position_is_refused_by_its_cause(angle):
     up = np.array([np.cos(angle), np.sin(angle)])
-    with pytest.raises(da.InconsistentStart, match="constraints are nearly dependent there .*: start elsewhere"):
+    with pytest.raises(da.InconsistentStart, match=r"constraints are nearly dependent there .*: start elsewhere"):
         da.simulate(parallelogram(), da.Rattle(), q0=[*up, 1 + up[0], up[1]], p0=np.zeros(4), h=0.01, steps=1)
