@@ -14,7 +14,7 @@ from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._matrices import Matrix, diagonal_pivots
 
-FAR_OFF = 0.1
+FAR_OFF = 0.3
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
 
