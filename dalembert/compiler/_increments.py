@@ -27,9 +27,6 @@ GUARD = 1e7
 REST = 1e-8**2
 """Velocities below this part of q/h, or of the velocities that they are coupled with, squared, count as rest."""
 
-STRAIGHT = 1e-3**2
-"""The squared part of a straight motion that counts as bent by accelerations, where there are none."""
-
 NOTHING = 1e-250
 """An energy that is zero in all units."""
 
@@ -134,21 +131,18 @@ class Measure:
     def correction(self, reduced: ReducedStep) -> ca.SX:
         """The squared part of the new position's increment that is due to carried unknowns, such as those of a projection.
 
-        Their increments in Newton's iteration are not measured, but a projection may end on another branch, too. It is compared
-        with what accelerations add to the increment, group by group; the largest counts.
+        Their increments in Newton's iteration are not measured, but a projection may end on another branch, too. Groups are
+        measured by themselves; the largest counts.
         """
         carried = ca.vertcat(ca.SX(0, 1), *(block.symbols for block in reduced.blocks if block.kind == "carried"))
         if not carried.shape[0]:
             return ca.SX(0)
-        step, system = reduced.equations.step, reduced.equations.step.definition
-        (name, y), (_, z) = step.state.items()
+        name, y = next(iter(reduced.equations.step.state.items()))
         moved = reduced.increment[: y.shape[0]]
-        corrected = ca.jtimes(moved, carried, carried)
-        bent = moved - step.h_symbol * system.function("v")(step.time_symbol, y, z, step.theta)
-        largest = ca.SX(0)
+        corrected, largest = ca.jtimes(moved, carried, carried), ca.SX(0)
         for unit in (reduced.metric.mass, ca.SX.ones(y.shape[0], 1)):
-            size, by, all_, place = (self.groups.total(name, unit * part**2) for part in (corrected, bent, moved, y))
-            largest = ca.fmax(largest, ca.mmax(size / (by + STRAIGHT * all_ + REST * place + 1e-300)))
+            size, by, place = (self.groups.total(name, unit * part**2) for part in (corrected, moved, y))
+            largest = ca.fmax(largest, ca.mmax(size / (by + REST * place + 1e-300)))  # at rest all are rounding errors
         return largest
 
 
