@@ -142,7 +142,8 @@ class Measure:
         corrected, largest = ca.jtimes(moved, carried, carried), ca.SX(0)
         for unit in (reduced.metric.mass, ca.SX.ones(y.shape[0], 1)):
             size, by, place = (self.groups.total(name, unit * part**2) for part in (corrected, moved, y))
-            largest = ca.fmax(largest, ca.mmax(size / (by + REST * place + 1e-300)))  # at rest all are rounding errors
+            by += REST * place  # at rest all are rounding errors
+            largest = ca.fmax(largest, ca.mmax(size / (by + REST * ca.sum1(by) + 1e-300)))
         return largest
 
 
@@ -196,7 +197,9 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
         for unit, scale in measures:
             size = per * groups.total(block.of, unit * own) + floor * scale
             coupled = groups.coupled(size)
-            inverse = 1 / (size + ca.if_else(size < REST * coupled, coupled, 0) + NOTHING)
+            # A group that has nothing to do with others may be at rest, but for what rounding left in its start.
+            still = REST * ca.sum1(size) + NOTHING
+            inverse = 1 / (size + ca.if_else(size < REST * coupled, coupled, 0) + still)
             own_weights = own_weights + unit * groups.spread(block.of, per * inverse)
             noise += rounding * ca.dot(scale + coupled, inverse)
         weights.append(ca.repmat(own_weights, len(block.nodes), 1))

@@ -14,6 +14,9 @@ from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._matrices import Matrix, diagonal_pivots
 
+HELD = 1e-2**2
+"""The squared part of all positions by which a row is measured whose own coordinates vanish: about one rounding error."""
+
 FAR_OFF = 0.3
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
@@ -108,7 +111,8 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
             impulses += ca.dot(metric.impulses[block.of], ca.sum2(columns**2))
     G_squared = (G * G) @ metric.inverse_mass
     within = ca.DM(G.sparsity(), 1.0) @ y1**2 / h**2  # of the coordinates that a row depends on
-    at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within)
+    # A coordinate that is held at zero keeps what rounding left in it at the start.
+    at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within) + HELD * G_squared * positions
     terms_of_g, terms_of_k = ca.vertsplit(metric.terms, [0, n, metric.terms.shape[0]])
     holonomic = at_positions + G_squared * motion + (terms_of_g / h) ** 2
     scales = []
