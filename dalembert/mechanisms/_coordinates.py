@@ -29,6 +29,13 @@ MASSLESS = 1e-9
 """Relative to the largest, the least moment E_k for which a column of R is a coordinate."""
 
 
+def massless_column(J: Sequence[float]) -> int | None:
+    """Which moment E_k vanishes beside the others, as that of the normal of a thin plate."""
+    E = sum(J) / 2 - np.asarray(J, dtype=float)
+    least = int(np.argmin(E))
+    return least if E[least] < MASSLESS * max(E) else None
+
+
 class Quaternion:
     """x and the unit quaternion e of R."""
 
@@ -86,9 +93,8 @@ class Matrix:
     """x and the columns of R; one column whose moment E_k vanishes, as that of a thin plate, follows from the others."""
 
     def __init__(self, J: Sequence[float]) -> None:
-        E = sum(J) / 2 - np.asarray(J, dtype=float)
-        least = int(np.argmin(E))
-        self.kept = tuple(k for k in range(3) if k != least) if E[least] < MASSLESS * max(E) else (0, 1, 2)
+        massless = massless_column(J)
+        self.kept = tuple(k for k in range(3) if k != massless)
         self.labels = ("x", "y", "z", *(f"R{i}{k + 1}" for k in self.kept for i in "123"))
         self.pairs = [(i, j) for n, i in enumerate(self.kept) for j in self.kept[n:]]
         self.rows = tuple(f"d{i + 1}.d{j + 1}" for i, j in self.pairs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, number
+from dalembert.mechanisms._rigid import Body, Part, Placement, check_masses, number
 from dalembert.mechanisms._vectors import triple
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, consistent
@@ -63,6 +63,8 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     """The state with what was given, projected onto the constraints."""
     system = m.system()
     theta = system.parameters.vector(params)
+    for body in m.bodies:
+        check_masses(body, system.parameters.unflatten(theta))
     solver = _Starter(m, t0, theta)
     places = [
         *solver.wishes(given.angles, Joint, "angle", Joint.angle_at),
