@@ -29,7 +29,6 @@ class Building:
         self.parts: list[Any] = []
         """Joints, gears, wheels, stops: what states rows."""
         self.loads: list[Load] = []
-        self._names: set[str] = {"ground"}
         zero, unit = np.zeros(3), np.eye(3)
         self.ground = Body("ground", self, None, 0, 0.0, (0.0, 0.0, 0.0), zero, unit, unit)
 
@@ -73,17 +72,23 @@ class Building:
     def _changed(self) -> None:
         """Called whenever a part is added."""
 
+    @property
+    def _names(self) -> set[str]:
+        """The names that are taken: those of parts that were added, not of what was refused."""
+        return {part.name for part in (self.ground, *self.bodies, *self.parts, *self.loads)}
+
     def _name(self, name: str | None, kind: str) -> str:
+        """The name of a part that is going to be added, checked, or the next free one of its kind."""
         if name is None:
+            taken = self._names
             count = 1
-            while f"{kind} {count}" in self._names:
+            while f"{kind} {count}" in taken:
                 count += 1
             name = f"{kind} {count}"
         if not isinstance(name, str) or not name:
             raise ModelError(f"the name of a {kind} is a text such as 'crank'; got {name!r}")
         if name in self._names:
             raise ModelError(f"there are two parts of the name {name!r}: give each its own")
-        self._names.add(name)
         self._changed()
         return name
 

@@ -62,15 +62,7 @@ class WithLoads(WithJoints):
             <Spring 'damper 1'>
 
         """
-        return self.spring(
-            first, second, at=at, stiffness=0.0, damping=damping, name=self._free("damper") if name is None else name
-        )
-
-    def _free(self, kind: str) -> str:
-        count = 1
-        while f"{kind} {count}" in self._names:
-            count += 1
-        return f"{kind} {count}"
+        return self.spring(first, second, at=at, stiffness=0.0, damping=damping, name=self._name(name, "damper"))
 
     def torsion(
         self, joint: Joint, *, stiffness: Value = 0.0, rest: Value = 0.0, damping: Value = 0.0, name: str | None = None

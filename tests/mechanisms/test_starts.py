@@ -242,3 +242,14 @@ def test_drawings_follow_from_the_parts():
     assert scene.dim == 2 and [part.kind for part in scene.parts].count("body") == 3
     m, _, hinges = four_bar("quaternion")
     assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4 + 1
+
+
+def test_a_part_that_was_refused_leaves_its_name_free():
+    m = da.Mechanism()
+    with pytest.raises(da.ModelError, match="must be positive"):
+        m.body("crank", mass=-1.0, inertia=1e-4)
+    crank = m.body("crank", mass=1.0, inertia=1e-4)
+    with pytest.raises(da.ModelError, match="length zero"):
+        m.revolute(m.ground, crank, at=(0, 0, 0), axis=(0, 0, 0), name="hinge")
+    assert m.revolute(m.ground, crank, at=(0, 0, 0), name="hinge").name == "hinge"
+    assert m.damper(m.ground, crank, at=((0, 1, 0), (0, 0, 0)), damping=0.1).name == "damper 1"
