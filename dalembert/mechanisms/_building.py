@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError, suggestion
+from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
@@ -15,6 +16,8 @@ from dalembert.mechanisms._vectors import triple
 from dalembert.systems._model import Parameters, one_line
 
 Z = (0.0, 0.0, 1.0)
+MEETING = 1e-9
+"""How far apart, relative to the mechanism's size, points that must meet in the assembled pose may be."""
 
 
 class Building:
@@ -97,6 +100,19 @@ class Building:
         for part in parts:
             if getattr(part, "mechanism", None) is not self:
                 raise ModelError(f"{what} takes parts of this mechanism, such as m.body(...) returns; got {one_line(part)}")
+
+    def _size(self, *points: np.ndarray) -> float:
+        """The largest coordinate of points and of centres of bodies, to which rounding errors of places are proportional."""
+        return float(np.max(np.abs([*points, *(body.centre for body in self.bodies)]), initial=0.0))
+
+    def _without_arm(self, what: str, body: Body, point: np.ndarray) -> None:
+        """Refuse a point away from a point mass."""
+        away = float(np.linalg.norm(point - body.centre))
+        if isinstance(body.coordinates, Point) and away > MEETING * self._size(point):
+            raise ModelError(
+                f"{what} is not at the point mass {body.name!r}, but {away:.3g} away, and a point mass has no arm: give "
+                "at= its position"
+            )
 
 
 def plain(value: Value) -> Value:

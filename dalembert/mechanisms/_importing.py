@@ -123,10 +123,15 @@ class _Import:
             rest = float(model.qpos_spring[model.jnt_qposadr[k]])
             self.mechanism.torsion(joint, stiffness=stiffness, rest=rest, damping=damping)
         if model.jnt_limited[k]:
-            if self.stops and joint.kind != "spherical":
-                self.mechanism.stop(joint, lower=float(model.jnt_range[k][0]), upper=float(model.jnt_range[k][1]))
-            else:
+            lower, upper = (float(limit) for limit in model.jnt_range[k])
+            wide = joint.kind == "revolute" and max(abs(lower - joint.angle), abs(upper - joint.angle)) >= np.pi
+            if not self.stops:
                 self.left_out.append(f"range of the joint {joint.name!r} (stops=True takes it)")
+            elif wide or joint.kind == "spherical":
+                what = "more than half a turn from the reference" if wide else "that of a ball joint"
+                self.left_out.append(f"range of the joint {joint.name!r} ({what})")
+            else:
+                self.mechanism.stop(joint, lower=lower, upper=upper)
         if model.dof_armature[dof]:
             self.left_out.append(f"armature of the joint {joint.name!r}")
         if model.dof_frictionloss[dof]:

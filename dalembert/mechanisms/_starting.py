@@ -17,6 +17,7 @@ from dalembert.errors import InconsistentStart, InputError
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._rigid import Body, Part, Placement, check_masses, number
 from dalembert.mechanisms._vectors import triple
+from dalembert.mechanisms._wheels import Stop
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, consistent
 from dalembert.systems._model import one_line
@@ -63,8 +64,12 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     """The state with what was given, projected onto the constraints."""
     system = m.system()
     theta = system.parameters.vector(params)
+    values = system.parameters.unflatten(theta)
     for body in m.bodies:
-        check_masses(body, system.parameters.unflatten(theta))
+        check_masses(body, values)
+    for part in m.parts:
+        if isinstance(part, Stop):
+            part.check(values)
     solver = _Starter(m, t0, theta)
     places = [
         *solver.wishes(given.angles, Joint, "angle", Joint.angle_at),

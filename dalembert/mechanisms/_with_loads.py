@@ -43,6 +43,8 @@ class WithLoads(WithJoints):
         self._own("a spring", first, second)
         P, Q = two_points("a spring", at)
         name = self._name(name, "spring")
+        for body, point in ((first, P), (second, Q)):
+            self._without_arm(f"{name!r}", body, point)
         positive(f"the stiffness of {name!r}", stiffness, self.params, zero=True)
         positive(f"the damping of {name!r}", damping, self.params, zero=True)
         rest = float(np.linalg.norm(Q - P)) if length is None else length
@@ -127,6 +129,7 @@ class WithLoads(WithJoints):
         self._own("a force", body)
         name = self._name(name, "force")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
+        self._without_arm(f"{name!r}", body, point)
         part = AppliedForce(name, self, body, as_function(f"the force {name!r}", force), point, False)
         self.loads.append(part)
         return part

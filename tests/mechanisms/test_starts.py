@@ -113,6 +113,10 @@ def two(m):
     return m.body("one", mass=0.2, inertia=1e-4), m.body("two", mass=0.2, inertia=1e-4, at=(1, 0, 0))
 
 
+def pearl(m):
+    return m.point("p", mass=0.2, at=(1, 0, 0))
+
+
 def alone(m):
     one, _ = two(m)
     m.revolute(m.ground, one, at=(0, 0, 0))
@@ -151,6 +155,11 @@ def misspelt(m):
         (lambda m: m.universal(*two(m), at=(0, 0, 0), axes=((1, 0, 0), (1, 0, 0))), "parallel"),
         (lambda m: m.revolute(m.ground, m.point("p", mass=1.0, at=(0, 0, 0)), at=(0, 0, 0)), "has no rotation"),
         (lambda m: m.spherical(m.ground, m.point("p", mass=1.0, at=(0, 0, 1)), at=(0, 0, 0)), "not at the point mass"),
+        (lambda m: m.distance(m.ground, pearl(m), at=((0, 0, 0), (0.5, 0, 0))), "'distance 1' is not at the point mass 'p'"),
+        (lambda m: m.spring(m.ground, pearl(m), at=((0, 0, 0), (0.5, 0, 0)), stiffness=1.0), "a point mass has no arm"),
+        (lambda m: m.damper(pearl(m), m.ground, at=((0.5, 0, 0), (0, 0, 0)), damping=1.0), "a point mass has no arm"),
+        (lambda m: m.force(pearl(m), (1.0, 0, 0), at=(0.5, 0, 0)), "'force 1' is not at the point mass 'p'"),
+        (lambda m: m.contact(pearl(m), at=(0.5, 0, 0)), "'contact 1' is not at the point mass 'p'"),
         (lambda m: m.torsion(m.spherical(*two(m), at=(0, 0, 0)), stiffness=1.0), "act on revolute and prismatic"),
         (lambda m: m.gear(*(m.revolute(m.ground, b, at=b.centre) for b in two(m)), ratio=0.3), "numbers of teeth"),
         (lambda m: m.spring(*two(m), at=((0, 0, 0), (1, 0, 0)), stiffness=-1.0), "must be at least zero"),
