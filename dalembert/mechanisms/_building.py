@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.errors import ModelError, suggestion
 from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._loads import Load
+from dalembert.mechanisms._loads import QUANTITIES, Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
 from dalembert.mechanisms._vectors import triple
 from dalembert.systems._model import Parameters, one_line
@@ -25,6 +25,12 @@ class Building:
 
     def __init__(self, gravity: Any, coordinates: str, params: Mapping[str, Any] | None) -> None:
         self.params: dict[str, Any] = dict(Parameters(params).values)
+        taken = [name for name in self.params if name in QUANTITIES]
+        if taken:
+            raise ModelError(
+                f"the parameter name {taken[0]!r} is that of a quantity of bodies and joints, which motors and forces ask for "
+                f"({', '.join(QUANTITIES)}): rename it"
+            )
         self.gravity, self.default_coordinates = gravity, coordinates
         coordinates_of(coordinates, 0.0, (1.0, 1.0, 1.0))
         self._check_gravity()

@@ -123,6 +123,12 @@ def alone(m):
     return m.system()
 
 
+def both_meanings(m):
+    m.force(two(m)[0], lambda one_velocity: -one_velocity)
+    m.bodies[1].free = True
+    return m.system()
+
+
 def misspelt(m):
     m.motor(m.revolute(m.ground, two(m)[0], at=(0, 0, 0)), lambda angel: angel)
     m.parts, m.bodies = m.parts, m.bodies[:1]
@@ -171,6 +177,8 @@ def misspelt(m):
         (alone, "nothing connects 'two' with the rest"),
         (misspelt, "names the argument 'angel'"),
         (lambda m: da.Mechanism(gravity=9.81), "gravity is an acceleration"),
+        (lambda m: da.Mechanism(params={"rate": 5.0}), "the parameter name 'rate' is that of a quantity"),
+        (lambda m: both_meanings(da.Mechanism(params={"one_velocity": 5.0})), "'one_velocity', which is a parameter"),
     ],
 )  # fmt: skip
 def test_bad_parts_are_refused_in_one_sentence(make, answer):
@@ -262,3 +270,23 @@ def test_a_part_that_was_refused_leaves_its_name_free():
         m.revolute(m.ground, crank, at=(0, 0, 0), axis=(0, 0, 0), name="hinge")
     assert m.revolute(m.ground, crank, at=(0, 0, 0), name="hinge").name == "hinge"
     assert m.damper(m.ground, crank, at=((0, 1, 0), (0, 0, 0)), damping=0.1).name == "damper 1"
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e4])
+def test_starts_do_not_depend_on_the_unit_of_length(size):
+    """Points that are a thousandth of the mechanism apart do not meet, and rates are refused however slow, in any unit."""
+    A, B, C, D = (size * np.array(x) for x in ((0, 0), (0, 0.1), (0.290, 0.24980), (0.3, 0)))
+    m = da.Mechanism(coordinates="planar")
+    crank, coupler, rocker = (m.rod(None, *ends, mass=0.2) for ends in ((A, B), (B, C), (D, C)))
+    first = m.revolute(m.ground, crank, at=A)
+    m.revolute(crank, coupler, at=B)
+    with pytest.raises(da.ModelError, match="do not meet in the assembled pose"):
+        m.revolute(coupler, rocker, at=(C, C + 3e-4 * size))
+    m.revolute(coupler, rocker, at=C)
+    last = m.revolute(m.ground, rocker, at=D)
+    angles = [m.at(m.start(angles={first: 0.5}, rates={first: rate})).of(last) for rate in (1.0, 1e-8)]
+    ratio = angles[0].rate[0]
+    assert angles[1].rate[0] == pytest.approx(1e-8 * ratio, rel=1e-9)
+    assert np.abs(angles[0].run.residuals["g"]).max() < 1e-13 * max(size, size**2)
+    with pytest.raises(da.InconsistentStart, match="too many for 1 degree of freedom"):
+        m.start(angles={first: 0.5}, rates={first: 1e-8, last: 1.001e-8 * ratio})
