@@ -214,9 +214,10 @@ class Snapshot:
         return read(part, self)
 
     def __getattr__(self, name: str) -> Any:
-        return (
-            np.array([getattr(self.state, name)]) if name in ("t", "q", "p", "v", "lam", "psi") else getattr(self.state, name)
-        )
+        if name.startswith("__") or "state" not in vars(self):  # pickle asks before there is a state
+            raise AttributeError(name)
+        value = getattr(self.state, name)
+        return np.array([value]) if name in ("t", "q", "p", "v", "lam", "psi") else value
 
 
 def read(part: Any, run: Any) -> Any:

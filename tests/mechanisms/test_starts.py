@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -290,3 +292,18 @@ def test_starts_do_not_depend_on_the_unit_of_length(size):
     assert np.abs(angles[0].run.residuals["g"]).max() < 1e-13 * max(size, size**2)
     with pytest.raises(da.InconsistentStart, match="too many for 1 degree of freedom"):
         m.start(angles={first: 0.5}, rates={first: 1e-8, last: 1.001e-8 * ratio})
+
+
+def test_runs_and_snapshots_are_pickled():
+    """Whatever functions the mechanism is made of: a mass and a torque that are functions of parameters."""
+    m = da.Mechanism(coordinates="planar", params={"m": 0.2})
+    rod = m.rod("rod", (0, 0), (1, 0), mass="m")
+    hinge = m.revolute(m.ground, rod, at=(0, 0))
+    m.motor(hinge, lambda t, m: m * t)
+    m.spring(m.ground, rod, at=((0, 1), (1, 0)), stiffness=lambda m: 5 * m)
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={hinge: 2.0}), h=0.01, steps=5)
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(again.of(rod).position, run.of(rod).position)
+    assert [part.kind for part in again.drawing(again.q[-1])] == ["body", "mass", "line", "trace"]
+    state = pickle.loads(pickle.dumps(m.at(m.start(rates={hinge: 2.0}))))
+    assert state.of(hinge).rate == pytest.approx([2.0])
