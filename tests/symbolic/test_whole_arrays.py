@@ -69,7 +69,7 @@ def test_whole_arrays_take_no_scalar_operations(name, monkeypatch):
 @pytest.mark.parametrize("count", [3, 60])
 def test_power_zero_is_one(count):
     point = np.linspace(-1.0, 1.0, count)
-    for function in (lambda q: q**0 + 0 * q, lambda q: q**0 * q**2, lambda q: q**np.zeros(count) - q):
+    for function in (lambda q: q**0 + 0 * q, lambda q: q**0 * q**2, lambda q: q ** np.zeros(count) - q):
         np.testing.assert_array_equal(on_symbols(function, point), on_numbers(function, point))
 
 
