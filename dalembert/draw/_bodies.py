@@ -35,7 +35,14 @@ def mechanism(m: Mechanism) -> Drawing:
         [bodies[id(b)] for b in m.bodies],
         [replace(j, mechanism=None, first=bodies[id(j.first)], second=bodies[id(j.second)], length=0.0) for j in m.joints],
         [
-            replace(s, mechanism=None, bodies=tuple(bodies[id(b)] for b in s.bodies), stiffness=0.0, length=0.0, damping=0.0)
+            replace(
+                s,
+                mechanism=None,
+                bodies=(bodies[id(s.bodies[0])], bodies[id(s.bodies[1])]),
+                stiffness=0.0,
+                length=0.0,
+                damping=0.0,
+            )
             for s in m.loads
             if isinstance(s, Spring)
         ],
