@@ -46,11 +46,6 @@ class Quaternion:
         """The coordinates of a pose."""
         return np.concatenate([x, quaternion_of(R)])
 
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates: e' = E^T omega / 2."""
-        a, u = q[3], q[4:7]
-        return np.concatenate([v, [-omega @ u / 2], (a * omega + np.cross(omega, u)) / 2])
-
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The centre and the columns of R."""
         a, b, c, d = q[3], q[4], q[5], q[6]
@@ -113,10 +108,6 @@ class Matrix:
         """The coordinates of a pose."""
         return np.concatenate([x, *(R[:, k] for k in self.kept)])
 
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates: d_k' = omega x d_k."""
-        return np.concatenate([v, *(np.cross(omega, np.array(d)) for d in self._columns(q).values())])
-
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The centre and the columns of R."""
         d, missing = self._columns(q), self._missing()
@@ -175,10 +166,6 @@ class Planar:
         """The coordinates of a pose."""
         return np.array([x[0], x[1], np.arctan2(R[1, 0], R[0, 0])])
 
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates."""
-        return np.array([v[0], v[1], omega[2]])
-
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The centre and the columns of R."""
         c, s = np.cos(q[2]), np.sin(q[2])
@@ -217,10 +204,6 @@ class Point:
     def start(self, x: np.ndarray, R: np.ndarray) -> np.ndarray:
         """The coordinates of a pose."""
         return x[: len(self.labels)].copy()
-
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates."""
-        return v[: len(self.labels)].copy()
 
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The point; it has no rotation."""
