@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.errors import InputError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._model import call_model, scalar_expression
@@ -47,7 +47,7 @@ class Watch:
         """What the driver must know: where the state goes, its size, where the flag and the event are, the event's size."""
         return np.array([self.state, self.n_state, self.crossed, self.event, self.event_size], dtype=np.int64)
 
-    @functools.cache  # noqa: B019 - a watch lives as long as its run
+    @kept
     @one_at_a_time
     def code(self, lanes: int) -> tuple[Code, int]:
         """Machine code for so many trajectories side by side, and the size of its memory for each of them."""

@@ -14,6 +14,7 @@ from dalembert.compiler._memory import place_in_order
 from dalembert.contact import _plan as fixed
 from dalembert.contact._collision import CollisionIntegrator, Maps, approach_speed, impulse_fraction
 from dalembert.contact._flow import Equations, Flow, Point, base_flow, onto_the_wall
+from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
 
@@ -89,7 +90,7 @@ class EventProgram:
         return ("impacts", *(["impacts_without_variational_reset"] if self.coupled else []))
 
 
-_programs: dict[tuple[str, CollisionIntegrator], EventProgram] = {}
+_programs: dict[tuple[str, CollisionIntegrator], EventProgram] = Recent()
 
 
 @one_at_a_time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from dalembert.draw._parts import BLUE, GREY, INK, Drawing, Part, body, disc, line, mass, rod, spring, trace, track
 from dalembert.mechanisms import Body, Mechanism
 from dalembert.mechanisms._coordinates import Planar, Point
+from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import Spring
 from dalembert.mechanisms._rigid import Placement, valued
 from dalembert.mechanisms._vectors import normals
@@ -27,33 +30,63 @@ def mechanism(m: Mechanism) -> Drawing:
 
     """
     flat = all(isinstance(b.coordinates, Planar) or (isinstance(b.coordinates, Point) and b.size == 2) for b in m.bodies)
+    bodies = {id(b): replace(b, mechanism=None, mass=0.0, inertia=(0.0, 0.0, 0.0)) for b in (m.ground, *m.bodies)}
+    return _Picture(
+        [bodies[id(b)] for b in m.bodies],
+        [replace(j, mechanism=None, first=bodies[id(j.first)], second=bodies[id(j.second)], length=0.0) for j in m.joints],
+        [
+            replace(
+                s,
+                mechanism=None,
+                bodies=(bodies[id(s.bodies[0])], bodies[id(s.bodies[1])]),
+                stiffness=0.0,
+                length=0.0,
+                damping=0.0,
+            )
+            for s in m.loads
+            if isinstance(s, Spring)
+        ],
+        [
+            replace(w, mechanism=None, body=bodies[id(w.body)], radius=float(valued("a radius", w.radius, m.params)))
+            for w in m.parts
+            if isinstance(w, Wheel)
+        ],
+        flat,
+    )
 
-    def drawing(q: np.ndarray) -> list[Part]:
-        at = Placement(q, None, 0.0, {**m.params, "t": 0.0})
-        parts = [part for b in m.bodies for part in _body(m, b, at, flat)]
-        for joint in m.joints:
+
+@dataclass(frozen=True)
+class _Picture:
+    """The shapes of a mechanism's parts, without the functions of its user, so that runs which hold it can be pickled."""
+
+    bodies: Sequence[Body]
+    joints: Sequence[Joint]
+    springs: Sequence[Spring]
+    wheels: Sequence[Wheel]
+    flat: bool
+
+    def __call__(self, q: np.ndarray) -> list[Part]:
+        at, flat = Placement(q, None, 0.0, {}), self.flat
+        parts = [part for b in self.bodies for part in _body(self.joints, b, at, flat)]
+        for joint in self.joints:
             ends = [_cut(end, flat) for end in joint.ends(at)]
             parts += [line(*ends)] if joint.kind == "distance" else [mass(ends[1], color=INK)]
-        for load in m.loads:
-            if isinstance(load, Spring):
-                P, Q = (_cut(end, flat) for end in load.ends(at))
-                parts.append(spring(P, Q, width=0.05 * max(float(np.linalg.norm(Q - P)), 1e-9)))
-        for part in m.parts:
-            if isinstance(part, Wheel):
-                parts += _wheel(part, at, flat)
-        return [*parts, trace(_cut(at.of(m.bodies[-1]).centre, flat))]
-
-    return drawing
+        for load in self.springs:
+            P, Q = (_cut(end, flat) for end in load.ends(at))
+            parts.append(spring(P, Q, width=0.05 * max(float(np.linalg.norm(Q - P)), 1e-9)))
+        for wheel in self.wheels:
+            parts += _wheel(wheel, at, flat)
+        return [*parts, trace(_cut(at.of(self.bodies[-1]).centre, flat))]
 
 
 def _cut(point: Any, flat: bool) -> np.ndarray:
     return np.array(point, dtype=float)[: 2 if flat else 3]
 
 
-def _body(m: Mechanism, b: Body, at: Placement, flat: bool) -> list[Part]:
+def _body(joints: Sequence[Joint], b: Body, at: Placement, flat: bool) -> list[Part]:
     frame = at.of(b)
     if b.solid is None:
-        joined = [p for j in m.joints for side, p in zip((j.first, j.second), j.points, strict=True) if side is b]
+        joined = [p for j in joints for side, p in zip((j.first, j.second), j.points, strict=True) if side is b]
         if isinstance(b.coordinates, Point) or not joined:
             return [mass(_cut(frame.centre, flat))]
         centre = _cut(frame.centre, flat)

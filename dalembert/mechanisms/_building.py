@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError, suggestion
+from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._loads import Load
+from dalembert.mechanisms._loads import QUANTITIES, Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
 from dalembert.mechanisms._vectors import triple
 from dalembert.systems._model import Parameters, one_line
 
 Z = (0.0, 0.0, 1.0)
+MEETING = 1e-9
+"""How far apart, relative to the mechanism's size, points that must meet in the assembled pose may be."""
 
 
 class Building:
@@ -22,6 +25,12 @@ class Building:
 
     def __init__(self, gravity: Any, coordinates: str, params: Mapping[str, Any] | None) -> None:
         self.params: dict[str, Any] = dict(Parameters(params).values)
+        taken = [name for name in self.params if name in QUANTITIES]
+        if taken:
+            raise ModelError(
+                f"the parameter name {taken[0]!r} is that of a quantity of bodies and joints, which motors and forces ask for "
+                f"({', '.join(QUANTITIES)}): rename it"
+            )
         self.gravity, self.default_coordinates = gravity, coordinates
         coordinates_of(coordinates, 0.0, (1.0, 1.0, 1.0))
         self._check_gravity()
@@ -29,7 +38,6 @@ class Building:
         self.parts: list[Any] = []
         """Joints, gears, wheels, stops: what states rows."""
         self.loads: list[Load] = []
-        self._names: set[str] = {"ground"}
         zero, unit = np.zeros(3), np.eye(3)
         self.ground = Body("ground", self, None, 0, 0.0, (0.0, 0.0, 0.0), zero, unit, unit)
 
@@ -73,17 +81,23 @@ class Building:
     def _changed(self) -> None:
         """Called whenever a part is added."""
 
+    @property
+    def _names(self) -> set[str]:
+        """The names that are taken: those of parts that were added, not of what was refused."""
+        return {part.name for part in (self.ground, *self.bodies, *self.parts, *self.loads)}
+
     def _name(self, name: str | None, kind: str) -> str:
+        """The name of a part that is going to be added, checked, or the next free one of its kind."""
         if name is None:
+            taken = self._names
             count = 1
-            while f"{kind} {count}" in self._names:
+            while f"{kind} {count}" in taken:
                 count += 1
             name = f"{kind} {count}"
         if not isinstance(name, str) or not name:
             raise ModelError(f"the name of a {kind} is a text such as 'crank'; got {name!r}")
         if name in self._names:
             raise ModelError(f"there are two parts of the name {name!r}: give each its own")
-        self._names.add(name)
         self._changed()
         return name
 
@@ -92,6 +106,19 @@ class Building:
         for part in parts:
             if getattr(part, "mechanism", None) is not self:
                 raise ModelError(f"{what} takes parts of this mechanism, such as m.body(...) returns; got {one_line(part)}")
+
+    def _size(self, *points: np.ndarray) -> float:
+        """The largest coordinate of points and of centres of bodies, to which rounding errors of places are proportional."""
+        return float(np.max(np.abs([*points, *(body.centre for body in self.bodies)]), initial=0.0))
+
+    def _without_arm(self, what: str, body: Body, point: np.ndarray) -> None:
+        """Refuse a point away from a point mass."""
+        away = float(np.linalg.norm(point - body.centre))
+        if isinstance(body.coordinates, Point) and away > MEETING * self._size(point):
+            raise ModelError(
+                f"{what} is not at the point mass {body.name!r}, but {away:.3g} away, and a point mass has no arm: give "
+                "at= its position"
+            )
 
 
 def plain(value: Value) -> Value:

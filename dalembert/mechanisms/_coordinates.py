@@ -29,6 +29,13 @@ MASSLESS = 1e-9
 """Relative to the largest, the least moment E_k for which a column of R is a coordinate."""
 
 
+def massless_column(J: Sequence[float]) -> int | None:
+    """Which moment E_k vanishes beside the others, as that of the normal of a thin plate."""
+    E = sum(J) / 2 - np.asarray(J, dtype=float)
+    least = int(np.argmin(E))
+    return least if E[least] < MASSLESS * max(E) else None
+
+
 class Quaternion:
     """x and the unit quaternion e of R."""
 
@@ -38,11 +45,6 @@ class Quaternion:
     def start(self, x: np.ndarray, R: np.ndarray) -> np.ndarray:
         """The coordinates of a pose."""
         return np.concatenate([x, quaternion_of(R)])
-
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates: e' = E^T omega / 2."""
-        a, u = q[3], q[4:7]
-        return np.concatenate([v, [-omega @ u / 2], (a * omega + np.cross(omega, u)) / 2])
 
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The centre and the columns of R."""
@@ -86,9 +88,8 @@ class Matrix:
     """x and the columns of R; one column whose moment E_k vanishes, as that of a thin plate, follows from the others."""
 
     def __init__(self, J: Sequence[float]) -> None:
-        E = sum(J) / 2 - np.asarray(J, dtype=float)
-        least = int(np.argmin(E))
-        self.kept = tuple(k for k in range(3) if k != least) if E[least] < MASSLESS * max(E) else (0, 1, 2)
+        massless = massless_column(J)
+        self.kept = tuple(k for k in range(3) if k != massless)
         self.labels = ("x", "y", "z", *(f"R{i}{k + 1}" for k in self.kept for i in "123"))
         self.pairs = [(i, j) for n, i in enumerate(self.kept) for j in self.kept[n:]]
         self.rows = tuple(f"d{i + 1}.d{j + 1}" for i, j in self.pairs)
@@ -106,10 +107,6 @@ class Matrix:
     def start(self, x: np.ndarray, R: np.ndarray) -> np.ndarray:
         """The coordinates of a pose."""
         return np.concatenate([x, *(R[:, k] for k in self.kept)])
-
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates: d_k' = omega x d_k."""
-        return np.concatenate([v, *(np.cross(omega, np.array(d)) for d in self._columns(q).values())])
 
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The centre and the columns of R."""
@@ -169,10 +166,6 @@ class Planar:
         """The coordinates of a pose."""
         return np.array([x[0], x[1], np.arctan2(R[1, 0], R[0, 0])])
 
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates."""
-        return np.array([v[0], v[1], omega[2]])
-
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The centre and the columns of R."""
         c, s = np.cos(q[2]), np.sin(q[2])
@@ -211,10 +204,6 @@ class Point:
     def start(self, x: np.ndarray, R: np.ndarray) -> np.ndarray:
         """The coordinates of a pose."""
         return x[: len(self.labels)].copy()
-
-    def velocity(self, q: np.ndarray, v: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Their rates."""
-        return v[: len(self.labels)].copy()
 
     def pose(self, q: Entries) -> tuple[Vector, Columns]:
         """The point; it has no rotation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ModelError
 from dalembert.systems import Lagrangian
+from dalembert.systems._model import Parameters
 
 
 def from_sympy(
@@ -42,7 +44,7 @@ def from_sympy(
         from sympy.physics.vector import dynamicsymbols
     except ImportError:
         raise DalembertError("from_sympy needs the package sympy: pip install sympy") from None
-    t, names = dynamicsymbols._t, {str(symbol): value for symbol, value in (params or {}).items()}
+    t, names = dynamicsymbols._t, _names(params or {})
     plain_q, plain_v = sympy.symbols(f"q:{len(q)}", cls=sympy.Dummy), sympy.symbols(f"v:{len(q)}", cls=sympy.Dummy)
     rates = {x.diff(t): v for x, v in zip(q, plain_v, strict=True)}
     places = dict(zip(q, plain_q, strict=True))
@@ -57,6 +59,8 @@ def from_sympy(
             unknown = [str(symbol) for symbol in (*left, *(expression.free_symbols - known))]
             if unknown:
                 raise ModelError(f"{role} contains {', '.join(sorted(unknown))}: list it in q, or give its value in params")
+            if not of_rates and expression.free_symbols & set(plain_v):
+                raise ModelError(f"{role} contains rates, but relates positions only: give it as nonholonomic=")
         compiled = sympy.lambdify([[t], plain_q, plain_v, symbols], stated, modules="numpy", cse=True)
 
         def model(t: Any, q: Any, v: Any = None, **given: Any) -> list[Any]:
@@ -86,3 +90,17 @@ def from_sympy(
         force=None if force is None else together(function(force, True, "force")),
         params=names,
     )
+
+
+def _names(params: Mapping[Any, Any]) -> dict[str, Any]:
+    """Values by the names of their symbols, which model functions take as arguments."""
+    names: dict[str, Any] = {}
+    for symbol, value in params.items():
+        name = str(symbol)
+        if name in names:
+            raise ModelError(f"params has two symbols of the name {name!r}, such as with other assumptions: take one of them")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ModelError(f"the symbol {name!r} is no name that Python takes for an argument: rename it, such as m_1 or lam")
+        names[name] = value
+    Parameters(names)  # refuses names that the library takes itself, and values that are no numbers
+    return names

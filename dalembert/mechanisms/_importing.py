@@ -19,8 +19,8 @@ def from_mjcf(source: str | os.PathLike[str], *, coordinates: str = "quaternion"
 
     Mapped are hinge, slide, ball and free joints with stiffness, damping and reference, welded bodies, gravity, and the
     equality constraints connect and weld; with `stops=True` also the ranges of joints, which then need a collision
-    integrator. What else the file states (contacts, actuators, tendons, armature, friction) is listed in a warning. Needs the
-    package mujoco.
+    integrator. What the options disable is left out. What else the file states (contacts, actuators, tendons, armature,
+    friction) is listed in a warning. Needs the package mujoco.
 
     Example:
         >>> import dalembert as da
@@ -56,7 +56,8 @@ class _Import:
 
     def __init__(self, mujoco: Any, model: Any, data: Any, coordinates: str, stops: bool) -> None:
         self.mujoco, self.model, self.data, self.stops = mujoco, model, data, stops
-        self.mechanism = Mechanism(gravity=tuple(model.opt.gravity), coordinates=coordinates)
+        gravity = (0.0, 0.0, 0.0) if self._disabled("gravity") else tuple(model.opt.gravity)
+        self.mechanism = Mechanism(gravity=gravity, coordinates=coordinates)
         self.left_out: list[str] = []
         self.bodies: dict[int, Body] = {0: self.mechanism.ground}
         for root in range(1, model.nbody):
@@ -67,6 +68,11 @@ class _Import:
         for k in range(model.neq):
             self._equality(k)
         self._note_what_is_left()
+
+    def _disabled(self, *flags: str) -> bool:
+        """Whether the model switches something off in its options; names differ between versions of mujoco."""
+        bits = [getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}", None) for flag in flags]
+        return any(bit is not None and self.model.opt.disableflags & int(bit) for bit in bits)
 
     def _name(self, kind: str, k: int) -> str:
         name = self.mujoco.mj_id2name(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), k) or f"{kind} {k}"
@@ -105,6 +111,10 @@ class _Import:
         name, body = self._name("joint", first), self.bodies[root]
         reference = float(model.qpos0[model.jnt_qposadr[first]])
         if kind == int(kinds.mjJNT_FREE):
+            own = slice(model.jnt_dofadr[first], model.jnt_dofadr[first] + 6)
+            values = (model.jnt_stiffness[first], model.dof_damping[own], model.dof_armature[own], model.dof_frictionloss[own])
+            for what, value in zip(("stiffness", "damping", "armature", "friction"), values, strict=True):
+                self.left_out += [f"{what} of the free joint {name!r}"] if np.any(value) else []
             return
         if kind == int(kinds.mjJNT_BALL):
             self._loaded(m.spherical(parent, body, at=at, name=name), first)
@@ -117,16 +127,23 @@ class _Import:
         """Spring, damper and range of a joint."""
         model, dof = self.model, self.model.jnt_dofadr[k]
         stiffness, damping = (float(np.ravel(x)[0]) for x in (model.jnt_stiffness[k], model.dof_damping[dof]))
+        stiffness = 0.0 if self._disabled("spring", "passive") else stiffness
+        damping = 0.0 if self._disabled("damper", "passive") else damping
         if joint.kind == "spherical":
             self.left_out += [f"spring or damper of the ball joint {joint.name!r}"] if stiffness or damping else []
         elif stiffness or damping:
             rest = float(model.qpos_spring[model.jnt_qposadr[k]])
             self.mechanism.torsion(joint, stiffness=stiffness, rest=rest, damping=damping)
         if model.jnt_limited[k]:
-            if self.stops and joint.kind != "spherical":
-                self.mechanism.stop(joint, lower=float(model.jnt_range[k][0]), upper=float(model.jnt_range[k][1]))
-            else:
+            lower, upper = (float(limit) for limit in model.jnt_range[k])
+            wide = joint.kind == "revolute" and max(abs(lower - joint.angle), abs(upper - joint.angle)) >= np.pi
+            if not self.stops:
                 self.left_out.append(f"range of the joint {joint.name!r} (stops=True takes it)")
+            elif wide or joint.kind == "spherical":
+                what = "more than half a turn from the reference" if wide else "that of a ball joint"
+                self.left_out.append(f"range of the joint {joint.name!r} ({what})")
+            else:
+                self.mechanism.stop(joint, lower=lower, upper=upper)
         if model.dof_armature[dof]:
             self.left_out.append(f"armature of the joint {joint.name!r}")
         if model.dof_frictionloss[dof]:
@@ -137,15 +154,24 @@ class _Import:
         model, data, kinds, m = self.model, self.data, self.mujoco.mjtEq, self.mechanism
         kind, name = int(model.eq_type[k]), self._name("equality", k)
         of_bodies = int(model.eq_objtype[k]) == int(self.mujoco.mjtObj.mjOBJ_BODY)
-        if not model.eq_active0[k] or not of_bodies or kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+        off = not model.eq_active0[k] or self._disabled("equality", "constraint")
+        if off or not of_bodies or kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
             self.left_out.append(f"equality constraint {name!r}")
             return
         one, other = model.eq_obj1id[k], model.eq_obj2id[k]
         first, second = (self.bodies[model.body_weldid[i]] for i in (one, other))
+        anchors = model.eq_data[k]
         if kind == int(kinds.mjEQ_WELD):
             m.fixed(first, second, name=name)
+            R, other_R, turned = data.xmat[one].reshape(3, 3), data.xmat[other].reshape(3, 3), np.zeros(9)
+            self.mujoco.mju_quat2Mat(turned, anchors[6:10])
+            place = R.T @ (data.xpos[other] + other_R @ anchors[:3] - data.xpos[one])
+            off_by = max(np.max(np.abs(place - anchors[3:6])), np.max(np.abs(R.T @ other_R - turned.reshape(3, 3))))
+            if off_by > 1e-6:  # what is written in a file is rounded
+                self.left_out.append(
+                    f"relative pose of the weld {name!r} (it holds the bodies as they are in the reference pose)"
+                )
             return
-        anchors = model.eq_data[k]
         P, Q = (data.xpos[i] + data.xmat[i].reshape(3, 3) @ x for i, x in ((one, anchors[:3]), (other, anchors[3:6])))
         m.spherical(first, second, at=(P, Q), name=name)
 

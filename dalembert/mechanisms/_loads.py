@@ -127,6 +127,8 @@ def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequen
     others = {f"{p.name.replace(' ', '_')}_{of}": (p, of) for p in parts for of in QUANTITIES}
     arguments: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
+        if name in at.params and name in others:
+            raise ModelError(f"{what} names {name!r}, which is a parameter and a quantity of a part: rename one of them")
         if name == "t":
             arguments[name] = at.t
         elif name in at.params:

@@ -15,6 +15,7 @@ from dalembert.mechanisms._loads import JointSpring, Motor, Spring, asked
 from dalembert.mechanisms._rigid import Body, Part, Placement
 from dalembert.mechanisms._vectors import Vector, subtract, triple
 from dalembert.mechanisms._wheels import Wheel
+from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State
 from dalembert.systems._model import one_line
 
@@ -119,8 +120,9 @@ class JointReading(Reading):
 
     @property
     def angle(self) -> np.ndarray:
-        """The rotation of the second body on the first, without jumps, (time,)."""
-        return np.unwrap(self._column(self.part.angle_at(self._at)))
+        """The rotation of the second body on the first, (time,); in space without jumps if every half turn is stored."""
+        angle = self._column(self.part.angle_at(self._at))
+        return angle if self.part.in_plane else np.unwrap(angle)  # coordinates of the plane count turns
 
     @property
     def rate(self) -> np.ndarray:
@@ -189,8 +191,15 @@ class LoadReading(Reading):
         """The torque or force of a motor, (time,)."""
         if not isinstance(self.part, Motor):
             raise InputError(f"{self.part.name!r} is no motor")
-        motor = self.part
-        return self._column(asked("a motor", motor.effort, motor.joint, self._at, self.mechanism.named_parts))
+        motor, m, count = self.part, self.mechanism, len(self.t)
+        # The user's function is for one state: it is called with symbols, as for the model, not with arrays over time.
+        symbols = [ca.SX.sym("t"), ca.SX.sym("q", m.dim), ca.SX.sym("v", m.dim)]
+        t, q, v = (from_column(symbol) for symbol in symbols)
+        at = Placement(q, v, t[0], {**self.run.parameters, "t": t[0]})
+        effort = asked(f"the motor {motor.name!r}", motor.effort, motor.joint, at, m.named_parts)
+        function = ca.Function("effort", [*symbols, ca.SX.sym("theta", 0)], [ca.densify(as_column([effort]))])
+        states = (np.atleast_2d(self.t), np.asarray(self.run.q).T, np.asarray(self.run.v).T)
+        return _mapped(function, count, *states, np.zeros(0))[:, 0, 0]
 
 
 @dataclass(frozen=True)
@@ -205,9 +214,10 @@ class Snapshot:
         return read(part, self)
 
     def __getattr__(self, name: str) -> Any:
-        return (
-            np.array([getattr(self.state, name)]) if name in ("t", "q", "p", "v", "lam", "psi") else getattr(self.state, name)
-        )
+        if name.startswith("__") or "state" not in vars(self):  # pickle asks before there is a state
+            raise AttributeError(name)
+        value = getattr(self.state, name)
+        return np.array([value]) if name in ("t", "q", "p", "v", "lam", "psi") else value
 
 
 def read(part: Any, run: Any) -> Any:

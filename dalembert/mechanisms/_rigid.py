@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar, Point, Quaternion
+from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar, Point, Quaternion, massless_column
 from dalembert.mechanisms._solids import Solid
 from dalembert.mechanisms._vectors import ZERO, Columns, Vector, add, cross, turn
 from dalembert.systems._model import one_line
@@ -220,22 +220,44 @@ def principal(name: str, inertia: Any, params: Mapping[str, Any]) -> tuple[tuple
         values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         moments = tuple(float(value) for value in values)
-    sizes = sorted(positive(what, moment, params) for moment in moments)
+    check_moments(name, moments, params)
+    return (moments[0], moments[1], moments[2]), axes
+
+
+def check_moments(name: str, moments: Sequence[Value], params: Mapping[str, Any]) -> list[float]:
+    """The values of principal moments; refused if no body has them."""
+    what = f"the inertia of {name!r}"
+    values = [positive(what, moment, params) for moment in moments]
+    sizes = sorted(values)
     if sizes[2] > (sizes[0] + sizes[1]) * (1 + 1e-9):
         raise ModelError(
             f"{what} has the principal moments {', '.join(f'{size:.6g}' for size in sizes)}, of which the largest exceeds the "
             "sum of the others, as in no body (triangle inequality): check units, and that they are about the centre of mass"
         )
-    return (moments[0], moments[1], moments[2]), axes
+    return values
 
 
-def coordinates_of(kind: str, height: float, moments: Sequence[float]) -> Coordinates:
-    """The coordinates that a user named."""
+def check_masses(body: Body, params: Mapping[str, Any]) -> None:
+    """Refuse values of parameters with which a body's mass or moments are none, or do not fit its coordinates."""
+    positive(f"the mass of {body.name!r}", body.mass, params)
+    if not body.turns:
+        return
+    values = check_moments(body.name, body.inertia, params)
+    if isinstance(body.coordinates, Matrix) and len(body.coordinates.kept) == 3 and massless_column(values) is not None:
+        raise ModelError(
+            f"{body.name!r} is a thin plate (its largest moment is the sum of the others) by the values of parameters, so that "
+            'its mass matrix in coordinates="matrix" is singular: give the body coordinates="quaternion"'
+        )
+
+
+def coordinates_of(kind: str, height: float, moments: Sequence[Value]) -> Coordinates:
+    """The coordinates that a user named; those of a matrix depend on the moments only where these are no parameters."""
     match kind:
         case "quaternion":
             return Quaternion()
         case "matrix":
-            return Matrix(moments)
+            fixed = [float(moment) for moment in moments if not isinstance(moment, str) and not callable(moment)]
+            return Matrix(fixed if len(fixed) == 3 else (1.0, 1.0, 1.0))
         case "planar":
             return Planar(height)
     raise ModelError(f'coordinates are "planar", "quaternion" or "matrix"; got {kind!r}')

@@ -15,8 +15,9 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, number
+from dalembert.mechanisms._rigid import Body, Part, Placement, check_masses, number
 from dalembert.mechanisms._vectors import triple
+from dalembert.mechanisms._wheels import Stop
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, consistent
 from dalembert.systems._model import one_line
@@ -28,6 +29,8 @@ STRIDE = 0.15
 """How far an angle, in radians, is moved at a time."""
 LEAP = 0.4
 """The longest step on the way, in terms of the size of the mechanism or of a radian; longer ones leave a branch."""
+SLOWEST = 1e-14
+"""What is rounding in a velocity that ought to vanish, in sizes of the mechanism or radians per unit of time."""
 RANK = 1e-9
 """Relative to the largest, the least singular value that counts, rows being of unit length in the metric of the masses."""
 
@@ -63,6 +66,12 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     """The state with what was given, projected onto the constraints."""
     system = m.system()
     theta = system.parameters.vector(params)
+    values = system.parameters.unflatten(theta)
+    for body in m.bodies:
+        check_masses(body, values)
+    for part in m.parts:
+        if isinstance(part, Stop):
+            part.check(values)
     solver = _Starter(m, t0, theta)
     places = [
         *solver.wishes(given.angles, Joint, "angle", Joint.angle_at),
@@ -143,8 +152,9 @@ class _Starter:
                 stride /= 2
             else:
                 q, done, stride = reached, end, min(longest, 2 * stride)
-        missed = np.abs(np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes])))
-        if np.max(missed) > 1e-9 * max(1.0, np.max(np.abs(q))):
+        units = np.array([self._unit(wish) for wish in wishes])
+        missed = np.abs(np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes]))) / units
+        if np.max(missed) > 1e-9 * self._largest(q):
             raise self._unreachable(q, wishes)
         return q
 
@@ -198,16 +208,25 @@ class _Starter:
                 J = np.concatenate([self._slope(wish, q, 1) for wish in wishes]) @ self.root
                 asked = np.concatenate(self._misses(q, wishes, aims)) + J @ step
                 step = step - along @ np.linalg.lstsq(J @ along, asked, rcond=1e-7)[0]
-            size = float(np.max(np.abs(self.root @ step), initial=0.0))
-            largest = max(1.0, float(np.max(np.abs(q))))
-            if not np.isfinite(size) or (wishes and np.max(np.abs(self.root @ step) / self.sizes) > LEAP):
+            size = float(np.max(np.abs(self.root @ step) / self.sizes, initial=0.0))
+            largest = self._largest(q)
+            if not np.isfinite(size) or (wishes and size > LEAP):
                 return None
             q = q + self.root @ step
             if size < 1e-15 * largest or (size < 1e-10 * largest and size >= previous / 2):
                 break
             previous = size
-        g = self.system.evaluate("g", self.t, q, theta=self.theta)
-        return q if np.max(np.abs(g), initial=0.0) < 1e-10 * max(1.0, float(np.max(np.abs(q)))) else None
+        g = np.abs(self.system.evaluate("g", self.t, q, theta=self.theta))
+        return q if np.max(g / self._lengths(self._G(q)), initial=0.0) < 1e-10 * self._largest(q) else None
+
+    def _largest(self, q: np.ndarray) -> float:
+        """The largest coordinate in terms of the size of the mechanism, at least one: what rounding errors are relative to."""
+        return max(1.0, float(np.max(np.abs(q) / self.sizes)))
+
+    def _lengths(self, rows: np.ndarray) -> np.ndarray:
+        """By how much rows change over the size of the mechanism, or over a radian."""
+        lengths = np.linalg.norm(rows * self.sizes, axis=1)
+        return np.where(lengths > 0, lengths, 1.0)
 
     def _G(self, q: np.ndarray) -> np.ndarray:
         return self.system.evaluate("G", self.t, q, theta=self.theta).reshape(-1, self.n)
@@ -243,8 +262,9 @@ class _Starter:
         length = np.linalg.norm(scaled, axis=1)
         length[length == 0] = 1.0
         v = self.root @ np.linalg.lstsq(scaled / length[:, None], aims / length, rcond=RANK)[0]
-        off = np.abs(rows @ v - aims)
-        if np.max(off) > 1e-9 * max(1.0, np.max(np.abs(aims))):
+        lengths = self._lengths(rows)
+        off, asked = np.abs(rows @ v - aims) / lengths, np.abs(aims) / lengths
+        if np.max(off) > max(1e-9 * np.max(asked), SLOWEST):
             free = self._freedom(J)
             wanted = sum(len(wish.target) for wish in wishes)
             if not wishes:

@@ -10,13 +10,15 @@ and for a ball of radius r, u = -n.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dalembert.errors import ModelError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, Value
+from dalembert.mechanisms._rigid import Body, Part, Placement, Value, number, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, normals, scale, subtract
 
 
@@ -121,6 +123,23 @@ class Stop(Part):
     lower: Value | None
     upper: Value | None
     restitution: float
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse limits that exclude everything, or that an angle in space, which is known up to whole turns, never reaches."""
+        given = {side: limit for side, limit in (("lower", self.lower), ("upper", self.upper)) if limit is not None}
+        values = {side: number(f"the {side} limit of {self.name!r}", valued(self.name, x, params)) for side, x in given.items()}
+        if len(values) == 2 and values["lower"] > values["upper"]:
+            raise ModelError(
+                f"the lower limit of {self.name!r} is above the upper one, {values['lower']:g} > {values['upper']:g}"
+            )
+        if self.joint.coordinate == "displacement" or self.joint.in_plane:
+            return
+        for side, value in values.items():
+            if not abs(value - self.joint.angle) < np.pi:
+                raise ModelError(
+                    f"the {side} limit of {self.name!r}, {value:g}, is not within half a turn of the assembled pose, where the "
+                    f'angle is {self.joint.angle:g}: take one that is, or bodies of coordinates="planar", which count turns'
+                )
 
     def gaps(self, at: Placement) -> list[Any]:
         """What stays positive."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Building
-from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
+from dalembert.mechanisms._rigid import Body, Value, check_masses, coordinates_of, point_coordinates, positive, principal
 from dalembert.mechanisms._solids import Box, Solid
 from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
 from dalembert.systems._model import one_line
@@ -70,11 +70,10 @@ class WithBodies(Building):
             principal_axes, moments = about_z(angle), _about_own_z(name, inertia, moments)
         else:
             principal_axes = given @ axes
-        values = [positive(f"the inertia of {name!r}", moment, self.params) for moment in moments]
-        chosen = coordinates_of(kind, centre[2], values)
-        return self._add_body(Body(
-            name, self, chosen, 0, mass, moments, centre, principal_axes, given, shape, free
-        ))  # fmt: skip
+        chosen = coordinates_of(kind, centre[2], moments)
+        body = Body(name, self, chosen, 0, mass, moments, centre, principal_axes, given, shape, free)
+        check_masses(body, self.params)
+        return self._add_body(body)
 
     def _add_body(self, body: Body) -> Body:
         body.first = sum(other.size for other in self.bodies)

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.mechanisms._building import Z, two_points
+from dalembert.mechanisms._building import MEETING, Z, two_points
 from dalembert.mechanisms._joints import Gear, Joint, Prescribed
 from dalembert.mechanisms._rigid import Body, Value, number, positive
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._with_bodies import WithBodies
 from dalembert.systems._model import one_line
-
-MEETING = 1e-9
-"""How far apart, relative to the mechanism's size, the points of a joint may be in the assembled pose."""
 
 
 class WithJoints(WithBodies):
@@ -171,21 +168,17 @@ class WithJoints(WithBodies):
             gap = gap - (gap @ unit) * unit
         if kind == "planar":
             gap = (gap @ unit) * unit
-        size = max(1.0, *(float(np.max(np.abs(point))) for point in points)) if kind != "distance" else np.inf
-        if np.linalg.norm(gap) > MEETING * size:
+        if kind != "distance" and np.linalg.norm(gap) > MEETING * self._size(*points):
             raise ModelError(
                 f"the points of {name!r} do not meet in the assembled pose, they are {np.linalg.norm(gap):.3g} apart: give the "
                 "bodies a pose in which they do; m.start(...) moves the mechanism elsewhere"
             )
-        for body in (first, second):
+        for body, point in zip((first, second), points, strict=True):
             if not body.turns and body.coordinates is not None and kind not in ("spherical", "distance"):
                 raise ModelError(
                     f"{name!r} is a {kind} joint, but {body.name!r} is a point, which has no rotation: use m.spherical"
                 )
-            if not body.turns and body.coordinates is not None:
-                place = points[0] if body is first else points[1]
-                if np.linalg.norm(place - body.centre) > MEETING * size and kind == "spherical":
-                    raise ModelError(f"{name!r} is not at the point mass {body.name!r}: give at= its position")
+            self._without_arm(f"{name!r}", body, point)
         joint = Joint(name, self, kind, first, second, points, unit, **more)
         self.parts.append(joint)
         return joint

@@ -43,6 +43,8 @@ class WithLoads(WithJoints):
         self._own("a spring", first, second)
         P, Q = two_points("a spring", at)
         name = self._name(name, "spring")
+        for body, point in ((first, P), (second, Q)):
+            self._without_arm(f"{name!r}", body, point)
         positive(f"the stiffness of {name!r}", stiffness, self.params, zero=True)
         positive(f"the damping of {name!r}", damping, self.params, zero=True)
         rest = float(np.linalg.norm(Q - P)) if length is None else length
@@ -62,15 +64,7 @@ class WithLoads(WithJoints):
             <Spring 'damper 1'>
 
         """
-        return self.spring(
-            first, second, at=at, stiffness=0.0, damping=damping, name=self._free("damper") if name is None else name
-        )
-
-    def _free(self, kind: str) -> str:
-        count = 1
-        while f"{kind} {count}" in self._names:
-            count += 1
-        return f"{kind} {count}"
+        return self.spring(first, second, at=at, stiffness=0.0, damping=damping, name=self._name(name, "damper"))
 
     def torsion(
         self, joint: Joint, *, stiffness: Value = 0.0, rest: Value = 0.0, damping: Value = 0.0, name: str | None = None
@@ -135,6 +129,7 @@ class WithLoads(WithJoints):
         self._own("a force", body)
         name = self._name(name, "force")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
+        self._without_arm(f"{name!r}", body, point)
         part = AppliedForce(name, self, body, as_function(f"the force {name!r}", force), point, False)
         self.loads.append(part)
         return part

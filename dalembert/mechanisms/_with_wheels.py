@@ -98,6 +98,7 @@ class WithWheels(WithLoads):
         self._own("a knife edge", body)
         name = self._name(name, "knife edge")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
+        self._without_arm(f"{name!r}", body, point)
         unit, plane = (
             direction(f"the direction of {name!r}", along),
             Plane(np.zeros(3), direction(f"the normal of {name!r}", normal)),
@@ -133,6 +134,7 @@ class WithWheels(WithLoads):
         name = self._name(name, "contact")
         positive(f"the radius of {name!r}", radius, self.params, zero=True)
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
+        self._without_arm(f"{name!r}", body, point)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
         part = Touching(name, self, body, point, radius, plane, restitution)
         self.parts.append(part)
@@ -149,6 +151,8 @@ class WithWheels(WithLoads):
     ) -> Stop:
         """Limits of the angle or displacement of a joint; a run then takes a collision integrator such as da.CVA().
 
+        In space, where angles are known up to whole turns, limits lie within half a turn of the assembled pose.
+
         Example:
             >>> import dalembert as da
             >>> m = da.Mechanism()
@@ -161,7 +165,7 @@ class WithWheels(WithLoads):
         joint.coordinate  # noqa: B018 - refuses joints that have none
         if lower is None and upper is None:
             raise ModelError("a stop needs a lower or an upper limit")
-        name = self._name(name, "stop")
-        part = Stop(name, self, joint, lower, upper, restitution)
+        part = Stop(self._name(name, "stop"), self, joint, lower, upper, restitution)
+        part.check(self.params)
         self.parts.append(part)
         return part

@@ -22,7 +22,7 @@ def _problem(m: Mechanism, start: State, name: str, title: str, reference: str, 
         reference,
         m.system(),
         q0=start.q,
-        p0=start.p,
+        v0=start.v,  # not p0: rates stay what they are when masses change
         h=h,
         steps=steps,
         drawing=mechanism(m),

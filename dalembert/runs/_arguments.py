@@ -91,7 +91,7 @@ class Arguments:
 
     def many(self) -> RunSpec:
         """A run for every row of initial values and parameters."""
-        system, t0, given = given_values(self.system, self.start is not None, self.t0, self.initial)
+        system, t0, given = given_values(self.system, self.start is not None, self.t0, self.initial, self.params)
         states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
         spec = self._spec(system, states)
         if type(spec.method).check_start is not OneStepMethod.check_start:
@@ -129,7 +129,11 @@ def check_method(method: Any, system: System, caller: str) -> None:
 
 
 def given_values(
-    system: System | Problem | Mechanism, started: bool, t0: float | None, initial: Mapping[str, Any]
+    system: System | Problem | Mechanism,
+    started: bool,
+    t0: float | None,
+    initial: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
 ) -> tuple[System, float | None, dict[str, Any]]:
     """The system, the time and the initial values that were given, or that a problem brings."""
     given = {name: value for name, value in initial.items() if value is not None}
@@ -142,8 +146,7 @@ def given_values(
         system = system.system
     if isinstance(system, Mechanism):
         if not started and not given:
-            state = system.start(t0=0.0 if t0 is None else t0)
-            given = {"q0": state.q, "p0": state.p}
+            given = _assembled_pose(system, 0.0 if t0 is None else t0, params)
         system = system.system()
     if not isinstance(system, System):
         raise UnsupportedSystem(
@@ -153,6 +156,20 @@ def given_values(
     if started and given:
         raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
     return system, t0, given
+
+
+def _assembled_pose(m: Mechanism, t0: float, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The initial values of a mechanism that was given none: those of its first member, if parameters have one row a member.
+
+    Velocities are given rather than momenta, which each member has by its own masses.
+    """
+    declared = m.system().parameters.values
+    one = {
+        name: value[0] if name in declared and np.ndim(value) == declared[name].ndim + 1 and len(value) else value
+        for name, value in (params or {}).items()
+    }
+    state = m.start(t0=t0, params=one)
+    return {"q0": state.q, **({"v0": state.v} if np.any(state.v) else {"p0": state.p})}
 
 
 def initial_state(
@@ -165,7 +182,7 @@ def initial_state(
     **initial: Any,
 ) -> tuple[System, State]:
     """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
-    system, t0, given = given_values(system, start is not None, t0, initial)
+    system, t0, given = given_values(system, start is not None, t0, initial, params)
     if start is None:
         return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
     if not isinstance(start, State):

@@ -97,7 +97,7 @@ def _elements(name: str, *inputs: Any) -> Any:
         return _elementwise(functools.partial(elementary, name), *operands)
     if name == "power":
         exponents = set() if symbolic[1] == {True} else set(operands[1].flat)
-        if len(exponents) != 1:
+        if len(exponents) != 1 or 0 in exponents:  # x**0 is the plain number 1
             return _elementwise(functools.partial(elementary, name), *operands)
         powers = table[name](as_column(operands[0]), sx_of(exponents.pop()))
         return from_column(ca.densify(powers), operands[0].shape)

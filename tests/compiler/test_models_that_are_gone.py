@@ -9,6 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.compiler import _jit, _observe, _orders, _program
+from dalembert.contact import _event_program
 from dalembert.symbolic._kept import Recent, kept
 
 
@@ -25,6 +26,8 @@ def simulate(system):
 def few_are_kept(monkeypatch):
     for module, name in ((_program, "_programs"), (_program, "_by_graph"), (_observe, "_observers"), (_orders, "_needed")):
         monkeypatch.setattr(module, name, Recent(2))
+    assert isinstance(_event_program._programs, Recent)
+    monkeypatch.setattr(_event_program, "_programs", Recent(2))
 
 
 def test_models_that_are_gone_are_freed_with_their_machine_code(few_are_kept):
@@ -38,6 +41,25 @@ def test_models_that_are_gone_are_freed_with_their_machine_code(few_are_kept):
     gc.collect()
     assert alive() is None and program() is None
     assert len(_jit._compiled) <= before + 2
+
+
+def test_programs_of_impacts_and_kernels_of_ensembles_are_freed_with_their_models(few_are_kept):
+    def bounce(gravity):
+        ball = da.Hamiltonian(lambda q, p: p[0] ** 2 / 2 + gravity * q[0], 1, unilateral=lambda q: [q[0]])
+        given = {"q0": [[1.0], [0.5]], "p0": [0.0], "h": 0.01, "steps": 2, "reduce": ["energy"], "workers": 1}
+        da.simulate_many(ball, da.CVA(), **given)
+
+    bounce(9.0)
+    gc.collect()
+    first = weakref.ref(next(iter(_event_program._programs.values())))
+    for k in range(2):
+        bounce(9.1 + 0.1 * k)
+    gc.collect()
+    assert first() is None and len(_event_program._programs) == 2
+    before = len(_jit._compiled)
+    bounce(9.5)
+    gc.collect()
+    assert len(_jit._compiled) <= before
 
 
 def test_equal_models_share_a_program_also_after_the_first_is_gone(few_are_kept):

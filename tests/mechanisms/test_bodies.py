@@ -125,3 +125,29 @@ def test_torsion_spring_with_motor(coordinates):
     )
     np.testing.assert_allclose(run.of(hinge).angle, exact, atol=1e-10)
     np.testing.assert_allclose(run.of(motor).effort, a * np.sin(3 * run.t), atol=1e-15)
+
+
+def test_moments_that_are_parameters_may_leave_the_thin_plate():
+    """A plate by its default moments only: with others it moves as a body that was stated with these."""
+    plate, solid = {"J1": 2e-4, "J2": 3e-4, "J3": 5e-4}, {"J1": 2e-4, "J2": 3e-4, "J3": 4e-4}
+    m = da.Mechanism(coordinates="matrix", params=solid)
+    body = m.body("body", mass=0.2, inertia=("J1", "J2", "J3"))
+    assert m.dim == 12
+    with pytest.raises(da.DalembertError, match=r"'body' is a thin plate .* by the values of parameters"):
+        m.start(params=plate)
+    thin = da.Mechanism(coordinates="matrix", params=plate)
+    with pytest.raises(da.DalembertError, match='coordinates="quaternion"'):
+        thin.body("body", mass=0.2, inertia=("J1", "J2", "J3"))
+    start = m.start(angular_velocities={body: OMEGA}, params={"J3": 4.5e-4})
+    energy = m.system().evaluate("H", 0.0, start.q, start.p, theta=start.theta)
+    np.testing.assert_allclose(energy, np.array([2e-4, 3e-4, 4.5e-4]) @ OMEGA**2 / 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changed", "answer"), [({"m": -0.2}, "the mass of 'b' must be positive"), ({"J": -1e-4}, "the inertia of 'b' must be")]
+)
+def test_parameters_of_a_start_are_checked_like_those_of_the_model(changed, answer):
+    m = da.Mechanism(params={"m": 0.2, "J": 1e-4})
+    m.body("b", mass="m", inertia="J")
+    with pytest.raises(da.DalembertError, match=answer):
+        m.start(params=changed)

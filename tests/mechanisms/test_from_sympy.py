@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -61,3 +63,18 @@ def test_symbols_without_values_are_named():
         da.from_sympy(CRANE, [x, theta], params={M: 2.0, l: 0.7})
     with pytest.raises(da.ModelError, match=r"contains .*theta\(t\)"):
         da.from_sympy(CRANE, [x], params=VALUES)
+
+
+@pytest.mark.parametrize(
+    ("stated", "answer"),
+    [
+        ({"holonomic": [x.diff() - 1]}, "holonomic contains rates, but relates positions only"),
+        ({"params": VALUES | {sp.Symbol("m", positive=True): 1.0}}, "two symbols of the name 'm'"),
+        ({"params": VALUES | {sp.Symbol("lambda"): 1.0}}, "the symbol 'lambda' is no name"),
+        ({"params": VALUES | {sp.Symbol("m_{1}"): 1.0}}, "the symbol 'm_{1}' is no name"),
+        ({"params": VALUES | {sp.Symbol("q"): 1.0}}, "'q' is taken by the library"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(stated, answer):
+    with pytest.raises(da.ModelError, match=re.escape(answer)):
+        da.from_sympy(CRANE, [x, theta], **({"params": VALUES} | stated))

@@ -92,3 +92,26 @@ def test_urdf():
     assert m.bodies[0].centre == pytest.approx([0.2, 0, 0])
     run = da.simulate(m, da.LobattoIIIAB(3), start=state, h=0.001, steps=10)
     assert run.of(m.part("j")).rate[-1] == pytest.approx(0.5 * 9.81 * 0.2 / (0.01 + 0.5 * 0.04) * 0.01, rel=1e-3)
+
+
+INERTIAL = '<inertial pos="0 0 0" mass="0.2" diaginertia="1e-4 1e-4 1e-4"/>'
+
+
+def test_what_the_options_disable_does_not_act():
+    """A slide in free fall without gravity, spring and damper keeps its speed."""
+    text = f"""<mujoco><option><flag gravity="disable" spring="disable" damper="disable"/></option><worldbody><body name="b">
+    <joint name="j" type="slide" axis="0 0 1" stiffness="30" damping="2"/>{INERTIAL}</body></worldbody></mujoco>"""
+    m = da.from_mjcf(text)
+    run = da.simulate(m, da.LobattoIIIAB(2), start=m.start(speeds={m.part("j"): 1.5}), h=0.01, steps=10)
+    np.testing.assert_allclose(run.of(m.part("j")).displacement, 1.5 * run.t, atol=1e-14)
+
+
+def test_loads_of_free_joints_and_poses_of_welds_are_named():
+    text = f"""<mujoco><worldbody><body name="a"><joint name="j" type="free" damping="2" armature="0.3"/>{INERTIAL}</body>
+    <body name="b" pos="1 0 0" euler="0 40 5"><joint type="free"/>{INERTIAL}</body></worldbody>
+    <equality><weld name="w" body1="a" body2="b" %s/></equality></mujoco>"""
+    free = "damping of the free joint 'j', armature of the free joint 'j'"
+    with pytest.warns(UserWarning, match=f"{free}, relative pose of the weld 'w'"):
+        da.from_mjcf(text % 'relpose="2 0 0 1 0 0 0"')
+    with pytest.warns(UserWarning, match=f"{free}$"):
+        da.from_mjcf(text % 'anchor="0.1 0.2 0.3"')

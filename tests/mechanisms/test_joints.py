@@ -160,3 +160,21 @@ def test_planar_rows_across_the_plane_are_left_out():
     assert m.system().n_holonomic == 4
     assert m.system().row_names["g"][:2] == ("revolute 1, row 1", "revolute 1, row 2")
     assert m.labels[2] == "a.theta"
+
+
+def test_angles_in_the_plane_count_turns_however_seldom_they_are_stored():
+    m = da.Mechanism(coordinates="planar")
+    hinge = m.revolute(m.ground, m.body("wheel", mass=0.2, inertia=1e-4), at=(0, 0))
+    run = da.simulate(m, da.LobattoIIIAB(2), start=m.start(rates={hinge: 10.0}), h=0.1, t1=4.0, save_every=4)
+    np.testing.assert_allclose(run.of(hinge).angle, 10.0 * run.t, atol=1e-12)
+
+
+def test_motors_that_sum_over_a_vector_are_read_at_each_time():
+    """A torque against the speed of the end, which a function of one state computes: reading gives that of each state."""
+    m = da.Mechanism(coordinates="planar", gravity=(0, -9.81), params={"c": 0.1})
+    rod = m.rod("rod", (0, 0), (1, 0), mass=0.2)
+    hinge = m.revolute(m.ground, rod, at=(0, 0))
+    motor = m.motor(hinge, lambda rod_velocity, c: c * np.sum(rod_velocity**2))
+    run = da.simulate(m, da.LobattoIIIAB(2), h=0.01, steps=40, params={"c": 0.3})
+    np.testing.assert_allclose(run.of(motor).effort, 0.3 * np.sum(run.of(rod).velocity ** 2, axis=1), atol=1e-14)
+    np.testing.assert_allclose(m.at(m.start(rates={hinge: 2.0})).of(motor).effort, [0.1], atol=1e-14)

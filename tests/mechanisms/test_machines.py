@@ -154,3 +154,16 @@ def test_six_axis_arm_by_its_angles():
     run = da.simulate(da.problems.six_axis_arm(), LOBATTO, h=0.002, steps=400)
     _, centres = reference.motion(np.zeros(6), np.zeros(6), run.t[::100])
     np.testing.assert_allclose(run.q[::100].reshape(5, 6, 7)[:, :, :3], centres, atol=1e-7)
+
+
+def test_rates_of_starts_stay_when_masses_change():
+    """A prescribed rate, and the crank's rate of a problem, are those of the model whatever the masses of the run."""
+    m = da.Mechanism(coordinates="planar", params={"m": 1.0, "w": 2.0})
+    rod = m.rod("rod", (0, 0), (1, 0), mass="m")
+    m.prescribe(m.revolute(m.ground, rod, at=(0, 0)), lambda t, w: w * t)
+    run = da.simulate(m, da.LobattoIIIAB(2), h=0.01, steps=1, params={"m": 0.2, "w": 3.0})
+    np.testing.assert_allclose(run.v[0], [0.0, 1.5, 3.0], atol=1e-14)
+    runs = da.simulate_many(m, da.LobattoIIIAB(2), h=0.01, steps=1, params={"m": [0.2, 3.0]})
+    np.testing.assert_allclose(runs.v[:, 0], [[0.0, 1.0, 2.0]] * 2, atol=1e-14)
+    run = da.simulate(da.problems.slider_crank(rate=8.0), da.LobattoIIIAB(2), steps=1, params={"m_rod": 0.8})
+    np.testing.assert_allclose(run.v[0, 2], 8.0, rtol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -113,9 +115,19 @@ def two(m):
     return m.body("one", mass=0.2, inertia=1e-4), m.body("two", mass=0.2, inertia=1e-4, at=(1, 0, 0))
 
 
+def pearl(m):
+    return m.point("p", mass=0.2, at=(1, 0, 0))
+
+
 def alone(m):
     one, _ = two(m)
     m.revolute(m.ground, one, at=(0, 0, 0))
+    return m.system()
+
+
+def both_meanings(m):
+    m.force(two(m)[0], lambda one_velocity: -one_velocity)
+    m.bodies[1].free = True
     return m.system()
 
 
@@ -151,6 +163,11 @@ def misspelt(m):
         (lambda m: m.universal(*two(m), at=(0, 0, 0), axes=((1, 0, 0), (1, 0, 0))), "parallel"),
         (lambda m: m.revolute(m.ground, m.point("p", mass=1.0, at=(0, 0, 0)), at=(0, 0, 0)), "has no rotation"),
         (lambda m: m.spherical(m.ground, m.point("p", mass=1.0, at=(0, 0, 1)), at=(0, 0, 0)), "not at the point mass"),
+        (lambda m: m.distance(m.ground, pearl(m), at=((0, 0, 0), (0.5, 0, 0))), "'distance 1' is not at the point mass 'p'"),
+        (lambda m: m.spring(m.ground, pearl(m), at=((0, 0, 0), (0.5, 0, 0)), stiffness=1.0), "a point mass has no arm"),
+        (lambda m: m.damper(pearl(m), m.ground, at=((0.5, 0, 0), (0, 0, 0)), damping=1.0), "a point mass has no arm"),
+        (lambda m: m.force(pearl(m), (1.0, 0, 0), at=(0.5, 0, 0)), "'force 1' is not at the point mass 'p'"),
+        (lambda m: m.contact(pearl(m), at=(0.5, 0, 0)), "'contact 1' is not at the point mass 'p'"),
         (lambda m: m.torsion(m.spherical(*two(m), at=(0, 0, 0)), stiffness=1.0), "act on revolute and prismatic"),
         (lambda m: m.gear(*(m.revolute(m.ground, b, at=b.centre) for b in two(m)), ratio=0.3), "numbers of teeth"),
         (lambda m: m.spring(*two(m), at=((0, 0, 0), (1, 0, 0)), stiffness=-1.0), "must be at least zero"),
@@ -162,6 +179,8 @@ def misspelt(m):
         (alone, "nothing connects 'two' with the rest"),
         (misspelt, "names the argument 'angel'"),
         (lambda m: da.Mechanism(gravity=9.81), "gravity is an acceleration"),
+        (lambda m: da.Mechanism(params={"rate": 5.0}), "the parameter name 'rate' is that of a quantity"),
+        (lambda m: both_meanings(da.Mechanism(params={"one_velocity": 5.0})), "'one_velocity', which is a parameter"),
     ],
 )  # fmt: skip
 def test_bad_parts_are_refused_in_one_sentence(make, answer):
@@ -242,3 +261,49 @@ def test_drawings_follow_from_the_parts():
     assert scene.dim == 2 and [part.kind for part in scene.parts].count("body") == 3
     m, _, hinges = four_bar("quaternion")
     assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4 + 1
+
+
+def test_a_part_that_was_refused_leaves_its_name_free():
+    m = da.Mechanism()
+    with pytest.raises(da.ModelError, match="must be positive"):
+        m.body("crank", mass=-1.0, inertia=1e-4)
+    crank = m.body("crank", mass=1.0, inertia=1e-4)
+    with pytest.raises(da.ModelError, match="length zero"):
+        m.revolute(m.ground, crank, at=(0, 0, 0), axis=(0, 0, 0), name="hinge")
+    assert m.revolute(m.ground, crank, at=(0, 0, 0), name="hinge").name == "hinge"
+    assert m.damper(m.ground, crank, at=((0, 1, 0), (0, 0, 0)), damping=0.1).name == "damper 1"
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e4])
+def test_starts_do_not_depend_on_the_unit_of_length(size):
+    """Points that are a thousandth of the mechanism apart do not meet, and rates are refused however slow, in any unit."""
+    A, B, C, D = (size * np.array(x) for x in ((0, 0), (0, 0.1), (0.290, 0.24980), (0.3, 0)))
+    m = da.Mechanism(coordinates="planar")
+    crank, coupler, rocker = (m.rod(None, *ends, mass=0.2) for ends in ((A, B), (B, C), (D, C)))
+    first = m.revolute(m.ground, crank, at=A)
+    m.revolute(crank, coupler, at=B)
+    with pytest.raises(da.ModelError, match="do not meet in the assembled pose"):
+        m.revolute(coupler, rocker, at=(C, C + 3e-4 * size))
+    m.revolute(coupler, rocker, at=C)
+    last = m.revolute(m.ground, rocker, at=D)
+    angles = [m.at(m.start(angles={first: 0.5}, rates={first: rate})).of(last) for rate in (1.0, 1e-8)]
+    ratio = angles[0].rate[0]
+    assert angles[1].rate[0] == pytest.approx(1e-8 * ratio, rel=1e-9)
+    assert np.abs(angles[0].run.residuals["g"]).max() < 1e-13 * max(size, size**2)
+    with pytest.raises(da.InconsistentStart, match="too many for 1 degree of freedom"):
+        m.start(angles={first: 0.5}, rates={first: 1e-8, last: 1.001e-8 * ratio})
+
+
+def test_runs_and_snapshots_are_pickled():
+    """Whatever functions the mechanism is made of: a mass and a torque that are functions of parameters."""
+    m = da.Mechanism(coordinates="planar", params={"m": 0.2})
+    rod = m.rod("rod", (0, 0), (1, 0), mass="m")
+    hinge = m.revolute(m.ground, rod, at=(0, 0))
+    m.motor(hinge, lambda t, m: m * t)
+    m.spring(m.ground, rod, at=((0, 1), (1, 0)), stiffness=lambda m: 5 * m)
+    run = da.simulate(m, da.Rattle(), start=m.start(rates={hinge: 2.0}), h=0.01, steps=5)
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(again.of(rod).position, run.of(rod).position)
+    assert [part.kind for part in again.drawing(again.q[-1])] == ["body", "mass", "line", "trace"]
+    state = pickle.loads(pickle.dumps(m.at(m.start(rates={hinge: 2.0}))))
+    assert state.of(hinge).rate == pytest.approx([2.0])

@@ -78,3 +78,30 @@ def test_controlled_cart_pole_follows_its_linearisation():
     exact = np.array([expm(A * t) @ [0.0, angle, 0.0, 0.0] for t in run.t[::30]])
     np.testing.assert_allclose(run.of(slide).displacement[::30], exact[:, 0], atol=1e-10)
     np.testing.assert_allclose(run.of(hinge).angle[::30], exact[:, 1], atol=1e-10)
+
+
+def hinged(coordinates="quaternion", **more):
+    m = da.Mechanism(coordinates=coordinates, params={"limit": 1.0})
+    return m, m.revolute(m.ground, m.body("b", mass=0.2, inertia=1e-4), at=(0, 0, 0), **more)
+
+
+def test_limits_that_an_angle_never_reaches_are_refused():
+    m, hinge = hinged(angle=1.0)
+    for limits, answer in (
+        ({"lower": 0.5, "upper": 0.4}, "above the upper one"),
+        ({"upper": 4.2}, "the upper limit of 'door', 4.2, is not within half a turn"),
+        ({"lower": -2.2}, "the lower limit of 'door', -2.2, is not within half a turn"),
+    ):
+        with pytest.raises(da.DalembertError, match=answer):
+            m.stop(hinge, **limits, name="door")
+    m.stop(hinge, lower=-2.1, upper="limit")
+    with pytest.raises(da.DalembertError, match="the upper limit of 'stop 1', 5, is not within"):
+        m.start(params={"limit": 5.0})
+
+
+def test_limits_beyond_half_a_turn_act_in_the_plane():
+    """From angle 0 at the rate 2 without forces, a stop at 3.5 is met after 1.75 s, and the motion reversed."""
+    m, hinge = hinged("planar")
+    m.stop(hinge, upper=3.5, restitution=1.0)
+    run = da.simulate(m, da.CVA(), start=m.start(rates={hinge: 2.0}), h=0.01, t1=2.5)
+    assert run.of(hinge).angle[-1] == pytest.approx(2.0, abs=1e-12)

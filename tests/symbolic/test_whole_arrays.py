@@ -66,6 +66,13 @@ def test_whole_arrays_take_no_scalar_operations(name, monkeypatch):
     assert not calls
 
 
+@pytest.mark.parametrize("count", [3, 60])
+def test_power_zero_is_one(count):
+    point = np.linspace(-1.0, 1.0, count)
+    for function in (lambda q: q**0 + 0 * q, lambda q: q**0 * q**2, lambda q: q ** np.zeros(count) - q):
+        np.testing.assert_array_equal(on_symbols(function, point), on_numbers(function, point))
+
+
 def test_numbers_cannot_collect_symbols():
     with pytest.raises(ModelError, match=r"np.add.at .* np.zeros\(n, like=q\)"):
         np.add.at(np.zeros(4), [0, 1], from_column(ca.SX.sym("q", 2)))

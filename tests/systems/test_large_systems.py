@@ -147,3 +147,15 @@ def test_dense_output_of_a_large_chain(chain):
     """At the ends of steps the polynomials of the method are the stored states."""
     run = da.simulate(hanging_chain(301, sag=0.3), da.LobattoIIIAB(stages=2), h=1e-3, steps=2)
     np.testing.assert_allclose(run.at(run.t[1], side="left").q, run.q[1], atol=1e-12)
+
+
+def test_estimates_of_condition_numbers_leave_the_random_numbers_of_the_user_alone():
+    n = 700
+    matrix = sp.csr_array(sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.1), np.full(n - 1, -1.0)], offsets=[-1, 0, 1]))
+    estimates = []
+    for seed in (3, 4):
+        np.random.seed(seed)
+        expected = np.random.RandomState(seed).random(3)
+        estimates.append(matrices.condition_number(matrix))
+        np.testing.assert_array_equal(np.random.random(3), expected)
+    assert estimates[0] == estimates[1] == pytest.approx(np.linalg.cond(matrix.toarray(), 1), rel=0.5)
