@@ -144,10 +144,24 @@ class Members:
             rates = rates - normal @ np.linalg.solve(G @ normal, G @ rates)
         self.rates = rates[..., 0]
 
-    def regular(self) -> Members:
-        """Those that do not start in a singular position, in which their multipliers are not determined."""
-        mass, _, G, _ = self.equations(self.angles, self.rates)
-        return self.chosen(np.linalg.cond(G @ np.linalg.solve(mass, G.transpose(0, 2, 1))) < 1e12) if G.shape[1] else self
+    def starts(self, system: da.Lagrangian) -> np.ndarray:
+        """Which members may start: not those in singular positions, in which their multipliers are not determined."""
+        q, v, params, allowed = self.coordinates(self.angles), self.velocities(), self.params, []
+        for k in range(len(q)):
+            try:
+                da.simulate(
+                    system,
+                    da.Rattle(),
+                    q0=q[k],
+                    v0=v[k],
+                    params={name: value[k] for name, value in params.items()},
+                    h=1e-9,
+                    steps=0,
+                )
+                allowed.append(True)
+            except da.InconsistentStart:
+                allowed.append(False)
+        return np.array(allowed)
 
     def chosen(self, which: np.ndarray) -> Members:
         """Some of the members."""
@@ -302,20 +316,30 @@ class Outcome:
     examples: tuple[str, ...] = ()
 
 
+def ensemble(system: da.Lagrangian, method: da.methods.OneStepMethod, some: Members, h: float) -> da.Ensemble:
+    return da.simulate_many(
+        system, method, q0=some.coordinates(some.angles), v0=some.velocities(), params=some.params, h=h, steps=STEPS,
+        save_every=STEPS, progress=False,
+    )  # fmt: skip
+
+
 def study(structure: Structure, method: da.methods.OneStepMethod, count: int, seed: int, groups: int = 8) -> Outcome:
     """Run members of a structure in groups of similar rates, each with a step size of its own, and judge every one."""
     rng, order = np.random.default_rng(seed), METHODS[method]
-    members = Members.random(structure, count, rng).regular()
+    members = Members.random(structure, count, rng)
     fastest = members.fastest()
     system, result, examples = model(structure, members.params), Outcome(), []
     fractions = np.exp(rng.permutation(np.linspace(np.log(FINEST), np.log(COARSEST), groups)))
     for which, fraction in zip(np.array_split(np.argsort(fastest), groups), fractions, strict=True):
         some, rate = members.chosen(which), float(fastest[which].max())
         h = fraction / rate
-        runs = da.simulate_many(
-            system, method, q0=some.coordinates(some.angles), v0=some.velocities(), params=some.params, h=h, steps=STEPS,
-            save_every=STEPS, progress=False,
-        )  # fmt: skip
+        try:
+            runs = ensemble(system, method, some, h)
+        except da.InconsistentStart:
+            allowed = some.starts(system)
+            result.refused += int((~allowed).sum())
+            which, some = which[allowed], some.chosen(allowed)
+            runs = ensemble(system, method, some, h)
         wanted, doubt, largest = some.reference(STEPS * h, fastest[which])
         size = np.maximum(1.0, np.max(np.abs(wanted), axis=1))
         error = np.max(np.abs(runs.q[:, -1] - wanted), axis=1) / size
