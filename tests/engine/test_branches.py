@@ -40,7 +40,14 @@ def continued(method, state, h):
     return packed
 
 
-@pytest.mark.parametrize("name", METHODS)
+OFTEN = {da.Rattle(), *(da.LobattoIIIAB(s) for s in (2, 3, 5)), da.GaussLobattoSPARK(2), da.RadauIIA(2, projected=True),
+         da.Gauss(2, projected=True), da.SymplecticEuler(), da.LobattoGalerkin(3)}  # fmt: skip
+"""Of the families; the others are slow only because they are many."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if method in OFTEN else pytest.mark.slow) for name, method in METHODS.items()]
+)
 def test_steps_on_a_wave_continue_those_of_smaller_h(name):
     """On y = sin 3x a step may end on another hump; the humps are 2 pi/3 apart, and so are the solutions.
 

@@ -49,7 +49,7 @@ def exact(t, rate):
     return solve_ivp(slope, (0, t[-1]), [ANGLE, rate], "DOP853", t, rtol=1e-12, atol=1e-12).y[0]
 
 
-@pytest.mark.parametrize("order", ["ABCDS", "SDCBA"])
+@pytest.mark.parametrize("order", ["ABCDS", pytest.param("SDCBA", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_it_falls_as_one_angle_does(method, order):
     m, hinge = lift(order=order)

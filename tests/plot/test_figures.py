@@ -201,7 +201,16 @@ def test_spatial_mechanisms_are_drawn_in_space():
     assert figure.axes[0].name == "3d"
 
 
-@pytest.mark.parametrize("name", sorted(set(da.problems.__all__) - {"Problem"}))
+LONG_TO_COMPILE = {"gyroscope", "bricard", "flyball_governor", "six_axis_arm", "whipple_bicycle", "stewart_platform"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LONG_TO_COMPILE else ())
+        for name in sorted(set(da.problems.__all__) - {"Problem"})
+    ],
+)
 def test_every_problem_of_the_catalogue_can_be_drawn(name):
     problem = getattr(da.problems, name)()
     of_index_two = isinstance(problem.system, da.IndexTwoDAE)
