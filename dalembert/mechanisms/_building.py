@@ -51,6 +51,11 @@ class Building:
             raise ModelError(
                 f"gravity is an acceleration, such as (0, 0, -9.81), or (0, -9.81) in the plane; got {one_line(self.gravity)}"
             )
+        if self.default_coordinates == "planar" and len(entries) == 3 and entries[2] != 0:
+            raise ModelError(
+                "gravity across the plane moves nothing in it: give (0, -9.81), or leave out coordinates='planar'; got "
+                f"{one_line(self.gravity)}"
+            )
 
     @property
     def joints(self) -> list[Joint]:

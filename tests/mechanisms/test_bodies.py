@@ -151,3 +151,9 @@ def test_parameters_of_a_start_are_checked_like_those_of_the_model(changed, answ
     m.body("b", mass="m", inertia="J")
     with pytest.raises(da.DalembertError, match=answer):
         m.start(params=changed)
+
+
+def test_gravity_across_the_plane_is_refused():
+    with pytest.raises(da.ModelError, match="gravity across the plane moves nothing in it"):
+        da.Mechanism(gravity=(0, 0, -9.81), coordinates="planar")
+    da.Mechanism(gravity=(0, -9.81, 0), coordinates="planar")
