@@ -61,7 +61,7 @@ def run() -> Section:
         "us/step",
         "iterations/step",
         "ns/operation",
-        "double pendulum takes 1",
+        "relative",
         "rescued",
         "followed",
         "pivoted",

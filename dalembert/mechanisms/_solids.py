@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -11,7 +12,7 @@ from dalembert.systems._model import one_line
 
 
 @dataclass(frozen=True)
-class Solid:
+class Solid(ABC):
     """A homogeneous solid about its centre; its axes are principal axes."""
 
     def __post_init__(self) -> None:
@@ -21,18 +22,18 @@ class Solid:
                 raise ModelError(f"the {field.name} of a {type(self).__name__.lower()} must be positive; got {one_line(value)}")
 
     @property
+    @abstractmethod
     def volume(self) -> float:
         """The volume."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def moments(self) -> np.ndarray:
         """The principal moments of inertia of one unit of mass."""
-        raise NotImplementedError
 
+    @abstractmethod
     def outlines(self) -> list[np.ndarray]:
         """Closed polygons in body axes that show the solid, (points, 3) each."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

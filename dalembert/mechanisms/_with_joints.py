@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import MEETING, Z, two_points
+from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Gear, Joint, Prescribed
 from dalembert.mechanisms._rigid import Body, Value, number, positive
 from dalembert.mechanisms._vectors import direction, triple
@@ -163,6 +164,7 @@ class WithJoints(WithBodies):
         points = two_points(f"a {kind} joint", at) if np.ndim(at) == 2 else (triple(f"the point of a {kind} joint", at),) * 2
         name = self._name(name, kind)
         unit = direction(f"the axis of {name!r}", axis)
+        self._check_plane(name, kind, unit, first, second)
         gap = points[1] - points[0]
         if kind in ("cylindrical", "prismatic"):
             gap = gap - (gap @ unit) * unit
@@ -183,6 +185,17 @@ class WithJoints(WithBodies):
         self.parts.append(joint)
         return joint
 
+    @staticmethod
+    def _check_plane(name: str, kind: str, unit: np.ndarray, first: Body, second: Body) -> None:
+        """Refuse axes by which a joint between planar bodies would lock them."""
+        moving = [body for body in (first, second) if body.coordinates is not None]
+        if not moving or not all(isinstance(body.coordinates, Planar) for body in moving):
+            return
+        if kind == "revolute" and abs(unit[2]) < 1 - 1e-9:
+            raise ModelError(f"{name!r} is a hinge in the plane, which turns about its normal: leave axis= out")
+        if kind == "prismatic" and abs(unit[2]) > 1e-9:
+            raise ModelError(f"{name!r} is a slide in the plane: its axis lies in it, such as (1, 0)")
+
     def gear(self, first: Joint, second: Joint, *, ratio: Any, name: str | None = None) -> Gear:
         """Couple two joints: the first turns `ratio` times as far as the second, in the opposite direction if it is negative.
 
@@ -199,6 +212,8 @@ class WithJoints(WithBodies):
 
         """
         self._own("a gear", first, second)
+        if first is second:
+            raise ModelError(f"a gear couples two joints; {first.name!r} was given twice")
         pair = (ratio, 1.0) if np.ndim(ratio) == 0 else tuple(ratio)
         if len(pair) != 2:
             raise ModelError(f"the ratio of a gear is a number or a pair of numbers of teeth; got {one_line(ratio)}")
@@ -210,14 +225,13 @@ class WithJoints(WithBodies):
             common = float(np.gcd(int(over), int(under)))
             over, under = over / common, under / common
         first.coordinate, second.coordinate  # noqa: B018 - refuses joints that have none
-        exact = {"prismatic": True, "revolute": False}
         spatial = not all(joint.kind == "prismatic" or joint.in_plane for joint in (first, second))
         scaled = (under, over)
         if spatial:
             if first.kind == "prismatic" or second.kind == "prismatic":
                 scaled = (under / over, 1.0) if first.kind == "prismatic" else (1.0, over / under)
             for joint, multiple in zip((first, second), scaled, strict=True):
-                if not exact.get(joint.kind, False) and not float(multiple).is_integer():
+                if joint.kind != "prismatic" and not float(multiple).is_integer():
                     raise ModelError(
                         f"the ratio of {name!r} is {ratio!r}; in space, where angles are known up to whole turns, give the "
                         "numbers of teeth, such as ratio=(20, 35)"

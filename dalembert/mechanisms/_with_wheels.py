@@ -41,14 +41,7 @@ class WithWheels(WithLoads):
             <Wheel 'wheel 1'>
 
         """
-        name, plane = self._rolling("wheel", name, body, radius, normal, origin)
-        unit = direction(f"the axis of {name!r}", axis)
-        if abs(unit @ plane.normal) > 1 - 1e-9:
-            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
-        place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
-        wheel = Wheel(name, self, body, place, unit, radius, plane)
-        self.parts.append(wheel)
-        return wheel
+        return self._rolling("wheel", name, body, centre, axis, radius, normal, origin)
 
     def ball(
         self,
@@ -70,19 +63,25 @@ class WithWheels(WithLoads):
             'rolling ball 1'
 
         """
-        name, plane = self._rolling("rolling ball", name, body, radius, normal, origin)
-        place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
-        part = Wheel(name, self, body, place, None, radius, plane)
-        self.parts.append(part)
-        return part
+        return self._rolling("rolling ball", name, body, centre, None, radius, normal, origin)
 
-    def _rolling(self, kind: str, name: str | None, body: Body, radius: Value, normal: Any, origin: Any) -> tuple[str, Plane]:
+    def _rolling(
+        self, kind: str, name: str | None, body: Body, centre: Any, axis: Any, radius: Value, normal: Any, origin: Any
+    ) -> Wheel:
+        """A wheel about an axis, or a ball, which has none."""
         self._own(f"a {kind}", body)
         if not body.turns or body.coordinates is None:
             raise ModelError(f"a {kind} is a body that turns; {body.name!r} does not")
         name = self._name(name, kind)
         positive(f"the radius of {name!r}", radius, self.params)
-        return name, Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
+        plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
+        unit = None if axis is None else direction(f"the axis of {name!r}", axis)
+        if unit is not None and abs(unit @ plane.normal) > 1 - 1e-9:
+            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
+        place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
+        part = Wheel(name, self, body, place, unit, radius, plane)
+        self.parts.append(part)
+        return part
 
     def knife_edge(self, body: Body, *, along: Any, at: Any = None, normal: Any = Z, name: str | None = None) -> KnifeEdge:
         """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body.

@@ -178,3 +178,15 @@ def test_motors_that_sum_over_a_vector_are_read_at_each_time():
     run = da.simulate(m, da.LobattoIIIAB(2), h=0.01, steps=40, params={"c": 0.3})
     np.testing.assert_allclose(run.of(motor).effort, 0.3 * np.sum(run.of(rod).velocity ** 2, axis=1), atol=1e-14)
     np.testing.assert_allclose(m.at(m.start(rates={hinge: 2.0})).of(motor).effort, [0.1], atol=1e-14)
+
+
+def test_axes_that_would_lock_planar_bodies_are_refused():
+    m = da.Mechanism(coordinates="planar")
+    arm = m.rod("arm", (0, 0), (0.3, 0), mass=0.2)
+    with pytest.raises(da.ModelError, match="hinge in the plane, which turns about its normal: leave axis= out"):
+        m.revolute(m.ground, arm, at=(0, 0), axis=(1, 0, 0))
+    with pytest.raises(da.ModelError, match=r"slide in the plane: its axis lies in it, such as \(1, 0\)"):
+        m.prismatic(m.ground, arm, axis=(0, 1, 1))
+    hinge = m.revolute(m.ground, arm, at=(0, 0), axis=(0, 0, -1))
+    with pytest.raises(da.ModelError, match="a gear couples two joints"):
+        m.gear(hinge, hinge, ratio=2)
