@@ -40,11 +40,12 @@ def solve_step(sub):
     for k in range(size):
         guess[k] = memory[at(x + k)]
     iterations, doubtful, renewed = -1, True, sub.counts.age < 0
+    watched = sub.numbers.far < np.inf
     while True:  # the only place for `solve`, which is long: every other copy of it takes seconds to compile
         if renewed:
             factorize(sub)
         iterations, far, slowly = solve(sub)
-        doubtful = (far or slowly) and sub.numbers.far < np.inf
+        doubtful = watched and (far or slowly)
         if renewed or (iterations >= 0 and not doubtful):
             break
         for k in range(size):
@@ -52,6 +53,7 @@ def solve_step(sub):
         renewed = True
     if iterations < 0:
         iterations, doubtful = solve_pivoting(sub)
+        doubtful = watched and doubtful
     if iterations < 0:
         return False, True
     dense = sub.layout.straight_line >= PIVOTING

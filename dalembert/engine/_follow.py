@@ -40,6 +40,7 @@ MOST_SOLVES, SHORTEST = 60, 1e-4
 BEYOND = 1.5
 """The fraction of h up to which a solution with another orientation must go on."""
 MOST_POLISHING = 10
+"""How many iterations bring a followed solution to round-off."""
 NOISE = 1e-7**2
 """The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
 SAME = 1e-6**2

@@ -202,3 +202,11 @@ def test_a_failing_pivot_order_has_a_compiled_way_out(method, way, monkeypatch, 
     assert run.stats["rescued_steps"] == 0
     assert np.abs(run.q - wanted.q).max() < 1e-13
     assert max(np.abs(residual).max() for residual in run.residuals.values()) < 1e-13
+
+
+@pytest.mark.filterwarnings("ignore::dalembert.errors.PivotWarning")
+def test_the_way_out_is_compiled_for_loose_solves_too(monkeypatch, no_known_orders):
+    """They are not in doubt, however slowly increments shrink: no step is left to Python."""
+    monkeypatch.setattr(_orders, "_orders_for", failing_orders)
+    run = da.simulate(linkage(), da.LobattoIIIAB(3), **start(rate=60.0), h=0.04, steps=1, newton_tolerance=1e-10)
+    assert run.stats["pivoted_steps"] == 1 and run.stats["rescued_steps"] == 0
