@@ -95,7 +95,9 @@ class OneStepMethod(ABC):
                 "da.VCI(base) or da.MCVA(base), or leave unilateral= out"
             )
         if "friction" in system.function_names and not self.serves_friction:
-            raise UnsupportedSystem(f"{self} knows no friction: use da.NonsmoothRattle() or da.MoreauJean(), or leave friction= out")
+            raise UnsupportedSystem(
+                f"{self} knows no friction: use da.NonsmoothRattle() or da.MoreauJean(), or leave friction= out"
+            )
 
     def check_start(self, system: System, start: State, h: float) -> None:
         """Refuse states from which the method cannot start; most can start from every consistent one."""

@@ -14,7 +14,6 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.symbolic import from_column
 from dalembert.systems._model import Parameters, call_model, one_line, vector_expression
 
 
@@ -62,7 +61,7 @@ def point_tangents(phi_q: ca.SX, phi_t: ca.SX, H_pp: ca.SX, v: ca.SX) -> ca.SX:
     alike = H_pp.sparsity().is_diag() and H_pp.nnz() == n and all(ca.is_equal(H_pp[0, 0], H_pp[i, i], 9) for i in range(n))
     if n not in (2, 3) or not alike or phi_t.nnz():
         raise ModelError(
-            "friction needs slip=lambda q, v: ..., the velocity with which each contact slides (one component in the plane, two "
+            "friction needs slip=lambda q, v: ..., the velocity with which each contact slides (one component in a plane, two "
             "in space, linear in v): it follows from the walls only for a point mass in 2 or 3 Cartesian coordinates and walls "
             "at rest"
         )
