@@ -21,7 +21,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._friction import coefficients, point_tangents, sliding
+from dalembert.systems._coulomb import coefficients, point_tangents, sliding
 from dalembert.systems._matrices import definite_pivots, is_finite, row_maxima, scaled
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
 from dalembert.systems._rank import dependencies
