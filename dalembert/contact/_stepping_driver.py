@@ -7,7 +7,7 @@ solution or with that reason. Without friction, and with r below 2/|W^T H_pp W|,
 contacts ensures, the projections are those of a convex quadratic program and converge (Acary and Brogliato 2008, section 12.6).
 
 Contacts may be more than the motion determines, as under a table: their matrix is singular then. A small number on its
-diagonal leaves the solution as it is and the impulses near those of the step before.
+diagonal, which vanishes with the increments, leaves the solution as it is and the impulses near those of the step before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dalembert.engine._kernel_call import call_kernel
 DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL = 0, 1, 2, 3, 4
 NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 """Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
-DIAGONAL = 1e-7
+DIAGONAL, STIFFEST = 1e-2, 1e-7
+"""What is added to the diagonal for contacts, at first and, shrinking with the increments, at least."""
 NEAR = 0.1
 """What part of its own stiffness a sliding contact may have left for an unsolved step to be put down to the paradox."""
 STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1e-2**2, 0.25**2
@@ -40,18 +41,22 @@ def largest(memory, first, count):
 
 
 @internal()
-def factorize(at, kernels, tables, memory, projecting):
-    """LU of the matrix at the current unknowns; with projections, the rows of the contacts set their impulses."""
+def factorize(at, kernels, tables, memory, diagonal):
+    """LU of the matrix at the current unknowns; with 1 on the diagonal the rows of the contacts are projections."""
     n, first_contact = at.n_x, at.n_x - at.n_laws
     call_kernel(kernels[1], memory)
     for k in range(n * n):
         memory[at.matrix + k] = 0.0
     for k in range(at.n_entries):
         row = tables.rows[k]
-        if row < first_contact or not projecting:
+        if row < first_contact or diagonal < 1.0:
             memory[at.matrix + n * row + tables.columns[k]] = memory[at.entries + k]
     for k in range(first_contact, n):
-        memory[at.matrix + n * k + k] += 1.0 if projecting else DIAGONAL
+        others = -abs(memory[at.matrix + n * k + k])
+        for j in range(n):
+            others += abs(memory[at.matrix + n * k + j])
+        if others != 0.0 or diagonal == 1.0:  # else no contact, and no impulse
+            memory[at.matrix + n * k + k] += diagonal
     equilibrate(memory, at.matrix, at.scales, n)
     return eliminate_dense(memory, at.matrix, at.pivots, n)
 
@@ -84,12 +89,12 @@ def increment(at, kernels, tables, memory):
 
 
 @internal()
-def newton(at, kernels, tables, memory, counts):
+def newton(at, kernels, tables, memory, counts, diagonal):
     """Newton's method from the unknowns in memory; whether it found a solution to round-off."""
     previous, rate = np.inf, 1.0
     for iteration in range(1, NEWTON + 1):
         counts[0] += 1
-        if not factorize(at, kernels, tables, memory, False):
+        if not factorize(at, kernels, tables, memory, max(STIFFEST, diagonal * min(1.0, previous))):
             return False
         size = increment(at, kernels, tables, memory)
         if not np.isfinite(size):
@@ -114,24 +119,23 @@ def load(at, tables, memory):
 
 
 @internal()
-def solve(at, kernels, tables, memory, counts):
-    """Solve the step equations; the guess is in memory."""
-    for k in range(at.n_x):
-        memory[at.guess + k] = memory[at.x + k]
+def solve(at, kernels, tables, memory, counts, diagonal):
+    """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
     for attempt in range(TRIES):
         memory[2] = 1.0
-        if newton(at, kernels, tables, memory, counts):
+        if newton(at, kernels, tables, memory, counts, diagonal):
             return True
+        diagonal = DIAGONAL
         if attempt == 0:
             counts[1] += 1
             load(at, tables, memory)
-            if newton(at, kernels, tables, memory, counts):
+            if newton(at, kernels, tables, memory, counts, STIFFEST):
                 return True
         for k in range(at.n_x):
             memory[at.x + k] = memory[at.guess + k]
         memory[2] = 1.0 / at.n_laws
         for _ in range(PROJECTIONS * 2**attempt):
-            if not factorize(at, kernels, tables, memory, True):
+            if not factorize(at, kernels, tables, memory, 1.0):
                 return False
             if not np.isfinite(increment(at, kernels, tables, memory)):
                 for k in range(at.n_x):
@@ -143,11 +147,11 @@ def solve(at, kernels, tables, memory, counts):
 
 
 @internal()
-def solve_without_gain(at, kernels, tables, memory, counts):
+def solve_without_gain(at, kernels, tables, memory, counts, diagonal):
     """Solve a step whose contacts add no energy: restitution is halved, at last left out, while they would."""
     for share in (1.0, 0.5, 0.25, 0.125, 0.0):
         memory[3] = share
-        if not solve(at, kernels, tables, memory, counts):
+        if not solve(at, kernels, tables, memory, counts, diagonal):
             return False
         call_kernel(kernels[2], memory)
         if memory[4] <= 1e-9 * memory[5] or memory[5] <= 0.0:
@@ -174,16 +178,22 @@ def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step,
             return FULL
         memory[0] = t0 + counts[3] * h
         for k in range(at.n_x):
-            memory[at.saved + k] = memory[at.x + k]
-        if not solve_without_gain(at, kernels, tables, memory, counts):
+            memory[at.guess + k] = memory[at.saved + k] = memory[at.x + k]
+        diagonal = DIAGONAL
+        if at.n_tangents:
+            call_kernel(kernels[2], memory)
+            if contradicts(at, memory, 0.0):
+                if stops:
+                    return PAINLEVE
+                load(at, tables, memory)
+                diagonal = STIFFEST
+        if not solve_without_gain(at, kernels, tables, memory, counts, diagonal):
+            near = contradicts(at, memory, NEAR)
             for k in range(at.n_x):
                 memory[at.x + k] = memory[at.saved + k]
-            call_kernel(kernels[2], memory)
-            return PAINLEVE if contradicts(at, memory, NEAR) else UNSOLVED
+            return PAINLEVE if near else UNSOLVED
         if not np.isfinite(memory[6] + largest(memory, at.delta, n)):
             return NOT_FINITE
-        if stops and contradicts(at, memory, 0.0):
-            return PAINLEVE
         for k in range(at.n_contacts):
             memory[at.touched + k] = memory[at.impulses + k]
         for k in range(n):

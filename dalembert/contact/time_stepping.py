@@ -173,7 +173,8 @@ class MoreauJean(TimeStepping):
             step.equation(system.g_dot(t1, q1, p1), 0)
         if system.n_nonholonomic:
             step.equation(system.k(t1, q1, p1), 0)
-        bounce = velocity_laws(step, tuning, M, M, system.phi(M.t, M.q) <= 0, P_N, P_F, p1)
+        bound = M.coefficients() * P_N if M.rubs else None
+        bounce = velocity_laws(step, tuning, M, M, system.phi(M.t, M.q) <= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
         return outcome(M, M, P_N, P_F, p0, p1, bounce)
 
@@ -240,8 +241,9 @@ class NonsmoothRattle(TimeStepping):
         pushed = P_N1 - tuning.relaxation * r * system.phi(t1, q1) / h
         step.equation(P_N1, np.maximum(pushed, 0))
         if old.rubs:
-            on_discs(step, P_F1, new.slip(ph), tuning.relaxation, r_F, new.coefficients() * np.maximum(P_N1, 0))
-        bounce = velocity_laws(step, tuning, old, new, pushed >= 0, P_N, P_F, p1)
+            on_discs(step, P_F1, new.slip(ph), tuning.relaxation, r_F, old.coefficients() * np.maximum(P_N1, 0))
+        bound = new.coefficients() * (P_N - P_N1) + old.coefficients() * P_N1 if old.rubs else None
+        bounce = velocity_laws(step, tuning, old, new, pushed >= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
         return outcome(old, new, P_N, P_F, p0, p1, bounce)
 
@@ -256,11 +258,11 @@ def contact_unknowns(step: Step, stage: str) -> tuple[Any, Any]:
 
 
 def velocity_laws(
-    step: Step, tuning: Tuning, before: Point, after: Point, closed: Any, P_N: Any, P_F: Any, p1: Any
+    step: Step, tuning: Tuning, before: Point, after: Point, closed: Any, P_N: Any, P_F: Any, p1: Any, bound: Any
 ) -> Any:
     """Newton's law of impact and Coulomb's law of friction for the contacts that are closed; no impulses at the others.
 
-    Returns e gamma_N- of each contact.
+    `bound` is mu P_N. Returns e gamma_N- of each contact.
     """
     approach = np.maximum(-before.closing(step.p0), 0)
     bounce = tuning.restitution * approach * from_column(step.definition.function("restitution")(as_column(approach), step.theta))
@@ -268,7 +270,7 @@ def velocity_laws(
     xi = after.closing(p1) - bounce
     step.equation(P_N, np.where(closed, np.maximum(P_N - tuning.relaxation * r * xi, 0), 0))
     if after.rubs:
-        on_discs(step, P_F, after.slip(p1), tuning.relaxation, r_F, after.coefficients() * np.maximum(P_N, 0))
+        on_discs(step, P_F, after.slip(p1), tuning.relaxation, r_F, np.maximum(bound, 0))
     return bounce
 
 
