@@ -1,9 +1,10 @@
 """The step loop of time stepping: Newton's iteration on equations that contact makes semismooth, in compiled code.
 
-Newton's method with the generalised Jacobian of the projections needs a few iterations as a rule. It may cycle; then it starts
-again from contacts that stick under a large load, as in an impact without collision, and then come damped projections, P <- prox(P - r gamma(P)) with the smooth equations solved at once, in numbers that double from try to try,
-each followed by Newton's method from where they got. Both end after fixed numbers of iterations, so every step ends, with a
-solution or with that reason. Without friction, and with r below 2/|W^T H_pp W|, which the relaxation by the number of
+Newton's method with the generalised Jacobian of the projections needs a few iterations as a rule. It may cycle. Then it starts
+again from contacts that stick under a large load, as in an impact without collision, and then come damped projections, P <-
+prox(P - r gamma(P)) with the smooth equations solved at once, in numbers that double from try to try, each followed by
+Newton's method from where they got, with another r. All of this ends after fixed numbers of iterations, so every step ends,
+with a solution or with that reason. Without friction, and with r below 2/|W^T H_pp W|, which the relaxation by the number of
 contacts ensures, the projections are those of a convex quadratic program and converge (Acary and Brogliato 2008, section 12.6).
 
 Contacts may be more than the motion determines, as under a table: their matrix is singular then. A small number on its
@@ -24,6 +25,8 @@ NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 """Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
 DIAGONAL, STIFFEST = 1e-2, 1e-7
 """What is added to the diagonal for contacts, at first and, shrinking with the increments, at least."""
+LEAST = 1e-15
+"""The part of the largest impulse so far below which impulses are rounding errors."""
 NEAR = 0.1
 """What part of its own stiffness a sliding contact may have left for an unsolved step to be put down to the paradox."""
 STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1e-2**2, 0.25**2
@@ -75,7 +78,7 @@ def increment(at, kernels, tables, memory):
         memory[at.x + i] -= work[i]
     dim = at.n_state // 2
     positions = largest(memory, at.state, dim) / memory[1]
-    momenta = max(memory[at.push], largest(memory, at.state + dim, dim))
+    momenta = max(memory[at.push], largest(memory, at.state + dim, dim), 1e-5 * memory[at.peak])
     size, first = 0.0, 0
     for block in range(len(tables.blocks)):
         count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
@@ -122,7 +125,7 @@ def load(at, tables, memory):
 def solve(at, kernels, tables, memory, counts, diagonal):
     """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
     for attempt in range(TRIES):
-        memory[2] = 1.0
+        memory[2] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
         if newton(at, kernels, tables, memory, counts, diagonal):
             return True
         diagonal = DIAGONAL
@@ -148,30 +151,35 @@ def solve(at, kernels, tables, memory, counts, diagonal):
 
 @internal()
 def solve_without_gain(at, kernels, tables, memory, counts, diagonal):
-    """Solve a step whose contacts add no energy: restitution is halved, at last left out, while they would."""
-    for share in (1.0, 0.5, 0.25, 0.125, 0.0):
+    """Solve a step whose contacts add no energy: restitution is reduced, at last left out, while they would."""
+    for share in (1.0, 0.99, 0.95, 0.8, 0.5, 0.0):
         memory[3] = share
-        if not solve(at, kernels, tables, memory, counts, diagonal):
-            return False
+        solved = solve(at, kernels, tables, memory, counts, diagonal)
         call_kernel(kernels[2], memory)
-        if memory[4] <= 1e-9 * memory[5] or memory[5] <= 0.0:
+        if solved and (memory[4] <= 1e-9 * memory[5] or memory[5] <= 0.0):
             return True
+        if not solved:
+            for k in range(at.n_x):
+                memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
         counts[2] += 1
-    return True
+    return solved
 
 
 @internal()
 def contradicts(at, memory, least):
     """Whether a contact that lasts slides where the rigid model contradicts itself, or as near to it as `least` says."""
+    found = False
     for k in range(at.n_contacts):
-        if memory[at.touched + k] > 0.0 and memory[at.stiff + k] <= least:
-            return True
-    return False
+        found = found or (memory[at.touched + k] > 0.0 and memory[at.stiff + k] <= least)
+    return found
 
 
 @compiled()
 def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step, final, save_every, t0, h, stops):
-    """Steps until `last_step`, the log is full, or a step fails; counts: iterations, projected, damped, steps, saved, logged."""
+    """Steps until `last_step`, or until the log is full or a step fails.
+
+    `counts` are Newton iterations, projected steps, steps of less restitution, steps, rows stored and rows logged.
+    """
     n, laws = at.n_state, at.n_contacts * (1 + at.n_tangents)
     while counts[3] < last_step:
         if counts[5] + at.n_contacts > len(log):
@@ -199,8 +207,10 @@ def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step,
         for k in range(n):
             memory[at.state + k] += memory[at.delta + k]
         memory[at.push] = largest(memory, at.delta + n // 2, n // 2)
+        memory[at.peak] = max(memory[at.peak], largest(memory, at.state + n // 2, n // 2))
         for k in range(laws):
             memory[at.sums + k] += memory[at.impulses + k]
+        memory[at.most] = max(memory[at.most], largest(memory, at.impulses, at.n_contacts))
         counts[3] += 1
         if counts[3] % save_every == 0 or counts[3] == final:
             note(at, memory, counts, log, counts[3] - (counts[3] - 1) % save_every - 1, t0, h)
@@ -216,7 +226,7 @@ def note(at, memory, counts, log, since, t0, h):
     """Log the impulses that contacts had since a step: which, begin, end, P_N, P_F, sliding velocity."""
     m, d = at.n_contacts, at.n_tangents
     for k in range(m):
-        if memory[at.sums + k] > 0.0:
+        if memory[at.sums + k] > LEAST * memory[at.most]:
             row = log[counts[5]]
             row[0], row[1], row[2], row[3] = k, t0 + since * h, t0 + counts[3] * h, memory[at.sums + k]
             for j in range(d):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +19,53 @@ from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, State
 
-NUMBERS = ("n_x", "n_laws", "n_entries", "n_state", "n_contacts", "n_tangents")
 PLACES = ("state", "x", "residual", "entries", "matrix", "scales", "pivots", "delta", "impulses", "slip", "stiff")
-At = namedtuple("At", [*NUMBERS, *PLACES, "guess", "saved", "sums", "touched", "push"])  # noqa: PYI024 - Numba reads its fields
-Tables = namedtuple("Tables", ["rows", "columns", "blocks"])  # noqa: PYI024
+
+
+class At(NamedTuple):
+    """What the driver has to know of the memory: numbers, and where things lie."""
+
+    n_x: int
+    n_laws: int
+    n_entries: int
+    n_state: int
+    n_contacts: int
+    n_tangents: int
+    state: int
+    x: int
+    residual: int
+    entries: int
+    matrix: int
+    scales: int
+    pivots: int
+    delta: int
+    impulses: int
+    slip: int
+    stiff: int
+    guess: int
+    saved: int
+    sums: int
+    """Of the impulses since the last stored state."""
+    touched: int
+    """Normal impulses of the last step."""
+    push: int
+    """The largest change of a momentum in the last step, then the largest impulse and the largest momentum so far."""
+    most: int
+    peak: int
+
+
+class Tables(NamedTuple):
+    """Of a `SteppingProgram`."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    blocks: np.ndarray
+
 
 REASONS = {
     driver.UNSOLVED: (
-        "no solution of the contact laws was found, by Newton's method and by projections: reduce h, or check that coefficients "
-        "of friction are not far above 1"
+        "no solution of the contact laws was found, by Newton's method and by projections: reduce h, or check that the "
+        "coefficients of friction are not far above 1"
     ),
     driver.NOT_FINITE: "its result is not finite: reduce h",
     driver.PAINLEVE: (
@@ -93,8 +131,10 @@ class SteppingRun:
         sums = size + 2 * n
         touched = sums + slots.n_contacts * (1 + slots.n_tangents)
         push = touched + slots.n_contacts
-        self.at = At(*numbers, *(getattr(slots, name) for name in PLACES), size, size + n, sums, touched, push)
-        self.memory = np.zeros(push + 1)
+        self.at = At(
+            *numbers, *(getattr(slots, name) for name in PLACES), size, size + n, sums, touched, push, push + 1, push + 2
+        )
+        self.memory = np.zeros(push + 3)
         self.memory[slots.h] = self.h
         self.memory[slots.theta :][: len(start.theta)] = start.theta
         self.memory[slots.state :][: len(start.packed)] = start.packed
@@ -102,6 +142,8 @@ class SteppingRun:
         phi, rounding = (system.evaluate(name, start.t, start.first, theta=start.theta) for name in ("phi", "phi_rounding"))
         rate = system.evaluate("phi_dot", start.t, start.first, start.second, theta=start.theta)
         self.memory[touched:push] = (phi <= 10 * rounding) & (np.abs(rate) <= 1e-9 * (1e-300 + np.max(np.abs(start.v))))
+        masses = 1 / np.max(np.abs(system.evaluate("H_pp", start.t, start.first, start.second, theta=start.theta)))
+        self.memory[self.at.peak] = max(np.max(np.abs(start.second)), 1e-4 * masses * np.max(np.abs(start.first)) / self.h)
         self.tables = Tables(program.rows, program.columns, program.blocks)
         self.kernels = np.array([program.code.addresses[name] for name in ("residual", "entries", "finish")])
         self.program = program

@@ -50,9 +50,7 @@ def box(walls=1):
         return [n[1] * (v[0] - y * v[2]) - n[0] * (v[1] + x * v[2]) for n in normals(slope) for x, y in arms]
 
     return da.Lagrangian(
-        lambda q, v, m, a, b, g: (
-            m * (v[0] ** 2 + v[1] ** 2) / 2 + m * (a**2 + b**2) / 6 * v[2] ** 2 - m * g * q[1]
-        ),
+        lambda q, v, m, a, b, g: m * (v[0] ** 2 + v[1] ** 2) / 2 + m * (a**2 + b**2) / 6 * v[2] ** 2 - m * g * q[1],
         3,
         unilateral=gaps,
         restitution=lambda speed, e: e,
