@@ -224,7 +224,7 @@ class Store(ABC):
         Arrays that are not expected are there from the beginning, in one chunk each.
         """
         try:
-            found = {name: describe(self.path / name) for name in self.descriptions | expected}
+            found = {name: describe(self.path / name) for name in {**self.descriptions, **expected}}
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{self.path} has lost arrays that it had when it was written: {DAMAGED}") from None
         for name, (shape, description) in found.items():
