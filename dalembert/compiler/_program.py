@@ -48,7 +48,6 @@ class Program:
 
     reduced: ReducedStep
     order: PivotOrder
-    last_order: PivotOrder | None
     layout: Layout
     kernels: tuple[Kernel, ...]
     increment: tuple[ca.SX, ca.SX] | None
@@ -163,7 +162,6 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     return Program(
         reduced=reduced,
         order=order,
-        last_order=last_order,
         layout=compiled.layout,
         kernels=compiled.kernels,
         increment=compiled.increment,

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.compiler._denormals import flushed_to_zero
-from dalembert.compiler._linearised import MATRICES, Linearised, linearised
+from dalembert.compiler._linearised import MATRICES, Linearised, Sample, linearised
 from dalembert.derivatives import _sweeps as sweeps
-from dalembert.derivatives._sweeps import PLAN, Rooms, Sweep
+from dalembert.derivatives._sweeps import PLAN, WIDTH, Rooms, Sweep
 from dalembert.engine import _driver as driver
 from dalembert.engine._run import Run
+from dalembert.engine._stepper import Stepper
 from dalembert.errors import StepFailed
 
 DENSE = 200
@@ -49,13 +50,13 @@ class Part:
             at_memory, at_tables = at_memory + step.memory_size, at_tables + len(step.tables)
         return Sweep(plans, memory, np.concatenate([step.tables for step in self.steps]), offsets)
 
-    def rooms(self, directions: int) -> Rooms:
+    def rooms(self, width: int) -> Rooms:
         """Memory for solves in so many directions."""
-        n_u, layout = max(step.n_u for step in self.steps), self.steps[0].layout
+        n_u, layout = max(1, *(step.n_u for step in self.steps)), self.steps[0].layout
         n_z = layout.n_state + len(self.steps[0].chosen)
-        columns = [np.zeros((n_u, directions)) for _ in range(4)]
-        dense = n_u * (n_u + 3) + n_u if n_u <= DENSE else 0
-        return Rooms(np.zeros((n_z, directions)), *columns, np.zeros(n_u), np.zeros(dense))
+        columns = [np.zeros((n_u, width)) for _ in range(4)]
+        dense = n_u * (n_u + 3) if n_u <= DENSE else 0
+        return Rooms(np.zeros((n_z, width)), *columns, np.zeros(n_u), np.zeros(n_u), np.zeros(dense))
 
 
 def _plan(step: Linearised) -> dict[str, int]:
@@ -112,21 +113,29 @@ class Record:
 
     def _part(self, until: int) -> Part:
         run = self.run
-        steps = tuple(linearised(stepper.program, self.chosen) for stepper in run.steppers)
-        thetas = tuple(stepper.memory[step.program.layout.theta :][: step.layout.n_theta].copy()
-                       for stepper, step in zip(run.steppers, steps, strict=True))  # fmt: skip
+        thetas = tuple(stepper.start.theta for stepper in run.steppers)
+        steps = tuple(linearised(stepper.program.reduced, self.chosen, self._sample(stepper)) for stepper in run.steppers)
         return Part(run.steps_done, until, steps, thetas, tuple(fraction for _, fraction in run.method.substeps))
+
+    @staticmethod
+    def _sample(stepper: Stepper) -> Sample:
+        """The pending step."""
+        return Sample(stepper.unknowns, stepper.time, stepper.h, stepper.start.theta, stepper.state)
 
     def push(self, S: np.ndarray, seeds: np.ndarray, saved: np.ndarray, every: int, n_saved: int) -> int:
         """Push derivatives through the recorded steps, in place; how many of them are saved then."""
         run = self.run
+        groups, kept = _grouped(S), np.zeros((len(saved), *_grouped(S).shape))
+        given, first = _grouped(seeds), n_saved
         for part in self.parts:
-            rooms, sweep = part.rooms(S.shape[1]), part.sweep(run.h, run.offsets)
+            rooms, sweep = part.rooms(WIDTH), part.sweep(run.h, run.offsets)
+            where = (part.begin, part.end, self.first, run.start.t, run.h)
             with flushed_to_zero():
-                reached, n_saved = sweeps.push(
-                    sweep, self.rows, part.begin, part.end, self.first, run.start.t, run.h, S, seeds, rooms, saved, every, n_saved
-                )
+                reached, n_saved = sweeps.push(sweep, self.rows, *where, groups, given, rooms, kept, every, n_saved)
             self._check(reached, part.end)
+        S[:] = _ungrouped(groups, S.shape[1])
+        for row in range(first, n_saved):
+            saved[row] = _ungrouped(kept[row], S.shape[1])
         return n_saved
 
     def pull(self, covector: np.ndarray, forces: np.ndarray, of_parameters: Callable[[Part], np.ndarray]) -> None:
@@ -134,14 +143,26 @@ class Record:
         run = self.run
         for part in reversed(self.parts):
             rooms, sweep = part.rooms(1), part.sweep(run.h, run.offsets)
-            own = forces[part.begin - self.first : part.end - self.first]
+            own, where = forces[part.begin - self.first :], (part.begin, part.end, self.first, run.start.t, run.h)
             with flushed_to_zero():
-                reached = sweeps.pull(
-                    sweep, self.rows, part.begin, part.end, self.first, run.start.t, run.h, covector, own, of_parameters(part), rooms
-                )
+                reached = sweeps.pull(sweep, self.rows, *where, covector, own, of_parameters(part), rooms)
             self._check(reached, part.begin)
 
     def _check(self, reached: int, wanted: int) -> None:
         if reached != wanted:
             t = self.run.start.t + reached * self.run.h
             raise StepFailed(f"the step from t = {t:.6g} has no derivative: its equations are singular there")
+
+
+def _grouped(columns: np.ndarray) -> np.ndarray:
+    """Columns in groups of `WIDTH`, the last one filled up with zeros: (group, row, column)."""
+    n, count = columns.shape
+    groups = -(-count // WIDTH)
+    filled = np.zeros((n, groups * WIDTH))
+    filled[:, :count] = columns
+    return np.ascontiguousarray(filled.reshape(n, groups, WIDTH).transpose(1, 0, 2))
+
+
+def _ungrouped(groups: np.ndarray, count: int) -> np.ndarray:
+    """The columns that `_grouped` was given."""
+    return groups.transpose(1, 0, 2).reshape(groups.shape[1], -1)[:, :count]

@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitute_dense
 from dalembert.engine._driver import DONE, advance
+from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._sparse_solve import (
     COLUMN,
@@ -42,7 +43,11 @@ n_D_z their numbers, and at_F_u to at_D_z say where in its tables their rows beg
 INACCURATE = 1e-9
 """The backward error of a solve, after refinement, from which on the pivot order is taken to fail."""
 REFINED = 1e-14
-"""The backward error from which on a solution is refined."""
+"""The backward error from which on a solution is refined, ..."""
+REFINEMENTS = 4
+"""... at most so often."""
+WIDTH = 4
+"""How many directions are pushed at once, in one vector of the processor (`add_multiple`)."""
 
 at = np.uintp  # an unsigned index spares Numba the test for negative ones
 
@@ -57,6 +62,7 @@ class Rooms(NamedTuple):
     rest: np.ndarray
     work: np.ndarray
     line: np.ndarray
+    size: np.ndarray
     dense: np.ndarray
 
 
@@ -108,113 +114,117 @@ def linearise(plan, memory, tables, row, t, work):
         eliminate(memory, tables, plan.matrix)
 
 
+@inlined
+def add_multiple(result, i, factor, given, j):
+    """Add a multiple of a row of `given` to one of `result`, all loads before all stores, so that it is done in one vector."""
+    a, b, c, d = given[at(j), 0], given[at(j), 1], given[at(j), 2], given[at(j), 3]
+    A, B, C, D = result[at(i), 0], result[at(i), 1], result[at(i), 2], result[at(i), 3]
+    A, B, C, D = A + factor * a, B + factor * b, C + factor * c, D + factor * d
+    result[at(i), 0], result[at(i), 1], result[at(i), 2], result[at(i), 3] = A, B, C, D
+
+
 @compiled()
 def multiply(memory, tables, entries, count, rows, given, result, sign):
     """Add a matrix times the columns of `given` to `result`; `rows` is where its entries' rows begin in the tables."""
-    directions = given.shape[1]
     for k in range(count):
-        value, i, j = sign * memory[at(entries + k)], tables[at(rows + k)], tables[at(rows + count + k)]
-        for d in range(directions):
-            result[at(i), at(d)] += value * given[at(j), at(d)]
+        add_multiple(result, tables[at(rows + k)], sign * memory[at(entries + k)], given, tables[at(rows + count + k)])
 
 
 @compiled()
 def multiply_transposed(memory, tables, entries, count, rows, given, result, sign):
-    """Add the transpose of a matrix times the columns of `given` to `result`."""
-    directions = given.shape[1]
+    """Add the transpose of a matrix times `given` to `result`."""
     for k in range(count):
         value, i, j = sign * memory[at(entries + k)], tables[at(rows + k)], tables[at(rows + count + k)]
-        for d in range(directions):
-            result[at(j), at(d)] += value * given[at(i), at(d)]
+        result[at(j)] += value * given[at(i)]
 
 
 @compiled()
 def solve_columns(memory, tables, first, rhs, x, work):
-    """Add A^-1 rhs, of several columns, to x, with the factors of `eliminate`."""
+    """Add A^-1 rhs to x, with the factors of `eliminate`."""
     filled, row_start, diagonal = tables[first + FILLED], tables[first + ROW_START], tables[first + DIAGONAL]
     column, rows, columns = tables[first + COLUMN], tables[first + ROWS], tables[first + COLUMNS]
-    size, directions = rhs.shape
+    size = len(rhs)
     for i in range(size):
         source = tables[at(rows + i)]
-        for d in range(directions):
+        for d in range(WIDTH):
             work[at(i), at(d)] = rhs[at(source), at(d)]
         for k in range(tables[at(row_start + i)], tables[at(diagonal + i)]):
-            factor, j = memory[at(filled + k)], tables[at(column + k)]
-            for d in range(directions):
-                work[at(i), at(d)] -= factor * work[at(j), at(d)]
+            add_multiple(work, i, -memory[at(filled + k)], work, tables[at(column + k)])
     for i in range(size - 1, -1, -1):
         middle, target = tables[at(diagonal + i)], tables[at(columns + i)]
         for k in range(middle + 1, tables[at(row_start + i + 1)]):
-            factor, j = memory[at(filled + k)], tables[at(column + k)]
-            for d in range(directions):
-                work[at(i), at(d)] -= factor * work[at(j), at(d)]
+            add_multiple(work, i, -memory[at(filled + k)], work, tables[at(column + k)])
         reciprocal = memory[at(filled + middle)]
-        for d in range(directions):
+        for d in range(WIDTH):
             work[at(i), at(d)] *= reciprocal
             x[at(target), at(d)] += work[at(i), at(d)]
 
 
 @compiled()
 def solve_transposed(memory, tables, first, rhs, x, work):
-    """Add A^-T rhs, of several columns, to x, with the factors of `eliminate`."""
+    """Add A^-T rhs to x, with the factors of `eliminate`."""
     filled, row_start, diagonal = tables[first + FILLED], tables[first + ROW_START], tables[first + DIAGONAL]
     column, rows, columns = tables[first + COLUMN], tables[first + ROWS], tables[first + COLUMNS]
-    size, directions = rhs.shape
+    size = len(rhs)
     for i in range(size):
-        source = tables[at(columns + i)]
-        for d in range(directions):
-            work[at(i), at(d)] = rhs[at(source), at(d)]
+        work[at(i)] = rhs[at(tables[at(columns + i)])]
     for i in range(size):
         middle = tables[at(diagonal + i)]
-        reciprocal = memory[at(filled + middle)]
-        for d in range(directions):
-            work[at(i), at(d)] *= reciprocal
+        value = work[at(i)] * memory[at(filled + middle)]
+        work[at(i)] = value
         for k in range(middle + 1, tables[at(row_start + i + 1)]):
-            factor, j = memory[at(filled + k)], tables[at(column + k)]
-            for d in range(directions):
-                work[at(j), at(d)] -= factor * work[at(i), at(d)]
+            work[at(tables[at(column + k)])] -= memory[at(filled + k)] * value
     for i in range(size - 1, -1, -1):
-        target = tables[at(rows + i)]
+        value = work[at(i)]
         for k in range(tables[at(row_start + i)], tables[at(diagonal + i)]):
-            factor, j = memory[at(filled + k)], tables[at(column + k)]
-            for d in range(directions):
-                work[at(j), at(d)] -= factor * work[at(i), at(d)]
-        for d in range(directions):
-            x[at(target), at(d)] += work[at(i), at(d)]
+            work[at(tables[at(column + k)])] -= memory[at(filled + k)] * value
+        x[at(tables[at(rows + i)])] += value
 
 
 @compiled()
-def remaining(plan, memory, tables, rhs, x, rest, size, transposed):
-    """The residual rhs - A x in `rest`, and the backward error of x (Oettli and Prager 1964), of all columns together."""
-    n, directions = rhs.shape
-    for i in range(n):
-        size[i] = 0.0
-        for d in range(directions):
-            rest[at(i), at(d)] = rhs[at(i), at(d)]
-            size[i] += abs(rhs[at(i), at(d)])
-    for k in range(plan.n_F_u):
-        value = memory[at(plan.F_u + k)]
-        i, j = tables[at(plan.at_F_u + k)], tables[at(plan.at_F_u + plan.n_F_u + k)]
-        if transposed:
-            i, j = j, i
-        for d in range(directions):
-            product = value * x[at(j), at(d)]
-            rest[at(i), at(d)] -= product
-            size[at(i)] += abs(product)
+def largest_ratio(rest, size, n):
+    """The largest of |rest_i| / size_i, the backward error of Oettli and Prager (1964); infinite where it is not a number."""
     worst = 0.0
     for i in range(n):
-        total = 0.0
-        for d in range(directions):
-            total += abs(rest[at(i), at(d)])
-        if not total <= worst * size[i]:  # nan counts
-            worst = total / size[i] if size[i] > 0.0 else np.inf
-    return worst
+        if not abs(rest[at(i)]) <= worst * size[at(i)]:
+            worst = abs(rest[at(i)]) / size[at(i)] if size[at(i)] > 0.0 else np.inf
+    return worst if worst == worst else np.inf
 
 
 @compiled()
-def solve_pivoting(plan, memory, tables, rhs, x, rooms, transposed):
-    """The same with pivots for just this matrix: dense elimination, for the columns one by one."""
-    n, dense, line = plan.n_u, rooms.dense, rooms.line
+def remaining(plan, memory, tables, rhs, x, rest, line, size):
+    """The residual rhs - A x in `rest`, and the backward error of the first column of x."""
+    for i in range(plan.n_u):
+        size[at(i)] = abs(rhs[at(i), 0])
+        for d in range(WIDTH):
+            rest[at(i), at(d)] = rhs[at(i), at(d)]
+    for k in range(plan.n_F_u):
+        value, i = memory[at(plan.F_u + k)], tables[at(plan.at_F_u + k)]
+        j = tables[at(plan.at_F_u + plan.n_F_u + k)]
+        size[at(i)] += abs(value * x[at(j), 0])
+        add_multiple(rest, i, -value, x, j)
+    for i in range(plan.n_u):
+        line[i] = rest[i, 0]
+    return largest_ratio(line, size, plan.n_u)
+
+
+@compiled()
+def remaining_transposed(plan, memory, tables, rhs, x, rest, size):
+    """The residual rhs - A^T x in `rest`, and the backward error of x."""
+    for i in range(plan.n_u):
+        size[at(i)], rest[at(i)] = abs(rhs[at(i)]), rhs[at(i)]
+    for k in range(plan.n_F_u):
+        j, i = tables[at(plan.at_F_u + k)], tables[at(plan.at_F_u + plan.n_F_u + k)]
+        product = memory[at(plan.F_u + k)] * x[at(j)]
+        size[at(i)] += abs(product)
+        rest[at(i)] -= product
+    return largest_ratio(rest, size, plan.n_u)
+
+
+@compiled()
+def factor_pivoting(plan, memory, tables, dense, transposed):
+    """Dense factors of F_u, or of its transpose, with pivots for just this matrix; False if it is singular or too large."""
+    n = plan.n_u
     if len(dense) < n * (n + 3):
         return False
     for k in range(n * n):
@@ -222,72 +232,101 @@ def solve_pivoting(plan, memory, tables, rhs, x, rooms, transposed):
     for k in range(plan.n_F_u):
         i, j = tables[plan.at_F_u + k], tables[plan.at_F_u + plan.n_F_u + k]
         dense[n * j + i if transposed else n * i + j] = memory[plan.F_u + k]
-    scales, pivots = n * n, n * n + 2 * n
-    equilibrate(dense, 0, scales, n)
-    if not eliminate_dense(dense, 0, pivots, n):
+    equilibrate(dense, 0, n * n, n)
+    return eliminate_dense(dense, 0, n * n + 2 * n, n)
+
+
+@compiled()
+def solve_pivoting(dense, n, line):
+    """Solve with the factors of `factor_pivoting`, over the right-hand side in `line`."""
+    for i in range(n):
+        line[i] *= dense[n * n + i]
+    substitute_dense(dense, 0, n * n + 2 * n, n, line)
+    for i in range(n):
+        line[i] *= dense[n * n + n + i]
+
+
+@compiled()
+def solve_forward(plan, memory, tables, rooms):
+    """F_u^-1 rhs in u, refined where that is worth it; False if there is no solution."""
+    n, rhs, u, rest = plan.n_u, rooms.rhs, rooms.u, rooms.rest
+    for i in range(n):
+        for d in range(WIDTH):
+            u[at(i), at(d)] = 0.0
+            rest[at(i), at(d)] = rhs[at(i), at(d)]
+    error = np.inf
+    for _ in range(REFINEMENTS):
+        solve_columns(memory, tables, plan.matrix, rest[:n], u, rooms.work)
+        error = remaining(plan, memory, tables, rhs, u, rest, rooms.line, rooms.size)
+        if error <= REFINED:
+            return True
+    if error <= INACCURATE:
+        return True
+    if not factor_pivoting(plan, memory, tables, rooms.dense, False):
         return False
-    for d in range(rhs.shape[1]):
+    for d in range(WIDTH):
         for i in range(n):
-            line[i] = rhs[i, d] * dense[scales + i]
-        substitute_dense(dense, 0, pivots, n, line)
+            rooms.line[i] = rhs[i, d]
+        solve_pivoting(rooms.dense, n, rooms.line)
         for i in range(n):
-            x[i, d] = line[i] * dense[scales + n + i]
+            u[i, d] = rooms.line[i]
     return True
 
 
 @compiled()
-def solve_refined(plan, memory, tables, rhs, x, rooms, transposed):
-    """A^-1 rhs, or A^-T rhs, in x, refined where that is worth it; False if there is no solution."""
+def solve_backward(plan, memory, tables, rooms, rhs, u, rest):
+    """F_u^-T rhs in u, refined where that is worth it; False if there is no solution."""
     n = plan.n_u
-    rest, work = rooms.rest[:n], rooms.work[:n]
     for i in range(n):
-        for d in range(rhs.shape[1]):
-            x[i, d] = 0.0
-            rest[i, d] = rhs[i, d]
-    if n == 0:
-        return True
+        u[at(i)], rest[at(i)] = 0.0, rhs[at(i)]
     error = np.inf
-    for _ in range(4):
-        if transposed:
-            solve_transposed(memory, tables, plan.matrix, rest, x, work)
-        else:
-            solve_columns(memory, tables, plan.matrix, rest, x, work)
-        error = remaining(plan, memory, tables, rhs, x, rest, rooms.line, transposed)
+    for _ in range(REFINEMENTS):
+        solve_transposed(memory, tables, plan.matrix, rest[:n], u, rooms.line)
+        error = remaining_transposed(plan, memory, tables, rhs, u, rest, rooms.size)
         if error <= REFINED:
             return True
-    return error <= INACCURATE or solve_pivoting(plan, memory, tables, rhs, x, rooms, transposed)
+    if error <= INACCURATE:
+        return True
+    if not factor_pivoting(plan, memory, tables, rooms.dense, True):
+        return False
+    for i in range(n):
+        u[i] = rhs[i]
+    solve_pivoting(rooms.dense, n, u)
+    return True
 
 
 @compiled()
 def push(sweep, rows, begin, end, first, t0, h, S, seeds, rooms, saved, every, n_saved):
-    """Push derivatives S of the state, a column a direction, through the steps `begin` to `end`; where that ends.
+    """Push derivatives S of the state through the steps `begin` to `end`; where that ends, and how many are saved.
 
-    `first` is the step of the first row, `seeds` are the derivatives of the parameters. After every `every` steps S goes to
-    `saved`, of which `n_saved` are there already.
+    Derivatives come in groups of `WIDTH` directions: S[group, variable, direction], and the same for `seeds`, those of the
+    parameters. `first` is the step of the first row. After every `every` steps S goes to `saved`.
     """
-    n_state, directions = S.shape
+    n_groups, n_state, n_chosen = len(S), S.shape[1], seeds.shape[1]
     for step in range(begin, end):
         for k in range(len(sweep.plans)):
             plan = sweep.plans[k]
             memory, tables = sweep.memory[plan.memory :], sweep.tables[plan.tables :]
             linearise(plan, memory, tables, rows[step - first], t0 + (step + sweep.offsets[k]) * h, rooms.line)
-            z, rhs, u = rooms.z, rooms.rhs[: plan.n_u], rooms.u[: plan.n_u]
-            for d in range(directions):
-                for i in range(n_state):
-                    z[i, d] = S[i, d]
-                for i in range(len(seeds)):
-                    z[n_state + i, d] = seeds[i, d]
-                for i in range(plan.n_u):
-                    rhs[i, d] = 0.0
-            multiply(memory, tables, plan.F_z, plan.n_F_z, plan.at_F_z, z, rhs, -1.0)
-            if not solve_refined(plan, memory, tables, rhs, u, rooms, False):
-                return step, n_saved
-            multiply(memory, tables, plan.D_u, plan.n_D_u, plan.at_D_u, u, S, 1.0)
-            multiply(memory, tables, plan.D_z, plan.n_D_z, plan.at_D_z, z, S, 1.0)
+            for group in range(n_groups):
+                own, z, rhs = S[group], rooms.z, rooms.rhs
+                for d in range(WIDTH):
+                    for i in range(n_state):
+                        z[at(i), at(d)] = own[at(i), at(d)]
+                    for i in range(n_chosen):
+                        z[at(n_state + i), at(d)] = seeds[group, at(i), at(d)]
+                    for i in range(plan.n_u):
+                        rhs[at(i), at(d)] = 0.0
+                multiply(memory, tables, plan.F_z, plan.n_F_z, plan.at_F_z, z, rhs, -1.0)
+                if not solve_forward(plan, memory, tables, rooms):
+                    return step, n_saved
+                multiply(memory, tables, plan.D_u, plan.n_D_u, plan.at_D_u, rooms.u, own, 1.0)
+                multiply(memory, tables, plan.D_z, plan.n_D_z, plan.at_D_z, z, own, 1.0)
         if every > 0 and (step + 1) % every == 0:
-            for i in range(n_state):
-                for d in range(directions):
-                    saved[n_saved, i, d] = S[i, d]
+            for group in range(n_groups):
+                for i in range(n_state):
+                    for d in range(WIDTH):
+                        saved[n_saved, group, i, d] = S[group, i, d]
             n_saved += 1
     return end, n_saved
 
@@ -299,26 +338,26 @@ def pull(sweep, rows, begin, end, first, t0, h, covector, forces, of_parameters,
     forces[k - begin] is added to it before step k is pulled; what it gives to the parameters is added to `of_parameters`.
     """
     n_state = len(covector)
+    z, rhs, u, rest = rooms.z[:, 0], rooms.rhs[:, 0], rooms.u[:, 0], rooms.rest[:, 0]
     for step in range(end - 1, begin - 1, -1):
         for i in range(n_state):
-            covector[i, 0] += forces[step - begin, i]
+            covector[i] += forces[step - begin, i]
         for back in range(len(sweep.plans)):
             k = len(sweep.plans) - 1 - back
             plan = sweep.plans[k]
             memory, tables = sweep.memory[plan.memory :], sweep.tables[plan.tables :]
             linearise(plan, memory, tables, rows[step - first], t0 + (step + sweep.offsets[k]) * h, rooms.line)
-            z, rhs, u = rooms.z, rooms.rhs[: plan.n_u], rooms.u[: plan.n_u]
             for i in range(plan.n_u):
-                rhs[i, 0] = 0.0
+                rhs[i] = 0.0
             for i in range(len(z)):
-                z[i, 0] = covector[i, 0] if i < n_state else 0.0
+                z[i] = covector[i] if i < n_state else 0.0
             multiply_transposed(memory, tables, plan.D_u, plan.n_D_u, plan.at_D_u, covector, rhs, 1.0)
-            if not solve_refined(plan, memory, tables, rhs, u, rooms, True):
+            if not solve_backward(plan, memory, tables, rooms, rhs, u, rest):
                 return step
             multiply_transposed(memory, tables, plan.D_z, plan.n_D_z, plan.at_D_z, covector, z, 1.0)
             multiply_transposed(memory, tables, plan.F_z, plan.n_F_z, plan.at_F_z, u, z, -1.0)
             for i in range(n_state):
-                covector[i, 0] = z[i, 0]
+                covector[i] = z[i]
             for i in range(len(of_parameters)):
-                of_parameters[i] += z[n_state + i, 0]
+                of_parameters[i] += z[n_state + i]
     return begin
