@@ -57,6 +57,9 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:
     from dalembert import draw, experiments, plot, verify
+    from dalembert.derivatives._gradient import gradient
+    from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
+    from dalembert.derivatives._tangent_map import lyapunov
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -68,6 +71,10 @@ from dalembert._version import __version__ as __version__
 # Loaded on first use, so that importing dalembert stays fast: {public name: the module that defines it}.
 _ROOMS = ("draw", "experiments", "plot", "verify")
 _LATER = {
+    "Sensitivities": "derivatives._sensitivities",
+    "gradient": "derivatives._gradient",
+    "lyapunov": "derivatives._tangent_map",
+    "sensitivities": "derivatives._sensitivities",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -135,6 +142,7 @@ __all__ = [
     "RadauIIA",
     "Rattle",
     "RungeKutta",
+    "Sensitivities",
     "Shake",
     "State",
     "StepFailed",
@@ -154,7 +162,9 @@ __all__ = [
     "from_mjcf",
     "from_sympy",
     "from_urdf",
+    "gradient",
     "load",
+    "lyapunov",
     "mechanisms",
     "modified_hamiltonian",
     "momentum_map",
@@ -164,6 +174,7 @@ __all__ = [
     "reduce_index",
     "resume",
     "schemes",
+    "sensitivities",
     "simulate",
     "simulate_many",
     "step_function",

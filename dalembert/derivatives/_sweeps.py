@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.compiler._differential import WIDTH
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitute_dense
 from dalembert.engine._driver import DONE, advance
@@ -29,7 +30,7 @@ from dalembert.engine._sparse_solve import (
 PLAN = np.dtype([
     (name, np.int64)
     for name in (
-        "linearise", "last_kernel", "state", "x", "last", "n_state", "n_x", "n_u", "n_theta", "matrix", "last_matrix", "memory",
+        "linearise", "last_kernel", "state", "x", "last", "n_state", "n_x", "n_u", "matrix", "last_matrix", "memory",
         "tables", "record", "F_u", "F_z", "D_u", "D_z", "n_F_u", "n_F_z", "n_D_u", "n_D_z",
         "at_F_u", "at_F_z", "at_D_u", "at_D_z",
     )
@@ -46,8 +47,6 @@ REFINED = 1e-14
 """The backward error from which on a solution is refined, ..."""
 REFINEMENTS = 4
 """... at most so often."""
-WIDTH = 4
-"""How many directions are pushed at once, in one vector of the processor (`add_multiple`)."""
 
 at = np.uintp  # an unsigned index spares Numba the test for negative ones
 
@@ -77,8 +76,11 @@ class Sweep(NamedTuple):
 
 
 @compiled()
-def record(steps, store, last_step, save_every, t0, h, rows, first, plans):
-    """Make steps until `last_step`, each with a row that begins with that of step `first`; the driver's status."""
+def record(steps, store, last_step, save_every, t0, h, rows, first, columns):
+    """Make steps until `last_step`, rows beginning with that of step `first`; the driver's status.
+
+    A substep's part of a row begins at its entry of `columns`.
+    """
     memory, layouts, starts, counts = steps.memory, steps.layouts, steps.starts, steps.counts
     status = DONE
     while counts[0].steps_done < last_step:
@@ -89,7 +91,7 @@ def record(steps, store, last_step, save_every, t0, h, rows, first, plans):
         if status != DONE:
             break
         for k in range(len(layouts)):
-            begin, layout, own = plans[k].record, layouts[k], starts[0, k]
+            begin, layout, own = columns[k], layouts[k], starts[0, k]
             if k > 0:
                 for i in range(layout.n_state):
                     row[begin + i] = memory[own + layout.state + i]
@@ -326,7 +328,7 @@ def push(sweep, rows, begin, end, first, t0, h, S, seeds, rooms, saved, every, n
             for group in range(n_groups):
                 for i in range(n_state):
                     for d in range(WIDTH):
-                        saved[n_saved, group, i, d] = S[group, i, d]
+                        saved[group, n_saved, i, d] = S[group, i, d]
             n_saved += 1
     return end, n_saved
 
