@@ -10,7 +10,7 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._rigid import Body, Value
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Touching, Wheel
 from dalembert.mechanisms._with_loads import WithLoads
