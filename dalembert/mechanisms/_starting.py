@@ -143,11 +143,11 @@ class _Starter:
         begin = [self._value(wish, q) for wish in wishes]
         ways = [wish.target - x for wish, x in zip(wishes, begin, strict=True)]
         sizes = [float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True)]
-        size = max(sizes)
+        size, farthest = max(sizes), wishes[int(np.argmax(sizes))]
         if size > FARTHEST:
-            unit = "radians" if wishes[int(np.argmax(sizes))].kind == "angle" else "times the size of the mechanism"
+            unit = "radians" if farthest.kind == "angle" else "times the size of the mechanism"
             raise InconsistentStart(
-                f"{wishes[int(np.argmax(sizes))]} is {size:.3g} {unit} away from the assembled pose: state a pose that is nearer"
+                f"{farthest} is {size:.3g} {unit} away from the assembled pose: state a pose that is nearer"
             )
         longest = min(1.0, STRIDE / size) if size else 1.0
         done, stride, waited = 0.0, longest, 0

@@ -120,7 +120,7 @@ def test_parameters_of_runs_are_checked_like_those_of_the_model(values):
         lambda: da.consistent(m.system(), q0=start.q, p0=start.p, params=values),
         lambda: m.start(params=values),
     ):
-        with pytest.raises(da.ModelError, match="must be|triangle inequality"):
+        with pytest.raises(da.ModelError, match=r"must be|triangle inequality"):
             attempt()
 
 
