@@ -1,8 +1,8 @@
 """The derivative of a step of a small program, and its transpose, each as one kernel in straight-line code.
 
-`push` turns the derivatives z = (ds, dtheta) of the state and some parameters, of `WIDTH` directions side by side, into those of
-the next state; `pull` turns a covector of the next state into one of the state and those parameters. With F(x; z) = 0 for the
-unknowns x, E(y, x; z) = M y - b = 0 for the last unknowns, and the increment D(x, y; z):
+`push` turns the derivatives z = (ds, dtheta) of the state and some parameters, of `WIDTH` directions side by side, into those
+of the next state; `pull` turns a covector of the next state into one of the state and those parameters. With F(x; z) = 0 for
+the unknowns x, E(y, x; z) = M y - b = 0 for the last unknowns, and the increment D(x, y; z):
 
     F_x dx = -F_z dz,   M dy = -E_x dx - E_z dz,   ds_1 = ds + D_x dx + D_y dy + D_z dz.
 

@@ -29,7 +29,7 @@ MATRICES = ("F_u", "F_z", "D_u", "D_z")
 """The Jacobians of a step, z being the state and the parameters that are asked for."""
 
 SPREADS = (0.0, 1e-3, 1e-2)
-"""Relative distances of the states from which pivots are chosen: entries that vanish just at a start are not to be relied on."""
+"""Relative distances of the states from which pivots are chosen: entries that vanish just at a start do not count."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ def _tables(equations: _Equations, layout: LinearisedLayout, sample: Sample) -> 
     return np.concatenate(tables).astype(np.int64), places, filled
 
 
-def _indices(matrix: ca.SX) -> list[np.ndarray]:
+def _indices(matrix: ca.SX) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the entries of a matrix."""
-    return [np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet()]
+    rows, columns = matrix.sparsity().get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)

@@ -32,10 +32,11 @@ def steps_at(spec: RunSpec, at: Any) -> np.ndarray:
     places = (times - spec.t0) / spec.h
     steps = np.round(places)
     off = np.abs(places - steps) > ON_THE_GRID * np.maximum(1.0, np.abs(places))
-    if times.ndim != 1 or not len(times) or np.any(off | (steps < 0) | (steps > spec.steps)):
-        wrong = times.ravel()[int(np.argmax(off | (steps < 0) | (steps > spec.steps)))] if times.ndim == 1 and len(times) else at
+    wrong = off | (steps < 0) | (steps > spec.steps)
+    if times.ndim != 1 or not len(times) or np.any(wrong):
+        which = f"{times[int(np.argmax(wrong))]:g}" if times.ndim == 1 and len(times) else f"an array of shape {times.shape}"
         raise InputError(
-            f"times must be ends of steps, t0 + k h for k = 0, ..., {spec.steps}; {wrong} is none: choose h so that they are"
+            f"times must be ends of steps, t0 + k h for k = 0, ..., {spec.steps}; {which} is none: choose h so that they are"
         )
     return steps.astype(int)
 
@@ -79,7 +80,9 @@ class AtTimes:
         """The value, and its derivatives with respect to the states (one row each) and to theta."""
         s, p = self.function.sx_in()
         value = self.function(s, p)
-        derivatives = ca.Function("gradient", [s, p], [value, ca.densify(ca.gradient(value, s)), ca.densify(ca.gradient(value, p))])
+        derivatives = ca.Function(
+            "gradient", [s, p], [value, ca.densify(ca.gradient(value, s)), ca.densify(ca.gradient(value, p))]
+        )
         result, of_states, of_theta = derivatives(states.T, theta)
         return float(result), np.asarray(of_states, dtype=float).T, np.asarray(of_theta, dtype=float).ravel()
 

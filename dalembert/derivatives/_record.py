@@ -20,7 +20,8 @@ from dalembert.compiler._differential import WIDTH, Differential, differential
 from dalembert.compiler._linearised import MATRICES, Linearised, Sample, linearised
 from dalembert.derivatives import _sweeps as sweeps
 from dalembert.derivatives._kernel_sweeps import KERNEL_PLAN, KernelSweep, pull_by_kernels, push_by_kernels
-from dalembert.derivatives._sweeps import PLAN, Rooms, Sweep
+from dalembert.derivatives._sweeps import PLAN, Sweep
+from dalembert.derivatives._table_solves import Rooms
 from dalembert.engine import _driver as driver
 from dalembert.engine._run import Run
 from dalembert.engine._stepper import Stepper
@@ -102,9 +103,9 @@ class Part:
         steps = self.substeps.linearised
         n_u = max(1, *(step.n_u for step in steps))
         n_z = steps[0].layout.n_state + len(self.substeps.chosen)
-        columns = [np.zeros((n_u, width)) for _ in range(4)]
-        dense = n_u * (n_u + 3) if n_u <= DENSE else 0
-        return Rooms(np.zeros((n_z, width)), *columns, np.zeros(n_u), np.zeros(n_u), np.zeros(dense))
+        u, rhs, rest, work = np.zeros((4, n_u, width))
+        dense = np.zeros(n_u * (n_u + 3) if n_u <= DENSE else 0)
+        return Rooms(np.zeros((n_z, width)), u, rhs, rest, work, np.zeros(n_u), np.zeros(n_u), dense)
 
 
 def _plan(step: Linearised) -> dict[str, int]:
@@ -199,9 +200,7 @@ class Record:
             n_saved = self._push_by_tables(one, S[None], seeds[None], kept[None], every, n_saved)
             begin += 1
 
-    def _push_by_tables(
-        self, part: Part, S: np.ndarray, seeds: np.ndarray, kept: np.ndarray, every: int, n_saved: int
-    ) -> int:
+    def _push_by_tables(self, part: Part, S: np.ndarray, seeds: np.ndarray, kept: np.ndarray, every: int, n_saved: int) -> int:
         where = (part.begin, part.end, self.first, self.run.start.t, self.run.h)
         with flushed_to_zero():
             given = (part.sweep(), self.rows, *where, S, seeds, part.rooms(WIDTH), kept, every, n_saved)

@@ -73,9 +73,7 @@ class Start:
         p = self.state.second
         for _ in range(50):  # from a state that is close, Newton's iteration is not to be watched
             H_pp = system.evaluate("H_pp", self.state.t, y, p, theta=self.state.theta)
-            change = np.linalg.solve(
-                H_pp, system.evaluate("H_p", self.state.t, y, p, theta=self.state.theta) - self.second
-            )
+            change = np.linalg.solve(H_pp, system.evaluate("H_p", self.state.t, y, p, theta=self.state.theta) - self.second)
             p = p - change
             if np.max(np.abs(change)) <= 1e-15 * np.max(np.abs(p)):
                 break

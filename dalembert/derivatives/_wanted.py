@@ -71,7 +71,7 @@ def differentiated(
     if unknown is not None:
         raise InputError(f"da.{caller} has no argument {unknown!r}: it takes those of a run, {', '.join((*INITIAL, *RUN))}")
     initial = {name: arguments.get(name) for name in INITIAL}
-    run = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
+    run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
     packed = Arguments(caller, system, method, initial, **run)
     spec = packed.single()
     if driver_of(spec.method).has_impacts:

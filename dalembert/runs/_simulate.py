@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert._progress import ProgressLine
+from dalembert._progress import ProgressLine, preparing
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
@@ -75,16 +75,18 @@ def simulate(
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
-    given |= {"save_every": save_every, "controls": controls, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    given["controls"] = controls
     arguments = Arguments("simulate", system, method, initial, **given)
-    spec = arguments.single()
     policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
     if save_to is not None and controls is not None:
         raise InputError("a stored run does not keep controls: leave save_to out, or state the force as a function of t")
-    if save_to is not None:
-        return stream(spec, policy)
-    check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
-    return _run(spec, policy)
+    with preparing(progress):
+        spec = arguments.single()
+        if save_to is not None:
+            return stream(spec, policy)
+        check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
+        return _run(spec, policy)
 
 
 def _run(spec: RunSpec, policy: Policy) -> Trajectory:
