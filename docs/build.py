@@ -49,7 +49,7 @@ NAVIGATION = {
         "impacts",
     ),
     "Systems": ("catalogue",),
-    "Beyond one run": ("pictures", "ensembles", "long-runs", "reproducing"),
+    "Beyond one run": ("pictures", "ensembles", "derivatives", "long-runs", "reproducing"),
     "Inside": ("how-it-works", "adding-a-method", "performance"),
     "Reference": (),
 }

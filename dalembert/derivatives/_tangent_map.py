@@ -56,7 +56,7 @@ def lyapunov(
         True
 
     """
-    given = differentiated("lyapunov", system, method, (), arguments)
+    given = differentiated("lyapunov", system, method, None, arguments)
     spec = prepared(given.spec)
     every = count("every", every, least=1)
     basis = tangent_space(spec.system, given.start.state)

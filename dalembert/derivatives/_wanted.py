@@ -64,7 +64,7 @@ class Differentiated:
 
 
 def differentiated(
-    caller: str, system: Any, method: Any, wrt: str | Sequence[str], arguments: Mapping[str, Any]
+    caller: str, system: Any, method: Any, wrt: str | Sequence[str] | None, arguments: Mapping[str, Any]
 ) -> Differentiated:
     """Check the arguments of a run that is to be differentiated."""
     unknown = next((name for name in arguments if name not in (*INITIAL, *RUN)), None)
@@ -77,7 +77,7 @@ def differentiated(
     if driver_of(spec.method).has_impacts:
         raise InputError(f"da.{caller} differentiates runs without impacts: leave unilateral= out, or take a smooth method")
     _, _, given = given_values(system, run["start"] is not None, run["t0"], initial, run["params"])
-    return Differentiated(spec, start_from(spec, given), wanted(spec, wrt, given), packed.drawing)
+    return Differentiated(spec, start_from(spec, given), () if wrt is None else wanted(spec, wrt, given), packed.drawing)
 
 
 def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
@@ -90,7 +90,7 @@ def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
 def wanted(spec: RunSpec, wrt: str | Sequence[str], given: Mapping[str, Any]) -> tuple[Wanted, ...]:
     """The names in `wrt`, checked."""
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    if wrt != () and (not names or len(set(names)) < len(names)):
+    if not names or len(set(names)) < len(names):
         raise InputError(f'wrt names initial values and parameters, each once, as in wrt=("q0", "m"); got {wrt!r}')
     system, controlled = spec.system, set() if spec.controls is None else set(spec.controls.slots.tolist())
     return tuple(_wanted(system, name, given, controlled) for name in names)
