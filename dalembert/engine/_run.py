@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._progress import phase
 from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._independence import combined_at, independent
 from dalembert.engine import _driver as driver
@@ -84,6 +85,7 @@ class Run:
         self.rows[0, : self.system.n_state] = self.start.packed
         self.counts[0]["saved"] = 1
         self._join()
+        phase("the step loop")
         self._advance_to(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert._progress import ProgressLine
+from dalembert._progress import ProgressLine, preparing
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import StepFailed
@@ -74,12 +74,13 @@ def simulate(
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
     arguments = Arguments("simulate", system, method, initial, **given)
-    spec = arguments.single()
     policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
-    if save_to is not None:
-        return stream(spec, policy)
-    check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
-    return _run(spec, policy)
+    with preparing(progress):
+        spec = arguments.single()
+        if save_to is not None:
+            return stream(spec, policy)
+        check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
+        return _run(spec, policy)
 
 
 def _run(spec: RunSpec, policy: Policy) -> Trajectory:

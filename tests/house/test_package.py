@@ -46,7 +46,8 @@ def test_one_licence_everywhere():
 def test_every_file_that_is_no_module_is_packed():
     packed = SETTINGS["tool"]["setuptools"]["package-data"]
     package = ROOT / "dalembert"
-    others = [path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    found = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    others = [path for path in found if path.suffix != ".py"]
     assert package / "py.typed" in others
     for path in others:
         folder = ".".join(path.parent.relative_to(ROOT).parts)
