@@ -17,6 +17,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from dalembert._progress import phase
 from dalembert.compiler._body import LIBM
 from dalembert.symbolic._lock import one_at_a_time
 
@@ -88,6 +89,7 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     key = hashlib.sha256(identity.encode()).hexdigest()
     code = _compiled.get(key) if key in _compiled else None
     if code is None:
+        phase("their machine code")
         directory = cache_directory()
         code = _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
     return code
@@ -97,18 +99,21 @@ def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code
     target = _target()
     cpu, features = code_target()
     machine = target.create_target_machine(cpu=cpu, features=features, opt=2, codemodel="jitdefault")
-    module = llvm.parse_assembly(assembly)
-    module.verify()
     code = None if stored is None else _read(stored)
     if code is None:
+        module = llvm.parse_assembly(assembly)
+        module.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
         options.loop_vectorization = True
         options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    if stored is not None:
-        engine.set_object_cache(lambda _, new: _write(stored, new), lambda _: code)
+        code = machine.emit_object(module)
+        if stored is not None:
+            _write(stored, code)
+    # Not by llvmlite's own object cache: its callbacks swallow exceptions, and with them a Ctrl-C that came during LLVM's work.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return Code({name: engine.get_function_address(name) for name in names}, engine)
 
