@@ -16,6 +16,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.runs._controls import given_controls
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
@@ -76,6 +77,7 @@ class Arguments:
     save_every: Any = 1
     newton_tolerance: Any = None
     stage_multipliers: bool = False
+    controls: Mapping[str, Any] | None = None
 
     @property
     def drawing(self) -> Drawing | None:
@@ -115,7 +117,10 @@ class Arguments:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
-        return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers)
+        controls = given_controls(system, self.controls, steps)
+        if controls is not None and driver_of(self.method).has_impacts:
+            raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
+        return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers, controls=controls)
 
 
 def check_method(method: Any, system: System, caller: str) -> None:
