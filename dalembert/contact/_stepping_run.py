@@ -131,9 +131,8 @@ class SteppingRun:
         sums = size + 2 * n
         touched = sums + slots.n_contacts * (1 + slots.n_tangents)
         push = touched + slots.n_contacts
-        self.at = At(
-            *numbers, *(getattr(slots, name) for name in PLACES), size, size + n, sums, touched, push, push + 1, push + 2
-        )
+        behind = (size, size + n, sums, touched, push, push + 1, push + 2)
+        self.at = At._make([*numbers, *(getattr(slots, name) for name in PLACES), *behind])
         self.memory = np.zeros(push + 3)
         self.memory[slots.h] = self.h
         self.memory[slots.theta :][: len(start.theta)] = start.theta
