@@ -49,6 +49,9 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
+    from dalembert.derivatives._gradient import gradient
+    from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
+    from dalembert.derivatives._tangent_map import lyapunov
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -56,6 +59,10 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "Sensitivities": "derivatives._sensitivities",
+    "gradient": "derivatives._gradient",
+    "lyapunov": "derivatives._tangent_map",
+    "sensitivities": "derivatives._sensitivities",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -111,6 +118,7 @@ __all__ = [
     "RadauIIA",
     "Rattle",
     "RungeKutta",
+    "Sensitivities",
     "Shake",
     "State",
     "StepFailed",
@@ -130,7 +138,9 @@ __all__ = [
     "from_mjcf",
     "from_sympy",
     "from_urdf",
+    "gradient",
     "load",
+    "lyapunov",
     "mechanisms",
     "modified_hamiltonian",
     "momentum_map",
@@ -140,6 +150,7 @@ __all__ = [
     "reduce_index",
     "resume",
     "schemes",
+    "sensitivities",
     "simulate",
     "simulate_many",
     "step_function",
