@@ -180,3 +180,58 @@ def test_wheels_that_are_in_line_only_at_the_start_are_refused():
     sledge = da.Lagrangian(lambda q, v: 4.0 * (v[0] ** 2 + v[1] ** 2) + 0.06 * v[2] ** 2, dim=3, nonholonomic=rows)
     with pytest.raises(da.InconsistentStart, match=r"nonholonomic\[0\] and nonholonomic\[1\]|singular position"):
         da.simulate(sledge, da.GaussLobattoSPARK(2), q0=[0, 0, 0], v0=[0.5, 0, 0.2], h=0.01, steps=10)
+
+
+# -- the same in space ------------------------------------------------------------------------------------------------
+
+PULL = np.array([-0.25, 0.04, -9.81])
+
+
+def robot_in_space():
+    """Chassis, two wheels and a ball for a castor: 20 rows of joints and contacts, and 6 of rolling, of rank 5."""
+    m = da.Mechanism(gravity=tuple(PULL))
+    chassis = m.body("chassis", mass=8.0, inertia=np.diag([0.05, 0.08, 0.12]), at=(AHEAD, 0, 0.06))
+    for side in (1, -1):
+        place = (0, side * TRACK, RADIUS)
+        wheel = m.body(f"wheel {side}", mass=0.2, inertia=np.diag([1e-4, 1.6e-4, 1e-4]), at=place)
+        m.revolute(chassis, wheel, at=place, axis=(0, 1, 0))
+        m.wheel(wheel, radius=RADIUS, axis=(0, 1, 0))
+    ball = m.body("castor", mass=0.1, shape=da.mechanisms.Sphere(SMALL), at=(-PIVOT, 0, SMALL))
+    m.spherical(chassis, ball, at=(-PIVOT, 0, SMALL))
+    m.ball(ball, radius=SMALL)
+    return m, chassis
+
+
+def robot_after(duration, forward, turning):
+    """x, y of the axle and the heading: (u, w) with the inertia of rolling added to the masses.
+
+    M u' - P w^2 = F.e and J w' + P u w = moment, P and J being moments of mass about the middle of the axle.
+    """
+    spin, ball = 1.6e-4 / RADIUS**2, 0.1 * 7 / 5
+    M = 8.4 + 2 * spin + ball
+    P = 8.0 * AHEAD - ball * PIVOT
+    J = 0.12 + 8.0 * AHEAD**2 + ball * PIVOT**2 + 2 * (1e-4 + (0.2 + spin) * TRACK**2)
+    arm = 8.0 * AHEAD - 0.1 * PIVOT
+
+    def right_hand_side(t, y):
+        along, across = np.array([np.cos(y[2]), np.sin(y[2])]), np.array([-np.sin(y[2]), np.cos(y[2])])
+        slopes = (8.5 * PULL[:2] @ along + P * y[4] ** 2) / M, (arm * PULL[:2] @ across - P * y[3] * y[4]) / J
+        return [*(y[3] * along), y[4], *slopes]
+
+    start = [0.0, 0.0, 0.0, forward, turning]
+    return solve_ivp(right_hand_side, (0.0, duration), start, method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+
+
+@pytest.mark.slow
+def test_order_of_a_robot_in_space():
+    m, chassis = robot_in_space()
+    start = m.start(velocities={chassis: (0.5, AHEAD, 0)}, angular_velocities={chassis: (0, 0, 1.0)})
+    x, y, heading, *_ = robot_after(4.0, 0.5, 1.0)
+    assert heading > np.pi / 2
+    exact, errors, sizes = np.array([x + AHEAD * np.cos(heading), y + AHEAD * np.sin(heading)]), [], (100, 200, 400, 800)
+    for steps in sizes:
+        run = da.simulate(m, da.GaussLobattoSPARK(2), start=start, h=4.0 / steps, steps=steps)
+        errors.append(np.abs(run.of(chassis).position[-1, :2] - exact).max())
+        assert not run.lam_unique and run.stats["renewals"] > 0
+        assert max(np.abs(residual).max() for residual in run.residuals.values()) < 1e-11
+    np.testing.assert_allclose(-np.polyfit(np.log(sizes), np.log(errors), 1)[0], 4.0, atol=0.2)
