@@ -1,8 +1,9 @@
-# Every target sets up what it needs: `make run` and `make test` work on a fresh clone.
+# Every target sets up what it needs, and no more: `make run` and `make test` work on a fresh clone.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+INSTALL := $(BIN)/pip install --quiet --editable
 
 .PHONY: setup run test test-all bench bench-peers lint docs clean
 
@@ -11,32 +12,48 @@ setup: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable ".[test,lint,docs]"
+	$(INSTALL) ".[sundials]"
+	@touch $@
+
+$(READY)-test: $(READY)
+	$(INSTALL) ".[test,docs]"
+	@touch $@
+
+$(READY)-lint: $(READY)
+	$(INSTALL) ".[lint]"
+	@touch $@
+
+$(READY)-docs: $(READY)
+	$(INSTALL) ".[docs]"
+	@touch $@
+
+$(READY)-bench: $(READY)
+	$(INSTALL) ".[bench]"
 	@touch $@
 
 run: setup
 	$(BIN)/dalembert reproduce --out out/report
 
-test: setup
+test: $(READY)-test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-test-all: setup
+test-all: $(READY)-test
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
-bench: setup
+bench: $(READY)-test
 	$(BIN)/python benchmarks/run.py
 
-bench-peers: setup
-	$(BIN)/pip install --quiet ".[bench]"
+bench-peers: $(READY)-bench
 	$(BIN)/python benchmarks/peers_work_precision.py
 
-lint: setup
+lint: $(READY)-lint
 	$(BIN)/ruff check dalembert tests benchmarks docs
 	$(BIN)/ruff format --check dalembert tests benchmarks docs
 	$(BIN)/mypy
 
-docs: setup
-	$(BIN)/python docs/build.py
+docs: $(READY)-docs
+	$(BIN)/python -m sphinx -q -W --keep-going docs out/docs
+	@echo out/docs/index.html
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info

@@ -14,160 +14,28 @@ import importlib as _importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from dalembert import mechanisms, problems, systems, tableaux
-from dalembert.compiler import step_function
-from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
-from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
-from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
-from dalembert.methods import (
-    EMPRK,
-    SPARK,
-    SRK,
-    ConstrainedEuler,
-    CortesMartinez,
-    DiscreteLagrangeDAlembert,
-    Gauss,
-    GaussLobattoEMPRK,
-    GaussLobattoSPARK,
-    HalfExplicitEuler,
-    LobattoGalerkin,
-    LobattoIIIAB,
-    LobattoIIIC,
-    LobattoSPARK,
-    McLachlanPerlmutter,
-    NonholonomicEuler,
-    OneStepMethod,
-    PartitionedRungeKutta,
-    RadauIIA,
-    Rattle,
-    RungeKutta,
-    Shake,
-    SymplecticEuler,
-    UnderlyingODE,
-    Variational,
-    adjoint,
-    compose,
-    schemes,
-)
-from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
-from dalembert.runs._simulate import simulate
-from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
-from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent, forces
-from dalembert.tableaux import Tableau
-
-if TYPE_CHECKING:
-    from dalembert import draw, experiments, plot, verify
-    from dalembert.runs._index_reduction import reduce_index
-    from dalembert.runs._poincare import PoincareSection, poincare
-    from dalembert.runs._reopen import load, resume
-    from dalembert.runs._simulate_many import Ensemble, simulate_many
-    from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
-
 from dalembert._version import __version__ as __version__
 
-# Loaded on first use, so that importing dalembert stays fast: {public name: the module that defines it}.
-_ROOMS = ("draw", "experiments", "plot", "verify")
-_LATER = {
-    "PoincareSection": "runs._poincare",
-    "poincare": "runs._poincare",
-    "DiscreteMechanics": "verify._discrete_mechanics",
-    "momentum_map": "verify._discrete_mechanics",
-    "Ensemble": "runs._simulate_many",
-    "simulate_many": "runs._simulate_many",
-    "reduce_index": "runs._index_reduction",
-    "load": "runs._reopen",
-    "resume": "runs._reopen",
-}
+if TYPE_CHECKING:
+    from dalembert._public import *  # noqa: F403
+    from dalembert._public import __all__ as __all__
+
+# Rooms that are public as they are. All other names are listed in `_public.py`, which is loaded when one is asked for.
+_ROOMS = ("draw", "experiments", "mechanisms", "plot", "problems", "systems", "tableaux", "verify")
 
 
 def __getattr__(name: str) -> _Any:
     if name in _ROOMS:
         return _importlib.import_module(f"dalembert.{name}")
-    if name in _LATER:
-        value = globals()[name] = getattr(_importlib.import_module(f"dalembert.{_LATER[name]}"), name)
-        return value
-    raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+    public = _importlib.import_module("dalembert._public") if name == "__all__" or not name.startswith("_") else None
+    if name in globals():  # another room, which that has loaded
+        return globals()[name]
+    if public is None or name not in (*public.__all__, "__all__"):
+        raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+    place = public.LATER.get(name)
+    value = globals()[name] = getattr(public if place is None else _importlib.import_module(f"dalembert.{place}"), name)
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
-
-
-__all__ = [
-    "CVA",
-    "EMPRK",
-    "MCVA",
-    "MCVAA",
-    "MCVAC",
-    "ODAE",
-    "SPARK",
-    "SRK",
-    "VCI",
-    "ConstrainedEuler",
-    "Contacts",
-    "CortesMartinez",
-    "DalembertError",
-    "DiscreteLagrangeDAlembert",
-    "DiscreteMechanics",
-    "Ensemble",
-    "Gauss",
-    "GaussLobattoEMPRK",
-    "GaussLobattoSPARK",
-    "HalfExplicitEuler",
-    "Hamiltonian",
-    "Impacts",
-    "InconsistentStart",
-    "IndexTwoDAE",
-    "InputError",
-    "Lagrangian",
-    "LobattoGalerkin",
-    "LobattoIIIAB",
-    "LobattoIIIC",
-    "LobattoSPARK",
-    "McLachlanPerlmutter",
-    "Mechanism",
-    "ModelError",
-    "ModifiedHamiltonian",
-    "NonholonomicEuler",
-    "OneStepMethod",
-    "PartitionedRungeKutta",
-    "PoincareSection",
-    "RadauIIA",
-    "Rattle",
-    "RungeKutta",
-    "Shake",
-    "State",
-    "StepFailed",
-    "StoredTrajectory",
-    "SymplecticEuler",
-    "Tableau",
-    "Trajectory",
-    "UnderlyingODE",
-    "UnsupportedSystem",
-    "Variational",
-    "adjoint",
-    "compose",
-    "consistent",
-    "draw",
-    "experiments",
-    "forces",
-    "from_mjcf",
-    "from_sympy",
-    "from_urdf",
-    "load",
-    "mechanisms",
-    "modified_hamiltonian",
-    "momentum_map",
-    "plot",
-    "poincare",
-    "problems",
-    "reduce_index",
-    "resume",
-    "schemes",
-    "simulate",
-    "simulate_many",
-    "step_function",
-    "systems",
-    "tableaux",
-    "verify",
-]
+    return sorted([*__getattr__("__all__"), "__version__"])

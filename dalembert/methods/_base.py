@@ -21,6 +21,7 @@ class OneStepMethod(ABC):
 
     serves_nonholonomic: ClassVar[bool] = False
     serves_unilateral: ClassVar[bool] = False
+    serves_friction: ClassVar[bool] = False
     driver: ClassVar[str] = "smooth"
     """The step loop that runs the method (`dalembert.runs._drivers`)."""
 
@@ -92,6 +93,10 @@ class OneStepMethod(ABC):
             raise UnsupportedSystem(
                 f"{self} does not see the unilateral constraints of this system: use a collision integrator, da.CVA(base), "
                 "da.VCI(base) or da.MCVA(base), or leave unilateral= out"
+            )
+        if "friction" in system.function_names and not self.serves_friction:
+            raise UnsupportedSystem(
+                f"{self} knows no friction: use da.NonsmoothRattle() or da.MoreauJean(), or leave friction= out"
             )
 
     def check_start(self, system: System, start: State, h: float) -> None:

@@ -25,6 +25,11 @@ class Hamiltonian(MechanicalSystem):
     each phi, or a function of the approach speed `speed` and of parameters. Constraints of one kind may also be stated by a
     list of functions.
 
+    `friction` is Coulomb's coefficient: a number, one for each phi, or a function of `t`, `q` and parameters. It opposes the
+    velocity `slip` with which a contact slides, a function of `t`, `q` and `v` that is linear in v: one component for each phi
+    in the plane, two in space, as in slip=lambda q, v: v[0] + R * v[2] of a wheel. A point mass in 2 or 3 Cartesian
+    coordinates needs none. Friction takes a time-stepping method: `da.NonsmoothRattle()` or `da.MoreauJean()`.
+
     Rows of `holonomic` and `nonholonomic` may be redundant, as those of joints in a closed loop are: all of them hold along a
     run, their multipliers are those of least norm, and `run.lam_unique` is False. Rows that contradict each other are refused.
 
@@ -49,12 +54,14 @@ class Hamiltonian(MechanicalSystem):
         nonholonomic: Constraints = None,
         unilateral: Constraints = None,
         restitution: Any = None,
+        friction: Any = None,
+        slip: Callable | None = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(dim, params)
         arguments = {"t": from_column(self._t)[0], "q": from_column(self._q), "p": from_column(self._p)}
         energy = scalar_expression("the Hamiltonian", call_model("the Hamiltonian", H, arguments, self.parameters))
-        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution)
+        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution, friction, slip)
         H_p, H_q = ca.gradient(energy, self._p), ca.gradient(energy, self._q)
         self._derive_mechanics("the Hamiltonian", energy, H_p, -H_q, model)

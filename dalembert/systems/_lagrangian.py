@@ -26,6 +26,11 @@ class Lagrangian(MechanicalSystem):
     each phi, or a function of the approach speed `speed` and of parameters. Constraints of one kind may also be stated by a
     list of functions.
 
+    `friction` is Coulomb's coefficient: a number, one for each phi, or a function of `t`, `q` and parameters. It opposes the
+    velocity `slip` with which a contact slides, a function of `t`, `q` and `v` that is linear in v: one component for each phi
+    in the plane, two in space, as in slip=lambda q, v: v[0] + R * v[2] of a wheel. A point mass in 2 or 3 Cartesian
+    coordinates needs none. Friction takes a time-stepping method: `da.NonsmoothRattle()` or `da.MoreauJean()`.
+
     Rows of `holonomic` and `nonholonomic` may be redundant, as those of joints in a closed loop are: all of them hold along a
     run, their multipliers are those of least norm, and `run.lam_unique` is False. Rows that contradict each other are refused.
 
@@ -50,6 +55,8 @@ class Lagrangian(MechanicalSystem):
         nonholonomic: Constraints = None,
         unilateral: Constraints = None,
         restitution: Any = None,
+        friction: Any = None,
+        slip: Callable | None = None,
         force: Callable | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
@@ -68,7 +75,7 @@ class Lagrangian(MechanicalSystem):
             raise ModelError("the mass matrix L_vv is singular: every velocity v[i] must enter the Lagrangian quadratically")
         at_rest = ca.substitute(L_v, v, ca.SX.zeros(self.dim, 1))
         velocity = solve_symmetric(M, p - at_rest)
-        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution)
+        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution, friction, slip)
         H = ca.dot(p, velocity) - ca.substitute(lagrangian, v, velocity)
         self._derive_mechanics("the Lagrangian's energy", H, velocity, ca.substitute(L_q, v, velocity), model)
         self._define("t y v", L=lagrangian, L_q=L_q, L_v=L_v)

@@ -21,6 +21,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems._coulomb import coefficients, point_tangents, sliding
 from dalembert.systems._matrices import definite_pivots, is_finite, row_maxima, scaled
 from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
 from dalembert.systems._rank import dependencies
@@ -36,6 +37,8 @@ class ModelFunctions(NamedTuple):
     force: Callable | None
     unilateral: Constraints
     restitution: Any
+    friction: Any = None
+    slip: Callable | None = None
 
 
 class MechanicalSystem(System):
@@ -43,12 +46,14 @@ class MechanicalSystem(System):
 
     Beside the functions of every `System` (with y = q, z = p): H, H_p, H_q, force (t,q,p), H_pp (t,q,p) and k_v (t,q,p). With
     unilateral constraints: phi, its derivatives phi_q and phi_t (t,q), phi_dot = phi_t + phi_q v (t,q,p), and the coefficients
-    of restitution (speed), a function of the approach speeds -phi_dot.
+    of restitution (speed), a function of the approach speeds -phi_dot. With friction: its coefficients friction (t,q), the
+    velocities slip (t,q,p) with which contacts slide, `n_tangents` components each, and their derivative slip_v (t,q).
     """
 
     kind = "mechanical system"
     starts_from = ("q0", "v0", "p0")
-    matrices = System.matrices | {"H_pp", "L_vv", "k_v", "phi_q"}
+    matrices = System.matrices | {"H_pp", "L_vv", "k_v", "phi_q", "slip_v"}
+    n_tangents = 0
 
     def __init__(self, dim: int, params: Mapping[str, Any] | None) -> None:
         if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
@@ -86,6 +91,7 @@ class MechanicalSystem(System):
         if self.n_nonholonomic:
             self.described |= {"k": "nonholonomic", "k_v": "the derivative of nonholonomic"}
         self._derive_unilateral(model.unilateral, model.restitution, visible, H_p)
+        self._derive_friction(model, moving, H_pp)
 
     def _derive_unilateral(self, unilateral: Constraints, restitution: Any, visible: Mapping[str, Any], v: ca.SX) -> None:
         if unilateral is None:
@@ -119,6 +125,25 @@ class MechanicalSystem(System):
                 f"parameters, one for each unilateral constraint; got {restitution!r}"
             )
         return ca.SX(ca.DM(numbers))
+
+    def _derive_friction(self, model: ModelFunctions, moving: Mapping[str, Any], H_pp: ca.SX) -> None:
+        if model.friction is None:
+            if model.slip is not None:
+                raise ModelError("slip is the velocity that friction opposes: give friction=, too, or leave slip= out")
+            return
+        if model.unilateral is None:
+            raise ModelError("friction acts on the walls unilateral=..., which this system does not have")
+        count, v = self.n_unilateral, self._v
+        mu = coefficients(model.friction, count, {name: moving[name] for name in ("t", "q")}, self.parameters)
+        if model.slip is None:
+            phi_q, phi_t = (self._expressions[name][1] for name in ("phi_q", "phi_t"))
+            slip = point_tangents(phi_q, phi_t, H_pp, v)
+        else:
+            slip = sliding(model.slip, count, {name: moving[name] for name in ("t", "q", "v")}, v, self.parameters)
+        self.n_tangents = slip.shape[0] // count
+        self._define("t y", friction=mu, slip_v=ca.jacobian(slip, v))
+        self._define("t y z", slip=ca.substitute(slip, v, self._expressions["H_p"][1]))
+        self.described |= {"friction": "friction", "slip": "slip"}
 
     def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
         """How many of the constraints g_dot and k follow from the others in this state."""
@@ -156,9 +181,9 @@ class MechanicalSystem(System):
             return self
         free = copy.copy(self)
         free.__dict__.pop("fingerprint", None)
-        free.n_unilateral = 0
-        free.described = {name: label for name, label in self.described.items() if name not in ("phi", "phi_q")}
-        own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution")
+        free.n_unilateral = free.n_tangents = 0
+        own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution", "friction", "slip", "slip_v")
+        free.described = {name: label for name, label in self.described.items() if name not in own}
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
 

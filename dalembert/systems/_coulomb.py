@@ -1,0 +1,80 @@
+"""Coulomb friction at unilateral constraints: its coefficients, and the velocity with which a contact slides.
+
+A wall phi(t, q) >= 0 tells where contact is, not which material points touch: a wheel may roll on it or slide. So the sliding
+velocity is stated, `slip`, linear in v; its directions slip_v^T are those of the friction impulses. Only a point mass
+needs no statement: it slides along the tangents of the wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.systems._model import Parameters, call_model, one_line, vector_expression
+
+
+def coefficients(friction: Any, count: int, visible: Mapping[str, Any], parameters: Parameters) -> ca.SX:
+    """mu of each unilateral constraint, of (t, q)."""
+    if callable(friction):
+        value = vector_expression("friction", call_model("friction", friction, visible, parameters))
+        if value.shape[0] not in (1, count):
+            raise ModelError(f"friction must return one coefficient, or {count}, one for each wall; got {value.shape[0]}")
+        return value if value.shape[0] == count else ca.repmat(value, count, 1)
+    try:
+        numbers = np.broadcast_to(np.ravel(np.array(friction, dtype=float)), count)
+    except (TypeError, ValueError):
+        numbers = np.full(count, np.nan)
+    if not np.all((numbers >= 0) & np.isfinite(numbers)):
+        raise ModelError(
+            f"friction is a coefficient >= 0, {count} of them, one for each wall, or a function of t, q and parameters; got "
+            f"{one_line(friction)}"
+        )
+    return ca.SX(ca.DM(numbers))
+
+
+def sliding(slip: Callable, count: int, moving: Mapping[str, Any], v: ca.SX, parameters: Parameters) -> ca.SX:
+    """The sliding velocity of each contact as stated, of (t, q, v): one component each in the plane, two in space."""
+    given = call_model("slip", slip, moving, parameters)
+    flat = [x for row in given for x in row] if any(np.ndim(row) for row in np.atleast_1d(given)) else given  # type: ignore
+    value = vector_expression("slip", flat)
+    if value.shape[0] not in (count, 2 * count):
+        raise ModelError(
+            f"slip must return the sliding velocity of each of {count} contacts, one component each in the plane or two in "
+            f"space; got {value.shape[0]} numbers"
+        )
+    slope = ca.jacobian(value, v)
+    if ca.depends_on(slope, v):
+        raise ModelError("slip must be linear in v, as velocities of points of bodies are")
+    for k in range(value.shape[0]):
+        if not slope[k, :].nnz():
+            raise ModelError(f"slip[{k}] does not depend on v: it is the velocity with which contact slides")
+    return value
+
+
+def point_tangents(phi_q: ca.SX, phi_t: ca.SX, H_pp: ca.SX, v: ca.SX) -> ca.SX:
+    """The sliding velocity of a point mass, whose coordinates are those of a plane or of space, on walls at rest."""
+    n = v.shape[0]
+    alike = H_pp.sparsity().is_diag() and H_pp.nnz() == n and all(ca.is_equal(H_pp[0, 0], H_pp[i, i], 9) for i in range(n))
+    if n not in (2, 3) or not alike or phi_t.nnz():
+        raise ModelError(
+            "friction needs slip=lambda q, v: ..., the velocity with which each contact slides (one component in a plane, two "
+            "in space, linear in v): it follows from the walls only for a point mass in 2 or 3 Cartesian coordinates and walls "
+            "at rest"
+        )
+    rows = [phi_q[k, :].T for k in range(phi_q.shape[0])]
+    return ca.vertcat(*(tangents(row / ca.norm_2(row)).T @ v for row in map(ca.densify, rows)))
+
+
+def tangents(n: ca.SX) -> ca.SX:
+    """Unit vectors perpendicular to a unit vector, as columns: T. Duff et al., J. Comput. Graph. Tech. 6 (2017) 1, in space."""
+    if n.shape[0] == 2:
+        return ca.vertcat(n[1], -n[0])
+    sign = ca.if_else(n[2] < 0, -1, 1)
+    a = -1 / (sign + n[2])
+    b = n[0] * n[1] * a
+    first = ca.vertcat(1 + sign * n[0] ** 2 * a, sign * b, -sign * n[0])
+    return ca.horzcat(first, ca.vertcat(b, sign + n[1] ** 2 * a, -n[1]))
