@@ -22,7 +22,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
 from dalembert.runs._variables import Variables
-from dalembert.storage._groups import StoredArray
+from dalembert.storage._groups import StoredArray, read_rows
 from dalembert.storage._npz import reading_npz, write_npz
 from dalembert.storage._run_store import Header, RunStore
 from dalembert.systems import State, System
@@ -390,7 +390,7 @@ class StoredTrajectory(Trajectory):
         if not self.store.header.walls:
             return None
         last = self.store.progress.events.get(kind, 0) if last is None else last
-        return from_columns(KINDS[kind], kind, lambda name: np.asarray(self.store.array(name)[first:last]))
+        return from_columns(KINDS[kind], kind, lambda name: read_rows(self.store.array(name), slice(first, last)))
 
     def __len__(self) -> int:
         return self.store.progress.rows
@@ -412,7 +412,7 @@ class StoredTrajectory(Trajectory):
         chunk, when, count = self.store.header.chunk, {}, self.store.progress.events
         if self.store.header.walls:
             columns = {"impact": "impact_t", "contact": "contact_begin"}
-            when = {kind: np.asarray(self.store.array(name)[: count.get(kind, 0)]) for kind, name in columns.items()}
+            when = {kind: read_rows(self.store.array(name), slice(count.get(kind, 0))) for kind, name in columns.items()}
         for first in range(0, len(self), chunk):
             rows = slice(first, min(len(self), first + chunk))
             begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]
