@@ -1,9 +1,9 @@
 """Time stepping of many spheres: cells find the contacts, projections in turn (Gauss-Seidel) solve them, in compiled code.
 
 The step is that of `MoreauJean` with theta = 1/2 under constant forces. The laws of one contact have a diagonal matrix, so each
-projection solves them at once, all others given: P_N <- prox(P_N - xi_N / G_N), P_F <- prox(P_F - gamma_F / G_F). Sweeps over all
-contacts start from the impulses of the step before and end when no impulse changes by more than `TOLERANCE` of the largest, or
-after `SWEEPS` of them, which `run.stats` counts. Vectors have three components; discs move in z = 0.
+projection solves them at once, all others given: P_N <- prox(P_N - xi_N / G_N), P_F <- prox(P_F - gamma_F / G_F). Sweeps over
+all contacts start from the impulses of the step before and end when no impulse changes by more than `TOLERANCE` of the largest,
+or after `SWEEPS` of them, which `run.stats` counts. Vectors have three components; discs move in z = 0.
 """
 
 from __future__ import annotations

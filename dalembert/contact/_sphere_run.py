@@ -72,7 +72,7 @@ class SphereRun(SteppingRun):
             vectors[2 * k][:, :axes] = part[:, :axes]
             vectors[2 * k + 1][:, 3 - (part.shape[1] - axes) :] = part[:, axes:]
         room = (np.zeros((n, 3)), np.zeros((n, 6)))
-        self.bodies = Bodies(*vectors, *room, system.radii, system.masses, system.inertias)
+        self.bodies = Bodies._make([*vectors, *room, system.radii, system.masses, system.inertias])
         self.laws = np.array([self.h, 2.01 * system.radii.max(), system.mu, system.e, *system.gravity, 0.0, 0.0, 0.0])
         self.table = (np.zeros(2 * n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64))
         most = (len(system.planes) + 3) * n if system.space == 2 else (len(system.planes) + 6) * n
@@ -124,7 +124,9 @@ class SphereRun(SteppingRun):
         system, bodies = self.spec.system, self.bodies
         assert isinstance(system, Spheres)
         axes = system.space
-        q, v = (np.column_stack([x[:, :axes], y[:, 2 if axes == 2 else 0 :]]) for x, y in ((bodies.x, bodies.turned), bodies[2:4]))
+        q, v = (
+            np.column_stack([x[:, :axes], y[:, 2 if axes == 2 else 0 :]]) for x, y in ((bodies.x, bodies.turned), bodies[2:4])
+        )
         masses = np.column_stack([np.tile(m[:, None], k) for m, k in ((system.masses, axes), (system.inertias, 2 * axes - 3))])
         return np.concatenate([q.ravel(), (masses * v).ravel()])
 
