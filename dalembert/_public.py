@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
-from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
+from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI, MoreauJean, NonsmoothRattle
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
 from dalembert.methods import (
@@ -118,7 +118,9 @@ __all__ = [
     "Mechanism",
     "ModelError",
     "ModifiedHamiltonian",
+    "MoreauJean",
     "NonholonomicEuler",
+    "NonsmoothRattle",
     "OneStepMethod",
     "OptimalControl",
     "OptimalRun",
