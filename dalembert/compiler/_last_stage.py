@@ -1,6 +1,9 @@
-"""An explicit last stage: the combination of stage equations from which the forces of all inner stages drop out.
+"""An explicit last stage: a combination of stage equations that gives it in terms of the others.
 
-If the velocity is affine in the momentum, k_j = k0_j + B W_j with B independent of the stage, and W = A^ hl has been
+*Dependent rows.* In W = A^ hl with Lobatto IIIB's A^, whose last column is zero, the rows are dependent: W_s = sum_i c_i W_i, as
+W_2 = W_1 with s = 2 and W_3 = 2 W_2 - W_1 with s = 3. This serves where H is not separable, so that W cannot be substituted.
+
+*Forces that drop out.* If the velocity is affine in the momentum, k_j = k0_j + B W_j with B independent of the stage, and W = A^ hl has been
 substituted, the equations V = A k read V = A k0 + (A A^) B hl. In Lobatto IIIA-IIIB methods the forces hl_l of the inner
 stages l = 2..s-1 enter these s-1 equations with s-2 columns of A A^: one combination c of the equations is free of them, and
 it gives V_s in terms of the other stages, of k0 and of hl_1, which depends on no V. With s = 3: V_3 = 8 V_2 + ...
@@ -14,10 +17,13 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._tape import entries_of
-from dalembert.methods._step import Equation, Step
+from dalembert.methods._step import Equation, Step, UnknownBlock
 
 LARGEST = 10.0
 """Combinations with larger coefficients would cost digits by cancellation."""
+
+ROUNDING = Fraction(1, 10**13)
+"""Numbers below this are rounding errors of coefficients."""
 
 
 def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> ca.SX | None:
@@ -54,6 +60,19 @@ def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[c
     return value
 
 
+def dependent_last_stage(equation: Equation, block: UnknownBlock) -> ca.SX | None:
+    """The last stage of a block, as the combination of the other stages that its equation X = A terms demands; or None."""
+    A = equation.weights
+    if A is None or len(A) != len(block.nodes) or len(A) < 2:
+        return None
+    rows = [[Fraction(value) for value in row] for row in A]
+    c = _solved([[row[j] for row in rows[:-1]] + [rows[-1][j]] for j in range(A.shape[1])])
+    if c is None or max(map(abs, c)) > LARGEST:
+        return None
+    stages = ca.horzsplit(ca.reshape(block.symbols, block.size, len(A)))
+    return sum((float(factor) * stage for factor, stage in zip(c, stages[:-1], strict=True)), ca.SX.zeros(block.size, 1))
+
+
 def same(a: ca.SX, b: ca.SX) -> bool:
     """Whether two columns are the same symbols."""
     return a.shape == b.shape and bool(ca.is_equal(a, b, 1))
@@ -84,15 +103,25 @@ def _combination(A: np.ndarray, A_hat: np.ndarray, inner: list[int]) -> list[Fra
     stages = len(A)
     if len(inner) != stages - 1:
         return None
-    rows = [[_product(A, A_hat, i, j) for i in range(stages - 1)] + [-_product(A, A_hat, stages - 1, j)] for j in inner]
-    for k in range(stages - 1):
-        pivot = max(range(k, stages - 1), key=lambda r: abs(rows[r][k]))
-        if rows[pivot][k] == 0:
+    c = _solved([[_product(A, A_hat, i, j) for i in range(stages - 1)] + [-_product(A, A_hat, stages - 1, j)] for j in inner])
+    return None if c is None or max(map(abs, c)) > LARGEST else [*c, Fraction(1)]
+
+
+def _solved(rows: list[list[Fraction]]) -> list[Fraction] | None:
+    """The solution of equations (coefficients, right-hand side), of which some may follow from others; None if there is none.
+
+    Coefficients that are rounded depend on each other up to rounding errors only.
+    """
+    unknowns = len(rows[0]) - 1
+    for k in range(unknowns):
+        pivot = max(range(k, len(rows)), key=lambda r: abs(rows[r][k]), default=None)
+        if pivot is None or abs(rows[pivot][k]) < ROUNDING:
             return None
         rows[k], rows[pivot] = rows[pivot], rows[k]
         rows[k] = [value / rows[k][k] for value in rows[k]]
-        for r in range(stages - 1):
+        for r in range(len(rows)):
             if r != k:
                 rows[r] = [a - rows[r][k] * b for a, b in zip(rows[r], rows[k], strict=True)]
-    c = [row[-1] for row in rows]
-    return [*c, Fraction(1)] if max(map(abs, c)) <= LARGEST else None
+    if any(abs(row[-1]) > ROUNDING for row in rows[unknowns:]):
+        return None
+    return [row[-1] for row in rows[:unknowns]]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._last_stage import explicit_last_stage, same
+from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
 from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import Turn, misses, step_orientation
 from dalembert.compiler._tape import entries_of
@@ -172,6 +172,16 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         left, right = [*left, symbols], [*right, value]
         open_equations[open_equations.index(own)] = Equation(own.left[:kept], own.right[:kept])
         remaining[0] = replace(first.without_last_stages(1), ends=bool(first.nodes[-1] == 1.0))
+    for equation in list(open_equations):
+        place = next((k for k, b in enumerate(remaining) if k > 0 and same(b.symbols, equation.left)), None)
+        combined = None if place is None else dependent_last_stage(equation, remaining[place])
+        if place is None or combined is None:
+            continue
+        block, kept = remaining[place], equation.left.shape[0] - remaining[place].size
+        right = [_substitute(r, [block.symbols[kept:]], [combined]) for r in right]
+        left, right = [*left, block.symbols[kept:]], [*right, combined]
+        open_equations[open_equations.index(equation)] = Equation(equation.left[:kept], equation.right[:kept])
+        remaining[place] = block.without_last_stages(1)
     blocks = tuple(b for b in remaining if b.symbols.shape[0])  # the eliminated stage may have been the only one
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
