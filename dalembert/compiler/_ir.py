@@ -60,6 +60,30 @@ class Kernel:
         return len(self.tape()[0].computed)
 
 
+@dataclass(frozen=True, eq=False)
+class Part(Kernel):
+    """A part of a kernel, of which the instructions are known."""
+
+    instructions: tuple[Tape, np.ndarray, np.ndarray]
+
+    def tape(self) -> tuple[Tape, np.ndarray, np.ndarray]:
+        return self.instructions
+
+
+def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str]) -> tuple[Part, Part, int]:
+    """A kernel as two: the second computes all that depends on the last input, the first what can be known before it is.
+
+    Besides, how many slots of memory from `slot` on hold what the first hands on to the second.
+    """
+    tape, load_slots, store_slots = kernel.tape()
+    late = np.arange(len(load_slots)) >= len(load_slots) - kernel.inputs[-1][0].shape[0]
+    first, second, its = tape.split(late)
+    handed = slot + np.arange(len(first.outputs) - np.count_nonzero(~its))
+    early = (first, load_slots, np.concatenate([store_slots[~its], handed]))
+    rest = (second, np.concatenate([load_slots, handed]), store_slots[its])
+    return Part(names[0], (), (), early), Part(names[1], (), (), rest), len(handed)
+
+
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     tape, load_slots, store_slots = kernel.tape()

@@ -19,7 +19,7 @@ from dalembert.compiler._elimination import (
 )
 from dalembert.compiler._guess import predictor
 from dalembert.compiler._increments import Measure, weights_and_noise
-from dalembert.compiler._ir import Kernel, emit_module
+from dalembert.compiler._ir import Kernel, emit_module, in_two_parts
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
@@ -239,16 +239,16 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     results = list(zip(_results(reduced), layout.results, strict=True))
-    last: tuple[Kernel, ...] = ()
-    if reduced.last is not None:
-        outputs = [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
-        last = (Kernel("last", symbols, outputs),)
-        symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
     if reduced.turn is not None:
         results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
         results.append((entries_of(reduced.turn.matrix), layout.turn_entries))
-    finish = Kernel("finish", [*symbols, (reduced.metric.column, layout.metric)], results)
-    return _assemble(reduced, layout, (factor, iterate, *last, finish), ca.SX(0, 1), None, contiguous)
+    symbols = [*symbols, (reduced.metric.column, layout.metric)]
+    if reduced.last is None:
+        return _assemble(reduced, layout, (factor, iterate, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous)
+    results += [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
+    whole = Kernel("finish", [*symbols, (reduced.last.y, layout.last_unknowns)], results)
+    last, finish, handed = in_two_parts(whole, layout.work, ("last", "finish"))
+    return _assemble(reduced, layout, (factor, iterate, last, finish), ca.SX(0, 1), None, contiguous, handed)
 
 
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
@@ -277,6 +277,7 @@ def _assemble(
     once: ca.SX,
     increment: tuple[ca.SX, ca.SX] | None,
     contiguous: bool,
+    handed: int = 0,
 ) -> _Compiled:
     """Put the kernels that predict and weigh before those that factor, iterate and finish, and compile all."""
     delta = ca.SX.sym("delta", layout.n_state)
@@ -285,10 +286,10 @@ def _assemble(
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving)
-    assembly, used = emit_module(kernels, layout.work)
-    return _Compiled(
-        kernels, layout, increment, compile_module(assembly, tuple(kernel.name for kernel in kernels)), layout.work + used
-    )
+    work = layout.work + handed
+    assembly, used = emit_module(kernels, work)
+    code = compile_module(assembly, tuple(kernel.name for kernel in kernels))
+    return _Compiled(kernels, layout, increment, code, work + used)
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:

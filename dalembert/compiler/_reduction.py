@@ -238,9 +238,24 @@ def _split_off_last(
     matrix = ca.jacobian(end, y)
     if ca.depends_on(matrix, y):
         return blocks, x, residual, None
+    matrix = _symmetric(matrix)
     shortened = blocks[-1].without_last_stages(n_end // blocks[-1].size)
     rhs = -ca.substitute(end, y, ca.SX.zeros(n_end, 1))
     return tuple(b for b in (*blocks[:-1], shortened) if b.symbols.shape[0]), kept, rest, LastBlock(y, matrix, rhs)
+
+
+def _symmetric(matrix: ca.SX) -> ca.SX:
+    """The matrix; entries above the diagonal are those below it where both are equal, as in G M^-1 G^T."""
+    mirrored = ca.tril2symm(ca.tril(matrix))
+    if not mirrored.sparsity() == matrix.sparsity():
+        return matrix
+    function = ca.Function("both", [ca.vertcat(*ca.symvar(matrix))], [entries_of(matrix), entries_of(mirrored)])
+    random = np.random.default_rng(1788)
+    for _ in range(3):
+        one, other = (np.array(x, dtype=float) for x in function(random.uniform(0.5, 1.5, function.numel_in(0))))
+        if not np.allclose(one, other, rtol=1e-10, atol=1e-10 * np.max(np.abs(one), initial=0.0)):
+            return matrix
+    return mirrored
 
 
 def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:
