@@ -37,12 +37,12 @@ SHARING = (
 
 
 def pytest_collection_modifyitems(items):
-    """Tests in a browser share one, so that they share a process, too; so do tests that share models and what was compiled.
+    """Tests in a browser share it and the site, so that they share a process, too; so do tests that share models and programs.
 
     All others are handed out one by one, last: they keep the processes busy until the end.
     """
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if {"browser", "site"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("browser"))
         elif item.path.parent.name in SHARING and item.path.is_relative_to(TESTS):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

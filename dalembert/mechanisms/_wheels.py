@@ -18,7 +18,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, Value, number, valued
+from dalembert.mechanisms._rigid import Body, Part, Placement, Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, normals, scale, subtract
 
 
@@ -55,6 +55,10 @@ class Wheel(Part):
     axis: np.ndarray | None
     radius: Value
     plane: Plane
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse a radius that is none."""
+        positive(f"the radius of {self.name!r}", self.radius, params)
 
     def to_contact(self, at: Placement) -> tuple[Vector, Any]:
         """The unit vector u from the centre to the contact point, and s = |n - (n.a) a|."""
@@ -108,6 +112,10 @@ class Touching(Part):
     radius: Value
     plane: Plane
     restitution: float
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse a negative radius."""
+        positive(f"the radius of {self.name!r}", self.radius, params, zero=True)
 
     def gaps(self, at: Placement) -> list[Any]:
         """What stays positive."""

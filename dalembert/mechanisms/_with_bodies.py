@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Building
-from dalembert.mechanisms._rigid import Body, Value, check_masses, coordinates_of, point_coordinates, positive, principal
+from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
 from dalembert.mechanisms._solids import Box, Solid
 from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
 from dalembert.systems._model import one_line
@@ -71,11 +71,10 @@ class WithBodies(Building):
         else:
             principal_axes = given @ axes
         chosen = coordinates_of(kind, centre[2], moments)
-        body = Body(name, self, chosen, 0, mass, moments, centre, principal_axes, given, shape, free)
-        check_masses(body, self.params)
-        return self._add_body(body)
+        return self._add_body(Body(name, self, chosen, 0, mass, moments, centre, principal_axes, given, shape, free))
 
     def _add_body(self, body: Body) -> Body:
+        body.check(self.params)
         body.first = sum(other.size for other in self.bodies)
         self.bodies.append(body)
         return body
@@ -112,6 +111,8 @@ class WithBodies(Building):
         rotation = about_z(float(np.arctan2(along[1], along[0]))) if planar else np.stack([along, *normals(along)], axis=1)
         shape = Box(length, length / 100 if width is None else width, length / 100 if width is None else width)
         thin = planar and width is None and mass is not None
+        if thin and mass is not None:
+            positive(f"the mass of {name!r}", mass, self.params)
         return self.body(
             name,
             mass=mass,
@@ -137,7 +138,6 @@ class WithBodies(Building):
 
         """
         name = self._name(name, "point")
-        positive(f"the mass of {name!r}", mass, self.params)
         centre = triple(f"the position of {name!r}", at)
         kind = self.default_coordinates if coordinates is None else coordinates
         unit = np.eye(3)

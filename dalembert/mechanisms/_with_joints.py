@@ -11,7 +11,7 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._building import MEETING, Z, two_points
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Gear, Joint, Prescribed
-from dalembert.mechanisms._rigid import Body, Value, number, positive
+from dalembert.mechanisms._rigid import Body, Value, number
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._with_bodies import WithBodies
 from dalembert.systems._model import one_line
@@ -151,8 +151,6 @@ class WithJoints(WithBodies):
         apart = float(np.linalg.norm(Q - P))
         if apart == 0:
             raise ModelError("the points of a distance joint coincide, so that it has no direction: use m.spherical(...)")
-        if length is not None:
-            positive("the length of a distance joint", length, {**self.params, "t": 0.0})
         return self._joint("distance", first, second, (P, Q), Z, name, length=apart if length is None else length)
 
     def _joint(self, kind: str, first: Body, second: Body, at: Any, axis: Any, name: str | None, **more: Any) -> Joint:
@@ -181,9 +179,7 @@ class WithJoints(WithBodies):
                     f"{name!r} is a {kind} joint, but {body.name!r} is a point, which has no rotation: use m.spherical"
                 )
             self._without_arm(f"{name!r}", body, point)
-        joint = Joint(name, self, kind, first, second, points, unit, **more)
-        self.parts.append(joint)
-        return joint
+        return self._add(Joint(name, self, kind, first, second, points, unit, **more))
 
     @staticmethod
     def _check_plane(name: str, kind: str, unit: np.ndarray, first: Body, second: Body) -> None:
@@ -191,10 +187,15 @@ class WithJoints(WithBodies):
         moving = [body for body in (first, second) if body.coordinates is not None]
         if not moving or not all(isinstance(body.coordinates, Planar) for body in moving):
             return
-        if kind == "revolute" and abs(unit[2]) < 1 - 1e-9:
-            raise ModelError(f"{name!r} is a hinge in the plane, which turns about its normal: leave axis= out")
+        if kind in ("revolute", "cylindrical") and abs(unit[2]) < 1 - 1e-9:
+            instead = "leave axis= out" if kind == "revolute" else "use m.revolute(...), or m.prismatic(...) for a slide"
+            raise ModelError(f"{name!r} is a hinge in the plane, which turns about its normal: {instead}")
         if kind == "prismatic" and abs(unit[2]) > 1e-9:
             raise ModelError(f"{name!r} is a slide in the plane: its axis lies in it, such as (1, 0)")
+        if kind == "planar" and abs(unit[2]) < 1 - 1e-9:
+            raise ModelError(f"{name!r} would lock bodies of the plane, which move in no other: leave normal= out")
+        if kind == "universal":
+            raise ModelError(f"{name!r} would lock bodies of the plane, which turn about its normal only: use m.revolute(...)")
 
     def gear(self, first: Joint, second: Joint, *, ratio: Any, name: str | None = None) -> Gear:
         """Couple two joints: the first turns `ratio` times as far as the second, in the opposite direction if it is negative.
@@ -238,9 +239,7 @@ class WithJoints(WithBodies):
                     )
         if scaled[0] < 0:
             scaled = (-scaled[0], -scaled[1])
-        gear = Gear(name, self, (first, second), scaled)
-        self.parts.append(gear)
-        return gear
+        return self._add(Gear(name, self, (first, second), scaled))
 
     def prescribe(self, joint: Joint, motion: Callable[..., Any], *, name: str | None = None) -> Prescribed:
         """Give the angle or displacement of a joint as a function of t and parameters.
@@ -259,6 +258,4 @@ class WithJoints(WithBodies):
         joint.coordinate  # noqa: B018 - refuses joints that have none
         if not callable(motion):
             raise ModelError("a prescribed motion is a function, such as lambda t: 0.1 * np.sin(t)")
-        part = Prescribed(self._name(name, "motion"), self, joint, motion)
-        self.parts.append(part)
-        return part
+        return self._add(Prescribed(self._name(name, "motion"), self, joint, motion))

@@ -8,8 +8,9 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
+from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._rigid import Body, Value
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Touching, Wheel
 from dalembert.mechanisms._with_loads import WithLoads
@@ -73,15 +74,22 @@ class WithWheels(WithLoads):
         if not body.turns or body.coordinates is None:
             raise ModelError(f"a {kind} is a body that turns; {body.name!r} does not")
         name = self._name(name, kind)
-        positive(f"the radius of {name!r}", radius, self.params)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
         unit = None if axis is None else direction(f"the axis of {name!r}", axis)
         if unit is not None and abs(unit @ plane.normal) > 1 - 1e-9:
             raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
+        self._in_plane(name, body, plane)
         place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
-        part = Wheel(name, self, body, place, unit, radius, plane)
-        self.parts.append(part)
-        return part
+        return self._add(Wheel(name, self, body, place, unit, radius, plane))
+
+    @staticmethod
+    def _in_plane(name: str, body: Body, plane: Plane) -> None:
+        """Refuse a floor that is the plane in which a body moves, or leans on it."""
+        if isinstance(body.coordinates, Planar) and abs(plane.normal[2]) > 1e-9:
+            raise ModelError(
+                f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give one that lies in it, such "
+                "as normal=(0, 1)"
+            )
 
     def knife_edge(self, body: Body, *, along: Any, at: Any = None, normal: Any = Z, name: str | None = None) -> KnifeEdge:
         """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body.
@@ -104,9 +112,7 @@ class WithWheels(WithLoads):
         )
         if abs(unit @ plane.normal) > 1 - 1e-9:
             raise ModelError(f"the direction of {name!r} is normal to the plane in which it moves")
-        part = KnifeEdge(name, self, body, point, unit, plane)
-        self.parts.append(part)
-        return part
+        return self._add(KnifeEdge(name, self, body, point, unit, plane))
 
     def contact(
         self,
@@ -131,13 +137,11 @@ class WithWheels(WithLoads):
         """
         self._own("a contact", body)
         name = self._name(name, "contact")
-        positive(f"the radius of {name!r}", radius, self.params, zero=True)
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
-        part = Touching(name, self, body, point, radius, plane, restitution)
-        self.parts.append(part)
-        return part
+        self._in_plane(name, body, plane)
+        return self._add(Touching(name, self, body, point, radius, plane, restitution))
 
     def stop(
         self,
@@ -164,7 +168,4 @@ class WithWheels(WithLoads):
         joint.coordinate  # noqa: B018 - refuses joints that have none
         if lower is None and upper is None:
             raise ModelError("a stop needs a lower or an upper limit")
-        part = Stop(self._name(name, "stop"), self, joint, lower, upper, restitution)
-        part.check(self.params)
-        self.parts.append(part)
-        return part
+        return self._add(Stop(self._name(name, "stop"), self, joint, lower, upper, restitution))

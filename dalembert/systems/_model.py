@@ -31,6 +31,8 @@ class Parameters:
             self.values[name] = self._array(name, value)
         self.size = sum(value.size for value in self.values.values())
         self.theta = ca.SX.sym("theta", self.size)
+        self.check: Callable[[Mapping[str, np.ndarray]], None] | None = None
+        """Refuses values that make no sense, such as a negative mass; called with all values whenever some are replaced."""
 
     @staticmethod
     def _array(name: str, value: Any) -> np.ndarray:
@@ -70,6 +72,8 @@ class Parameters:
             if array.shape != merged[name].shape:
                 raise ModelError(f"parameter {name!r} was declared with shape {merged[name].shape}; got shape {array.shape}")
             merged[name] = array
+        if overrides and self.check is not None:
+            self.check(merged)
         return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
 
 
