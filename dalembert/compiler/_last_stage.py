@@ -1,12 +1,12 @@
 """An explicit last stage: a combination of stage equations that gives it in terms of the others.
 
-*Dependent rows.* In W = A^ hl with Lobatto IIIB's A^, whose last column is zero, the rows are dependent: W_s = sum_i c_i W_i, as
-W_2 = W_1 with s = 2 and W_3 = 2 W_2 - W_1 with s = 3. This serves where H is not separable, so that W cannot be substituted.
+*Dependent rows.* In W = A^ hl with Lobatto IIIB's A^, whose last column is zero, the rows are dependent: W_s = sum_i c_i W_i,
+as W_2 = W_1 with s = 2 and W_3 = 2 W_2 - W_1 with s = 3. This serves where H is not separable, so that W cannot be substituted.
 
-*Forces that drop out.* If the velocity is affine in the momentum, k_j = k0_j + B W_j with B independent of the stage, and W = A^ hl has been
-substituted, the equations V = A k read V = A k0 + (A A^) B hl. In Lobatto IIIA-IIIB methods the forces hl_l of the inner
-stages l = 2..s-1 enter these s-1 equations with s-2 columns of A A^: one combination c of the equations is free of them, and
-it gives V_s in terms of the other stages, of k0 and of hl_1, which depends on no V. With s = 3: V_3 = 8 V_2 + ...
+*Forces that drop out.* If the velocity is affine in the momentum, k_j = k0_j + B W_j with B independent of the stage, and
+W = A^ hl has been substituted, the equations V = A k read V = A k0 + (A A^) B hl. In Lobatto IIIA-IIIB methods the forces hl_l
+of the inner stages l = 2..s-1 enter these s-1 equations with s-2 columns of A A^: one combination c of the equations is free of
+them, and it gives V_s in terms of the other stages, of k0 and of hl_1, which depends on no V. With s = 3: V_3 = 8 V_2 + ...
 """
 
 from __future__ import annotations

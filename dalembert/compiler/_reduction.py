@@ -247,7 +247,7 @@ def _split_off_last(
 def _symmetric(matrix: ca.SX) -> ca.SX:
     """The matrix; entries above the diagonal are those below it where both are equal, as in G M^-1 G^T."""
     mirrored = ca.tril2symm(ca.tril(matrix))
-    if not mirrored.sparsity() == matrix.sparsity():
+    if mirrored.sparsity() != matrix.sparsity():
         return matrix
     function = ca.Function("both", [ca.vertcat(*ca.symvar(matrix))], [entries_of(matrix), entries_of(mirrored)])
     random = np.random.default_rng(1788)
