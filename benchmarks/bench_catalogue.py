@@ -42,8 +42,9 @@ def run() -> Section:
     rest = [seconds[name] for name in slowest[SHOWN:]]
     body = f"""
 CPU seconds from the call that makes a problem to the end of its first step, with the method that the command line takes where
-none is named, in a process whose drivers are loaded and that has no compiled kernels. Of {len(seconds)} problems the {SHOWN} that
-take longest are listed; the others take {min(rest):.1f} to {max(rest):.1f} s, all together {sum(seconds.values()):.0f} s.
+none is named, in a process whose drivers are loaded and that has no compiled kernels. Of {len(seconds)} problems the
+{SHOWN} that take longest are listed; the others take {min(rest):.1f} to {max(rest):.1f} s, all together
+{sum(seconds.values()):.0f} s.
 
 {table(("problem", "method", "CPU s"), rows)}
 """

@@ -11,6 +11,7 @@ them, and it gives V_s in terms of the other stages, of k0 and of hl_1, which de
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import casadi as ca
@@ -26,8 +27,29 @@ ROUNDING = Fraction(1, 10**13)
 """Numbers below this are rounding errors of coefficients."""
 
 
-def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> ca.SX | None:
-    """V_s in terms of the other unknowns, or None; `left` and `right` are the substitutions made so far."""
+@dataclass(frozen=True, eq=False)
+class StageForces:
+    """V = A k0 + A A^ B hl: what the equation of the first block of unknowns reads when momenta have been substituted."""
+
+    equation: Equation
+    weights: np.ndarray
+    hat: np.ndarray
+    k0: list[ca.SX]
+    B: ca.SX
+    forces: list[ca.SX]
+
+    @property
+    def acting(self) -> list[int]:
+        """The stages whose forces enter."""
+        return [j for j in range(len(self.forces)) if np.any(self.hat[:, j])]
+
+    def product(self, i: int, j: int) -> Fraction:
+        """(A A^)_ij of the coefficients as they are rounded."""
+        return sum((Fraction(a) * Fraction(b) for a, b in zip(self.weights[i], self.hat[:, j], strict=True)), Fraction(0))
+
+
+def stage_forces(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> StageForces | None:
+    """The form, where the equations have it; `left` and `right` are the substitutions made so far."""
     if not step.unknowns:
         return None
     first = step.unknowns[0]
@@ -41,22 +63,28 @@ def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[c
     affine = _affine_velocity(own.terms, momenta.symbols, momenta.size, first.symbols)
     if affine is None:
         return None
-    k0, B = affine
     substituted = [ca.substitute(term, ca.vertcat(*left), ca.vertcat(*right)) for term in forces.terms]
-    A, A_hat = own.weights, forces.weights
-    acting = [j for j in range(len(substituted)) if np.any(A_hat[:, j])]
-    inner = [j for j in acting if ca.depends_on(substituted[j], first.symbols)]
-    c = _combination(A, A_hat, inner)
+    return StageForces(own, own.weights, forces.weights, *affine, substituted)
+
+
+def explicit_last_stage(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> ca.SX | None:
+    """V_s in terms of the other unknowns, or None; `left` and `right` are the substitutions made so far."""
+    found = stage_forces(step, open_equations, left, right)
+    if found is None:
+        return None
+    first, A, acting = step.unknowns[0], found.weights, found.acting
+    inner = [j for j in acting if ca.depends_on(found.forces[j], first.symbols)]
+    c = _combination(found, inner)
     if c is None:
         return None
     n, stages = first.size, len(first.nodes)
     value = ca.SX.zeros(n, 1)
     for i in range(stages - 1):
         value -= float(c[i]) * first.symbols[i * n : (i + 1) * n]
-    for j, term in enumerate(k0):
+    for j, term in enumerate(found.k0):
         value += float(sum(c[i] * Fraction(A[i, j]) for i in range(stages))) * term
     for j in sorted(set(acting) - set(inner)):
-        value += float(sum(c[i] * _product(A, A_hat, i, j) for i in range(stages))) * (B @ substituted[j])
+        value += float(sum(c[i] * found.product(i, j) for i in range(stages))) * (found.B @ found.forces[j])
     return value
 
 
@@ -93,17 +121,12 @@ def _affine_velocity(terms: tuple[ca.SX, ...], W: ca.SX, n: int, V: ca.SX) -> tu
     return None if B is None else (k0, B)
 
 
-def _product(A: np.ndarray, A_hat: np.ndarray, i: int, j: int) -> Fraction:
-    """(A A^)_ij of the coefficients as they are rounded."""
-    return sum((Fraction(A[i, m]) * Fraction(A_hat[m, j]) for m in range(A.shape[1])), Fraction(0))
-
-
-def _combination(A: np.ndarray, A_hat: np.ndarray, inner: list[int]) -> list[Fraction] | None:
+def _combination(found: StageForces, inner: list[int]) -> list[Fraction] | None:
     """c with c_s = 1 and sum_i c_i (A A^)_ij = 0 for the inner stages j, in exact arithmetic; None if there is none."""
-    stages = len(A)
-    if len(inner) != stages - 1:
+    last = len(found.weights) - 1
+    if len(inner) != last:
         return None
-    c = _solved([[_product(A, A_hat, i, j) for i in range(stages - 1)] + [-_product(A, A_hat, stages - 1, j)] for j in inner])
+    c = _solved([[*(found.product(i, j) for i in range(last)), -found.product(last, j)] for j in inner])
     return None if c is None or max(map(abs, c)) > LARGEST else [*c, Fraction(1)]
 
 

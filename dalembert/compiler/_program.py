@@ -208,18 +208,20 @@ def _straight_line_kernels(
 ) -> _Compiled:
     """Kernels that eliminate in a fixed order, in code without loops."""
     forms = LinearForms(reduced.x, ca.vertcat(*reduced.data, reduced.metric.column))
-    residual, explicit = forms.rewrite(reduced.residual), forms.rewrite(reduced.explicit_stage)
+    explicit, slopes = forms.rewrite(reduced.explicit_stage), forms.rewrite(reduced.slopes)
+    residual = reduced.combination @ forms.rewrite(reduced.plain)
     results = _solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
     results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
-    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(residual, reduced.x), order))
-    layout = _layout(reduced, len(stored), len(forms.once))
+    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(slopes, reduced.x), order))
+    coefficients = _used(forms, ca.vertcat(residual, explicit, *results, *(value for _, value in stored)))
+    layout = _layout(reduced, len(stored), len(coefficients))
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
     weights = ca.SX.sym("weight", layout.n_x)
     step = substitute(reciprocals, lower, upper, order, residual)
     size = measure_of(reduced).size(reduced, weights, step, explicit)
-    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once)), layout.once)]
+    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in coefficients)), layout.once)]
     metric = (reduced.metric.column, layout.metric)
     factor = Kernel("factor", symbols, [(values, layout.factors)])
     iterate = Kernel(
@@ -228,7 +230,7 @@ def _straight_line_kernels(
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
-    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
+    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in coefficients))
     return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
 
 
@@ -308,6 +310,12 @@ def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]
     return results
+
+
+def _used(forms: LinearForms, expressions: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
+    """The coefficients that occur in expressions: in derivatives of linear forms not all do."""
+    names = {name.element_hash() for name in ca.symvar(expressions)}
+    return [(name, value) for name, value in forms.once if name.element_hash() in names]
 
 
 def _name_factors(

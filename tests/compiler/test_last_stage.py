@@ -53,3 +53,23 @@ def test_results_without_the_last_stage_are_those_of_another_form_of_the_model(s
         assert np.abs(run.residuals["g"]).max() < 1e-14 and np.abs(run.residuals["g_dot"]).max() < 1e-13
         errors.append(abs(np.arctan2(*run.q[-1][::-1]) - exact.q[-1, 0]))
     assert errors[1] < 1e-13 or abs(np.log2(errors[0] / errors[1]) - (2 * stages - 2)) < 0.2
+
+
+@pytest.mark.parametrize("method", [da.LobattoIIIAB(5), da.LobattoIIIAB(8), da.Gauss(4)], ids=str)
+def test_combined_stage_equations_have_the_derivative_that_newton_takes(method):
+    """The matrix comes from another form of the equations: it must be the derivative of the residual that is iterated."""
+    import casadi as ca
+
+    problem = da.problems.double_pendulum()
+    reduced = reduced_step(problem.system, method)
+    symbols = [reduced.x, *reduced.data]
+    given = [np.random.default_rng(5).uniform(0.4, 0.9, part.shape[0]) for part in symbols]
+    taken, true, plain = ca.Function(
+        "both", symbols, [reduced.jacobian, ca.jacobian(reduced.residual, reduced.x), ca.jacobian(reduced.plain, reduced.x)]
+    )(*given)
+    true, taken = np.array(true), np.array(taken)
+    np.testing.assert_allclose(taken, true, rtol=1e-11, atol=1e-11 * np.abs(true).max())
+    assert np.count_nonzero(taken) < 0.6 * np.count_nonzero(np.array(plain))
+    np.testing.assert_allclose(
+        np.array(reduced.combination) @ np.array(plain), true, rtol=1e-9, atol=1e-11 * np.abs(true).max()
+    )
