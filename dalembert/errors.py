@@ -41,6 +41,10 @@ class PivotWarning(UserWarning):
     """Many steps of a run were several times slower than they should be, because the pivot order chosen at its start failed."""
 
 
+class ContactWarning(UserWarning):
+    """Contact forces of some steps of a run are approximate: there were more contacts than sweeps over them could solve."""
+
+
 class StepFailed(DalembertError, RuntimeError):
     """A step could not be solved; `run` holds everything that was computed before it."""
 
