@@ -49,6 +49,7 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
+    from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -56,6 +57,7 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "explore": "explorer",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -126,6 +128,7 @@ __all__ = [
     "consistent",
     "draw",
     "experiments",
+    "explore",
     "forces",
     "from_mjcf",
     "from_sympy",
