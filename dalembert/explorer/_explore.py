@@ -67,12 +67,11 @@ def explore(
     if method is not None and not isinstance(method, OneStepMethod):
         raise InputError(f"method is a method such as da.LobattoIIIAB(stages=3); got {method!r}")
     chosen = subject(model, dict(params or {}), given, h, steps, t1, draw, source)
-    first = Session(chosen, method)
-    trouble = first.answer({"do": "model"}).get("error")
-    if trouble:
-        raise InputError(trouble)
+    posed = chosen.pose({}, {})  # what is wrong with the model is said here, not on the page
+    if method is not None:
+        method.check(posed.system)
     if in_notebook():
-        return widget(first)
+        return widget(Session(chosen, method))
     server = Server(lambda: Session(chosen, method), port)
     print(f"exploring {chosen.title} at {server.address.url}\nCtrl-C ends it", file=sys.stderr, flush=True)
     if browser:

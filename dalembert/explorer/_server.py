@@ -123,6 +123,7 @@ def bound(port: int | None) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, candidate))
+            listener.listen()  # so that a browser that is quicker than the server waits
         except (OSError, OverflowError):
             listener.close()
             continue

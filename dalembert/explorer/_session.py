@@ -114,10 +114,7 @@ class Session:
         else:
             first = {**first, "value": getattr(chosen, "stages", None)}
         others = [row for row in rows if row["name"] != first["name"]]
-        return [
-            first,
-            *sorted(others, key=lambda row: CONTRAST.index(row["name"]) if row["name"] in CONTRAST else len(CONTRAST)),
-        ]
+        return [first, *sorted(others, key=lambda row: (*CONTRAST, row["name"]).index(row["name"]))]
 
     def _entry(self, name: str, stepper: OneStepMethod) -> dict[str, Any]:
         if name == "compose":
@@ -143,7 +140,8 @@ class Session:
         self._shown[int(ask.get("pane", 0))] = Shown(posed, stepper, run, times, Section(posed, stepper, h))
         keys = sample(run, posed.drawing, times[np.unique(np.linspace(0, frames - 1, KEY_FRAMES).astype(int))])
         return {
-            "steps": int(run.stats["steps"]), "h": h, "t0": first, "t1": last, "seconds": run.stats["wall_seconds"], "speed": speed,
+            "steps": int(run.stats["steps"]), "h": h, "t0": first, "t1": last, "speed": speed,
+            "seconds": run.stats["wall_seconds"],
             "status": run.status, "message": cut or run.message, "impacts": None if run.impacts is None else len(run.impacts),
             "frames": frames, "dim": keys.dim, "follows": keys.follows, "centre": keys.centres[0].tolist(),
             "half": keys.half.tolist(), "view": [float(AZIMUTH), float(ELEVATION)],
