@@ -7,6 +7,7 @@ import ctypes
 import ctypes.util
 import functools
 import hashlib
+import hmac
 import os
 import tempfile
 import weakref
@@ -119,22 +120,36 @@ def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code
 
 
 def _read(path: Path) -> bytes | None:
-    """A stored object file: its checksum guards against files cut short by a full disk."""
+    """A stored object file, if nobody else can have written it and its digest fits; what does not is compiled anew."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            if not (_ours(os.fstat(file.fileno())) and _ours(path.parent.stat())):
+                return None
+            content = file.read()
     except OSError:
         return None
-    checksum, code = content[:32], content[32:]
     with contextlib.suppress(OSError):
         os.utime(path)  # the files that were not used for longest go first
-    return code if hashlib.sha256(code).digest() == checksum else None
+    said, code = content[:32], content[32:]
+    return code if hmac.compare_digest(said, _digest(path, code)) else None
+
+
+def _digest(path: Path, code: bytes) -> bytes:
+    """Of machine code under its name, which stands for the assembly, the processor and the version of LLVM."""
+    return hashlib.sha256(path.stem.encode() + code).digest()
+
+
+def _ours(facts: os.stat_result) -> bool:
+    """Whether only this user, or root, can have written a file or into a directory: what OpenSSH asks of its keys."""
+    return not hasattr(os, "getuid") or (facts.st_uid in (os.getuid(), 0) and not facts.st_mode & 0o022)
 
 
 def _write(path: Path, code: bytes) -> None:
     with contextlib.suppress(OSError):  # without a cache everything works, only slower
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.chmod(path.parent.stat().st_mode & ~0o022)  # one that others can write into is never read
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(code).digest() + code)
+            file.write(_digest(path, code) + code)
         os.replace(file.name, path)
         remove_stored(path.parent, down_to=cache_limit())
 

@@ -49,6 +49,7 @@ class Program:
 
     reduced: ReducedStep
     order: PivotOrder
+    last_order: PivotOrder | None
     layout: Layout
     kernels: tuple[Kernel, ...]
     increment: tuple[ca.SX, ca.SX] | None
@@ -165,6 +166,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     return Program(
         reduced=reduced,
         order=order,
+        last_order=last_order,
         layout=compiled.layout,
         kernels=compiled.kernels,
         increment=compiled.increment,

@@ -182,6 +182,7 @@ class Session:
         digits = max(0, 5 - int(np.floor(np.log10(max(float(np.max(scene.half)), 1e-300)))))
         parts = [
             {"kind": part.kind, "color": part.color, "radius": part.radius, "count": part.points.shape[1],
+             "faces": [] if part.skin is None else part.skin.faces,
              "points": np.broadcast_to(part.points, (len(scene.t), *part.points.shape[1:])).round(digits).ravel().tolist()}
             for part in scene.parts
         ]  # fmt: skip

@@ -118,7 +118,8 @@ class Stage {
     if (!this.run.have[Math.floor(frame)]) return;
     this.look(frame);
     this.grid(theme);
-    const jobs = this.run.parts.map(part => part.kind === "trace" ? this.trail(part, frame, theme) : this.body(part, frame, theme));
+    const jobs = this.run.parts.flatMap(part => part.kind === "trace" ? [this.trail(part, frame, theme)]
+      : part.kind === "solid" ? this.solid(part, frame, theme) : [this.body(part, frame, theme)]);
     jobs.sort((a, b) => a[0] - b[0]).forEach(job => job[1]());
   }
 
@@ -167,6 +168,22 @@ class Stage {
     return [near + 2e-3, () => part.radius
       ? this.ball(seen[0], this.scale * part.radius, color)
       : this.circle(seen[0], 7, color, theme.paper)];
+  }
+
+  // The faces of a solid, lit from above the viewer's left shoulder.
+  solid(part, frame, theme) {
+    const seen = this.at(part, frame).map(p => this.see(p)), color = tone(part.color, theme);
+    return part.faces.map(face => {
+      const at = face.map(k => seen[k]), [p, q, r] = at, s = this.scale;
+      const u = [q[0] - p[0], p[1] - q[1], s * (q[2] - p[2])], v = [r[0] - p[0], p[1] - r[1], s * (r[2] - p[2])];
+      const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
+      const light = Math.abs(-0.35 * n[0] + 0.6 * n[1] + 0.72 * n[2]) / (Math.hypot(...n) || 1);
+      const shade = mix(mix(color, "#000000", 0.38), mix(color, "#ffffff", 0.45), light);
+      return [at.reduce((sum, c) => sum + c[2], 0) / at.length, () => {
+        this.stroke(at, shade, 0.8, true);
+        this.pen.fillStyle = shade; this.pen.fill();
+      }];
+    });
   }
 
   stroke(points, color, thick, closed = false) {
