@@ -49,12 +49,12 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
-    from dalembert.explorer import explore
     from dalembert.derivatives._fit import Fit, fit
     from dalembert.derivatives._gradient import gradient
     from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
+    from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume

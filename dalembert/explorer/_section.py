@@ -15,8 +15,8 @@ from dalembert.runs._simulate import simulate
 from dalembert.systems import State
 from dalembert.systems._consistent import unpack
 
-LEAST_STEPS, MOST_STEPS, SECONDS = 50, 20_000, 0.06
-"""How long one answer takes, about."""
+LEAST_STEPS, MOST_STEPS, SECONDS = 200, 20_000, 0.12
+"""How much time of the processor one answer takes, about: half of it prepares the search for crossings."""
 
 
 class Section:
@@ -38,14 +38,14 @@ class Section:
             self._surface, self._state, self._steps = (by, level), self._posed.state, 200
         if self._state is None:
             return {"points": [], "t": None, "ended": True}
-        began = time.perf_counter()
+        began = time.thread_time()
         how: dict[str, Any] = {"start": self._state, "h": self._h, "steps": self._steps, "progress": False}
         found = poincare(system, self._method, section=self._function(by, level), workers=1, **how)
         run = simulate(system, self._method, save_every=self._steps, on_failure="return", **how)
         last, guess, theta = np.array(run.states[-1]), self._state.multipliers, self._state.theta
         end, ended = float(run.t[-1]), run.status != "done"
         self._state = None if ended else unpack(system, end, last, theta, guess)
-        taken = time.perf_counter() - began
+        taken = time.thread_time() - began
         self._steps = int(np.clip(self._steps * np.clip(SECONDS / max(taken, 1e-6), 0.25, 4), LEAST_STEPS, MOST_STEPS))
         return {"points": found.states[:, [x, y]].tolist(), "t": end, "ended": ended}
 

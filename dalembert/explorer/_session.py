@@ -138,7 +138,7 @@ class Session:
         frames = int(np.clip(np.ceil(FRAMES_A_SECOND * (last - first) / speed) + 1, 2, MOST_FRAMES))
         times = np.linspace(first, last, frames)
         self._shown[int(ask.get("pane", 0))] = Shown(posed, stepper, run, times, Section(posed, stepper, h))
-        keys = sample(run, posed.drawing, times[np.unique(np.linspace(0, frames - 1, KEY_FRAMES).astype(int))])
+        keys = sample(run, posed.drawing, run.t[np.unique(np.linspace(0, len(run) - 1, KEY_FRAMES).astype(int))])
         return {
             "steps": int(run.stats["steps"]), "h": h, "t0": first, "t1": last, "speed": speed,
             "seconds": run.stats["wall_seconds"],

@@ -215,7 +215,6 @@ class Explorer {
     this.plots.section = new Plot(canvas);
     this.sectionNote = element("p", { className: "note" });
     this.plots.section.card = card("Poincaré section", canvas, this.sectionNote);
-    this.plots.section.card.classList.add("wide");
     return this.plots.section.card;
   }
 

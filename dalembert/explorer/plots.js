@@ -108,7 +108,7 @@ class Plot {
     for (const { points, color } of list) {
       pen.fillStyle = color;
       pen.globalAlpha = points.length > 2000 ? 0.6 : 0.9;
-      const size = points.length > 2000 ? 1.4 : 2;
+      const size = points.length > 2000 ? 1.4 : points.length > 300 ? 2 : 3;
       for (const p of points) pen.fillRect(this.across(p[0]) - size / 2, this.down(p[1]) - size / 2, size, size);
     }
     pen.globalAlpha = 1;
