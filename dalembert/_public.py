@@ -44,7 +44,7 @@ from dalembert.methods import (
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
-from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent, forces
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
 from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
@@ -133,6 +133,7 @@ __all__ = [
     "RungeKutta",
     "Sensitivities",
     "Shake",
+    "Spheres",
     "State",
     "StepFailed",
     "StoredTrajectory",
