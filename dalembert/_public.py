@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
+    from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -62,6 +63,7 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "explore": "explorer",
     "Fit": "derivatives._fit",
     "OptimalControl": "derivatives._optimal_control",
     "OptimalRun": "derivatives._optimal_control",
@@ -149,6 +151,7 @@ __all__ = [
     "consistent",
     "draw",
     "experiments",
+    "explore",
     "fit",
     "forces",
     "from_mjcf",
