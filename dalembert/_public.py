@@ -49,11 +49,13 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
+    from dalembert.derivatives._bridges import to_jax, to_torch
     from dalembert.derivatives._fit import Fit, fit
     from dalembert.derivatives._gradient import gradient
     from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
+    from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -61,6 +63,7 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "explore": "explorer",
     "Fit": "derivatives._fit",
     "OptimalControl": "derivatives._optimal_control",
     "OptimalRun": "derivatives._optimal_control",
@@ -69,6 +72,8 @@ LATER = {
     "gradient": "derivatives._gradient",
     "lyapunov": "derivatives._tangent_map",
     "sensitivities": "derivatives._sensitivities",
+    "to_jax": "derivatives._bridges",
+    "to_torch": "derivatives._bridges",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -146,6 +151,7 @@ __all__ = [
     "consistent",
     "draw",
     "experiments",
+    "explore",
     "fit",
     "forces",
     "from_mjcf",
@@ -169,5 +175,7 @@ __all__ = [
     "step_function",
     "systems",
     "tableaux",
+    "to_jax",
+    "to_torch",
     "verify",
 ]

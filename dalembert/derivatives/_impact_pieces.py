@@ -19,6 +19,10 @@ GRAZING = 1e-6
 """The share of its speed with which a point meets a wall at least, for the time of the impact to have a derivative."""
 
 
+SHORTEST = 1e-12
+"""The share of a step from which on its rest after an impact is a step."""
+
+
 @dataclass
 class Moving:
     """A point (t, q, p, discrete energy) of the motion, and its derivative in some directions."""
@@ -64,9 +68,18 @@ class Pieces:
             if not self.coupled:
                 point = self._apply(self._reset(), point, wall, None, self.h, end, seeds)
             hit = wall
-        if end > point.values[0]:
-            point = self._apply(self._to_time(self._after(hit)), point, hit, None, end - point.values[0], end, seeds)
-        return point
+        if end - point.values[0] > SHORTEST * self.h:
+            return self._apply(self._to_time(self._after(hit)), point, hit, None, end - point.values[0], end, seeds)
+        return self._stopped(point)
+
+    def _stopped(self, point: Moving) -> Moving:
+        """A point whose time moves, at the end of its step, which does not: it moves along the motion instead."""
+        system, n, theta = self.system.smooth, self.system.dim, self.theta
+        t, q, p = point.values[0], point.values[1 : n + 1], point.values[n + 1 : 2 * n + 1]
+        multipliers = np.split(system.multipliers(t, q, p, theta), [system.n_holonomic])
+        rate = [system.evaluate("v", t, q, p, theta=theta), system.evaluate("z_dot", t, q, p, *multipliers, theta=theta)]
+        along = np.concatenate([[1.0], *rate, [0.0]])
+        return Moving(point.values, point.tangent - np.outer(along, point.tangent[0]))
 
     def _after(self, hit: int | None) -> bool:
         return self.coupled and hit is not None

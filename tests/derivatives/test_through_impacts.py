@@ -17,10 +17,12 @@ def two_balls():
     )
 
 
-@pytest.mark.parametrize("method", METHODS, ids=str)
-def test_two_balls_exchange_their_velocities(method):
+@pytest.mark.parametrize(
+    ("method", "h"), [*((method, 1 / 32) for method in METHODS), (da.CVA(), 0.04), (da.MCVA(), 0.04)], ids=str
+)  # the balls meet at t = 0.32, the end of a step of 0.04
+def test_two_balls_exchange_their_velocities(method, h):
     """The ball that is hit ends at x_1 + 0.2 + v_1 T, the other at x_2 - 0.2 + v_2 T: (1, 0, T, 0) and (0, 1, 0, T)."""
-    s = da.sensitivities(two_balls(), method, wrt=("q0", "v0", "m"), q0=[0.0, 0.52], v0=[1.0, 0.0], h=0.03125, steps=32)
+    s = da.sensitivities(two_balls(), method, wrt=("q0", "v0", "m"), q0=[0.0, 0.52], v0=[1.0, 0.0], h=h, t1=1.0)
     assert len(s.run.impacts) == 1
     np.testing.assert_allclose(s.run.q[-1], [0.32, 1.2], atol=1e-13)
     np.testing.assert_allclose(s.of("q", "q0")[-1], [[0, 1], [1, 0]], atol=1e-12)
