@@ -9,6 +9,9 @@ MOST_IN_A_STEP events in one step end the run.
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +39,22 @@ LONGEST = 4096
 MOST_IN_A_STEP = 1000
 NO_IMPULSE = 1e-12
 """A fraction of the impulse on the wall that is hit, or of the momentum, that is taken for round-off."""
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of a block: inside of CasADi it would become another exception."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def base_in_contact(base: OneStepMethod, system: MechanicalSystem) -> OneStepMethod:
@@ -113,7 +132,8 @@ class Contact:
                 self._record(self.here[None])
                 continue
             if not self.settled:
-                self._settle()
+                with uninterrupted():
+                    self._settle()
                 chunk = 16
             whole = left >= (1 - 1e-9) * run.h
             if whole and not self.touching and not self._left_in_step:
@@ -121,8 +141,11 @@ class Contact:
             h, steps = (run.h, min(chunk, run.until - run.steps_done)) if whole else (left, 1)
             if self._left_in_step or self._kept_in_step:
                 steps = 1
-            part, before = self._part(h, steps), run.steps_done
-            reason = self._follow(part, part.advance())
+            with uninterrupted():
+                part, before = self._part(h, steps), run.steps_done
+            reason = part.advance()
+            with uninterrupted():
+                reason = self._follow(part, reason)
             if reason is not None:
                 return reason
             events, chunk = (0, min(2 * chunk, LONGEST)) if run.steps_done > before else (events + 1, 16)

@@ -98,6 +98,7 @@ class _Pieces:
     def reset(self, point: _Moving, which: int) -> _Moving:
         """R^reset."""
         at, reset = self.at, self.maps.reset
+        assert reset is not None
         p = at.p + impulse_fraction(self.system, at) * reset.kick
         return self._apply(reset.equations, ca.vertcat(at.t, at.q, p, 0), point, which, None, self.h, None)
 
