@@ -39,7 +39,7 @@ STOPS = {
         "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
-    at.TOO_MANY: "there are more than 1000 impacts in one step: reduce h",
+    at.TOO_MANY: "there are more than 4000 impacts in one step: reduce h",
     at.ENDLESS: (
         "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"

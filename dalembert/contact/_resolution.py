@@ -27,7 +27,7 @@ from dalembert.engine._kernel_call import call_kernel
 APART, TOUCHING, SEPARATING = range(3)
 """Marks of constraints, whether they were just hit: those whose reset would pull are separating."""
 
-MOST_IN_A_STEP = 1000
+MOST_IN_A_STEP = 4000
 LOGGED_SINGLY, MOST_AT_ONCE = 1000, 1_000_000
 """Resets at one instant: how many have a row of the log each, and how many there may be."""
 AT_REST = 1e-12

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 LONGEST = 4096
 """Steps in contact after which the contact forces are looked at."""
-MOST_IN_A_STEP = 1000
+MOST_IN_A_STEP = 4000
 NO_IMPULSE = 1e-12
 """A fraction of the impulse on the wall that is hit, or of the momentum, that is taken for round-off."""
 
@@ -65,8 +65,8 @@ def base_in_contact(base: OneStepMethod, system: MechanicalSystem) -> OneStepMet
     forces that are no gradients, and nonholonomic constraints: Gauss-Lobatto SPARK of the same order, or of the next even one.
     """
     order = min((base.order_unconstrained or base.order or {"q": 2}).values())
-    if (system.n_tangents or system.n_nonholonomic) and not base.serves_nonholonomic:
-        return GaussLobattoSPARK(stages=(order + 1) // 2)
+    if system.n_tangents or system.n_nonholonomic:
+        return base if base.keeps >= {"g", "g_dot", "k"} else GaussLobattoSPARK(stages=(order + 1) // 2)
     if base.keeps >= {"g", "g_dot"}:
         return base
     if hasattr(base, "projected"):
