@@ -12,7 +12,7 @@ setup: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(INSTALL) .
+	$(INSTALL) ".[sundials]"
 	@touch $@
 
 $(READY)-test: $(READY)
@@ -52,7 +52,8 @@ lint: $(READY)-lint
 	$(BIN)/mypy
 
 docs: $(READY)-docs
-	$(BIN)/python docs/build.py
+	$(BIN)/python -m sphinx -q -W --keep-going docs out/docs
+	@echo out/docs/index.html
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info

@@ -2,6 +2,7 @@
 
 python benchmarks/random_mechanisms.py                   200 structures with 512 sets of numbers each, about half an hour
 python benchmarks/random_mechanisms.py --structures 8    a look
+python benchmarks/random_mechanisms.py --rows FILE       keeps a row for each structure and goes on where it was stopped
 
 A structure is a tree of bodies that are pinned to each other or to the ground, with up to two more pins that close loops. Its
 members differ in everything else: masses over six decades, inertias, places of pins, motors, springs and dampers in the joints,
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 import collections
+import json
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import planar_mechanics
@@ -310,7 +313,10 @@ class Outcome:
     unknown: int = 0
     """Runs for which the reference failed."""
     refused: int = 0
-    slow: int = 0
+    followed: int = 0
+    rescued: int = 0
+    pivoted: int = 0
+    """Numbers of steps, as in `run.stats`."""
     largest: float = 0.0
     """The largest error in terms of what was allowed."""
     examples: tuple[str, ...] = ()
@@ -350,7 +356,8 @@ def study(structure: Structure, method: da.methods.OneStepMethod, count: int, se
         result.refused += int((~done).sum())
         result.wrong += int((done & known & ~good).sum())
         result.unknown += int((done & ~known).sum())
-        result.slow += int(runs.stats["rescued_steps"]) + int(runs.stats.get("pivoted_steps", 0))
+        for name in ("followed", "rescued", "pivoted"):
+            setattr(result, name, getattr(result, name) + int(runs.stats[f"{name}_steps"]))
         result.largest = max(result.largest, float(np.max((error / allowed)[done & known], initial=0.0)))
         examples += [
             f"wrong by {error[k]:.1e} with h w = {h * largest[k]:.1e}: member {which[k]}"
@@ -361,31 +368,44 @@ def study(structure: Structure, method: da.methods.OneStepMethod, count: int, se
     return result
 
 
+NAMES = ("right", "refused", "wrong", "unknown", "followed", "rescued", "pivoted")
+
+
+def recorded(path: Path | None) -> dict[int, dict]:
+    """Rows of structures that are done, by their numbers."""
+    if path is None or not path.exists():
+        return {}
+    return {row["number"]: row for row in map(json.loads, path.read_text().splitlines())}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--structures", type=int, default=200)
     parser.add_argument("--members", type=int, default=512)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rows", type=Path, help="a file with one line for each structure that is done")
     chosen = parser.parse_args()
-    rng = np.random.default_rng(chosen.seed)
-    totals: dict[str, collections.Counter] = {str(method): collections.Counter() for method in METHODS}
+    rng, rows = np.random.default_rng(chosen.seed), recorded(chosen.rows)
     for k in range(chosen.structures):
         structure = next(s for s in iter(lambda: Structure.random(rng), None) if s.moves)
+        if k in rows:
+            continue
         method, began = list(METHODS)[k % len(METHODS)], time.process_time()
         found = study(structure, method, chosen.members, seed=1000 * chosen.seed + k)
-        row = {
-            "right": found.right,
-            "refused": found.refused,
-            "wrong": found.wrong,
-            "no reference": found.unknown,
-            "slow steps": found.slow,
-        }
-        totals[str(method)].update({"structures": 1, **row})
-        seconds = time.process_time() - began
-        note(f"{k:3d} {method} {structure.parents} {structure.loops}: {row}, error {found.largest:.2g}, {seconds:.1f} s")
+        counts = {name: getattr(found, name) for name in NAMES}
+        seconds = round(time.process_time() - began, 1)
+        rows[k] = {"number": k, "method": str(method), **counts, "largest": found.largest, "seconds": seconds}
+        note(f"{k:3d} {method} {structure.parents} {structure.loops}: {counts}, error {found.largest:.2g}, {seconds} s")
         for text in found.examples[:3]:
             note(f"      {text}")
-    names = ("structures", "right", "refused", "wrong", "no reference", "slow steps")
+        if chosen.rows:
+            with chosen.rows.open("a") as file:
+                file.write(json.dumps(rows[k] | {"examples": found.examples}) + "\n")
+    totals: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for row in rows.values():
+        for name in (row["method"], "all"):
+            totals[name].update({"structures": 1, **{count: row[count] for count in NAMES}})
+    names = ("structures", *NAMES)
     print(table(("method", *names), [[method, *(str(count[name]) for name in names)] for method, count in totals.items()]))
 
 

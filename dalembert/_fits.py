@@ -38,7 +38,9 @@ def slope(h: Any, errors: Any, *, floor: float = 0.0, points: int = 3) -> tuple[
         4.0
 
     """
-    h, errors = np.asarray(h, dtype=float), np.asarray(errors, dtype=float)
+    h, errors = _series("h", h), _series("errors", errors)
+    if h.shape != errors.shape:
+        raise InputError(f"there is one error for each h; got {len(errors)} errors and {len(h)} step sizes")
     usable = np.ones(len(h), dtype=bool)
     for i in range(len(h)):
         if not errors[i] > floor or (i and not errors[i] < errors[i - 1]):
@@ -49,6 +51,16 @@ def slope(h: Any, errors: Any, *, floor: float = 0.0, points: int = 3) -> tuple[
     if len(chosen) < 2:
         return float("nan"), used
     return float(np.polyfit(np.log(h[chosen]), np.log(errors[chosen]), 1)[0]), used
+
+
+def _series(name: str, values: Any) -> np.ndarray:
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        array = np.zeros(())
+    if array.ndim != 1:
+        raise InputError(f"{name} must be a list of numbers; got {type(values).__name__}")
+    return array
 
 
 @dataclass(frozen=True)
@@ -73,10 +85,10 @@ def drift(series: Any, t: Any = None) -> Drift:
         (True, True)
 
     """
-    values = np.asarray(series, dtype=float)
+    values = _series("the series", series)
     if not np.all(np.isfinite(values)):
         raise InputError("drift takes finite numbers; leave out the part of a run after it broke down")
-    times = np.arange(len(values), dtype=float) if t is None else np.asarray(t, dtype=float)
+    times = np.arange(len(values), dtype=float) if t is None else _series("t", t)
     if values.ndim != 1 or values.shape != times.shape or len(values) < 3:
         raise InputError(
             f"drift takes a series of at least 3 numbers and as many times; got shapes {values.shape} and {times.shape}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
+from collections.abc import Iterator
 
 
 class ProgressLine:
@@ -14,6 +17,8 @@ class ProgressLine:
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.shown = time.perf_counter()
         self.visible = False
+        if _shown is not None and _shown.thread == threading.get_ident():
+            _shown.close()
 
     def update(self, done: int) -> None:
         """Say how far we are; drawn at most ten times a second."""
@@ -41,3 +46,64 @@ class ProgressLine:
         if self.visible:
             sys.stderr.write("\n")
             sys.stderr.flush()
+
+
+PATIENCE = 2.0
+"""Seconds that pass before a preparation is spoken of."""
+
+PHASES = ("the start", "the step equations", "the pivot order", "the kernels", "their machine code", "the step loop")
+"""What is done before a run's first step, in this order; a composition of methods goes through some of them again."""
+
+_shown: _Preparation | None = None
+
+
+class _Preparation:
+    """A line on standard error about work whose steps cannot be counted, drawn by a thread once two seconds have passed."""
+
+    def __init__(self, wanted: bool | None) -> None:
+        self.phase, self.thread, self.began = PHASES[0], threading.get_ident(), time.perf_counter()
+        self.over, self.visible = threading.Event(), False
+        self.drawer = threading.Thread(target=self._draw, daemon=True, name="dalembert-progress")
+        if sys.stderr.isatty() if wanted is None else wanted:
+            self.drawer.start()
+
+    def _draw(self) -> None:
+        wait = PATIENCE
+        while not self.over.wait(wait):
+            wait, passed, far = 0.5, time.perf_counter() - self.began, PHASES.index(self.phase) + 1
+            line = f"preparing the run, {far} of {len(PHASES)}: {self.phase}, {passed:.0f} s"
+            sys.stderr.write(f"\r{line:<100}")
+            sys.stderr.flush()
+            self.visible = True
+
+    def close(self) -> None:
+        """End the line: steps are counted from now on, or the run is over."""
+        self.over.set()
+        if self.drawer.ident is not None:
+            self.drawer.join()
+        if self.visible:
+            self.visible = False
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def preparing(wanted: bool | None) -> Iterator[None]:
+    """Until a `ProgressLine` takes over, say after two seconds which `phase` of a run's preparation is under way."""
+    global _shown
+    if _shown is not None:  # a run within a run, or another thread's
+        yield
+        return
+    _shown = _Preparation(wanted)
+    try:
+        yield
+    finally:
+        _shown.close()
+        _shown = None
+
+
+def phase(name: str) -> None:
+    """One of `PHASES` begins, if a run is being prepared by this thread."""
+    assert name in PHASES
+    if _shown is not None and _shown.thread == threading.get_ident():
+        _shown.phase = name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
-from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
+from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI, MoreauJean, NonsmoothRattle
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
 from dalembert.methods import (
@@ -49,6 +49,11 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
+    from dalembert.derivatives._fit import Fit, fit
+    from dalembert.derivatives._gradient import gradient
+    from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
+    from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
+    from dalembert.derivatives._tangent_map import lyapunov
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -56,6 +61,14 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "Fit": "derivatives._fit",
+    "OptimalControl": "derivatives._optimal_control",
+    "OptimalRun": "derivatives._optimal_control",
+    "Sensitivities": "derivatives._sensitivities",
+    "fit": "derivatives._fit",
+    "gradient": "derivatives._gradient",
+    "lyapunov": "derivatives._tangent_map",
+    "sensitivities": "derivatives._sensitivities",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -86,6 +99,7 @@ __all__ = [
     "DiscreteLagrangeDAlembert",
     "DiscreteMechanics",
     "Ensemble",
+    "Fit",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
@@ -104,13 +118,18 @@ __all__ = [
     "Mechanism",
     "ModelError",
     "ModifiedHamiltonian",
+    "MoreauJean",
     "NonholonomicEuler",
+    "NonsmoothRattle",
     "OneStepMethod",
+    "OptimalControl",
+    "OptimalRun",
     "PartitionedRungeKutta",
     "PoincareSection",
     "RadauIIA",
     "Rattle",
     "RungeKutta",
+    "Sensitivities",
     "Shake",
     "State",
     "StepFailed",
@@ -126,11 +145,14 @@ __all__ = [
     "consistent",
     "draw",
     "experiments",
+    "fit",
     "forces",
     "from_mjcf",
     "from_sympy",
     "from_urdf",
+    "gradient",
     "load",
+    "lyapunov",
     "mechanisms",
     "modified_hamiltonian",
     "momentum_map",
@@ -140,6 +162,7 @@ __all__ = [
     "reduce_index",
     "resume",
     "schemes",
+    "sensitivities",
     "simulate",
     "simulate_many",
     "step_function",

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+import typeset
+
 import dalembert as da
 from dalembert import plot
 from dalembert.problems import Problem
@@ -52,9 +54,9 @@ def page() -> str:
 
 def _thumbnails(title: str, members: list[Problem]) -> str:
     """Small pictures that lead to the sections of a module's problems."""
-    pictures = ((problem.name, f'<img src="images/catalogue/{problem.name}.png" alt="">') for problem in members)
-    cells = "\n".join(f'<a href="#{name}">{picture}<span>{name.replace("_", " ")}</span></a>' for name, picture in pictures)
-    return f'<p class="label">{title}</p>\n<div class="thumbnails">\n{cells}\n</div>\n'
+    names = [problem.name for problem in members]
+    cells = "\n".join(f"[![](images/catalogue/{name}.png) {name.replace('_', ' ')}](#{name})" for name in names)
+    return f'**{title}**\n\n<div class="thumbnails">\n\n{cells}\n\n</div>\n'
 
 
 def _section(problem: Problem) -> str:
@@ -70,7 +72,13 @@ def _section(problem: Problem) -> str:
 def _description(problem: Problem) -> str:
     """The docstring of a problem, without its example."""
     text = inspect.getdoc(getattr(da.problems, problem.name)) or ""
-    return text.partition("\nExample:")[0].rstrip()
+    return re.sub(r"(?<=\n\n)(?: {4}.*\n)+", _display, text.partition("\nExample:")[0].rstrip() + "\n").rstrip()
+
+
+def _display(block: re.Match[str]) -> str:
+    """Mathematics of a docstring as a display."""
+    formula = typeset.block(block[0].splitlines())
+    return block[0] if formula is None else f"$$\n{formula}\n$$\n"
 
 
 def _variables(problem: Problem) -> str:

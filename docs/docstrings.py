@@ -1,81 +1,71 @@
-"""Plain text and code of docstrings as HTML: indented lines are mathematics or code and stay as they are."""
+"""Docstrings are plain text with `code` between backticks, indented blocks and lists: reStructuredText for Sphinx."""
 
 from __future__ import annotations
 
-import html
-import inspect
+import importlib
+import pkgutil
 import re
+from collections.abc import Iterator
+from typing import Any
 
-DESCRIBED = ("Args:", "Attributes:", "Raises:", "Returns:")
+import typeset
+from sphinx.pycode import ModuleAnalyzer
 
-
-def docstring(text: str) -> str:
-    """A docstring as HTML: paragraphs, lists, and indented lines as they are."""
-    parts: list[str] = []
-    paragraph: list[str] = []
-    listed: list[str] = []
-    described = False  # inside a section such as "Raises:", whose indented lines are names and what they mean
-    lines = text.splitlines()
-
-    def close() -> None:
-        nonlocal described
-        if paragraph:
-            label = len(paragraph) == 1 and re.fullmatch(r"\w+:", paragraph[0])
-            described = bool(label) and paragraph[0] in DESCRIBED
-            shown = inline(" ".join(paragraph).removesuffix(":") if label else re.sub("::$", ":", " ".join(paragraph)))
-            parts.append(f'<p class="label">{shown}</p>' if label else f"<p>{shown}</p>")
-            paragraph.clear()
-        if listed:
-            parts.append("<ul>" + "".join(f"<li>{inline(item)}</li>" for item in listed) + "</ul>")
-            listed.clear()
-
-    position = 0
-    while position < len(lines):
-        line = lines[position]
-        if not line.strip():
-            close()
-        elif line.startswith("- "):
-            if paragraph:
-                close()
-            listed.append(line[2:])
-        elif listed and re.match(r" {2}\S", line):
-            listed[-1] += " " + line.strip()
-        elif line.startswith(("    ", ">>> ")):
-            close()
-            end = position
-            while end < len(lines) and (not lines[end].strip() or line.startswith(">>>") or lines[end].startswith("    ")):
-                end += 1
-            block = inspect.cleandoc("\n" + "\n".join(lines[position:end])).rstrip()
-            example = ">>>" in block
-            parts.append(_names(block) if described and not example else code(block, "pycon" if example else ""))
-            position = end - 1
-        else:
-            paragraph.append(line.strip())
-        position += 1
-    close()
-    return "\n".join(parts)
+SECTIONS = ("Args:", "Attributes:", "Example:", "Examples:", "Raises:", "Returns:", "Yields:")
 
 
-def _names(block: str) -> str:
-    """`name: what it means`, with continuation lines, as a list."""
-    items = re.split(r"\n(?=\S)", block)
-    shown = (re.sub(r"^`?([\w.*]+)`?: ", r"`\1`: ", " ".join(item.split())) for item in items)
-    return "<ul>" + "".join(f"<li>{inline(item)}</li>" for item in shown) + "</ul>"
+def reread(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """For the event autodoc-process-docstring."""
+    lines[:] = list(restructured((beneath(name) if what == "data" else []) or lines))
 
 
-def inline(text: str) -> str:
-    """A line of plain text, with `code` between backticks."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+def beneath(name: str) -> list[str]:
+    """What stands beneath the assignment of a name, in one of the files of the package that exports it."""
+    package, _, alias = name.rpartition(".")
+    for part in pkgutil.iter_modules(getattr(importlib.import_module(package), "__path__", ())):
+        found = ModuleAnalyzer.for_module(f"{package}.{part.name}")
+        found.analyze()
+        if ("", alias) in found.attr_docs:
+            return found.attr_docs["", alias]
+    return []
 
 
-def code(text: str, language: str) -> str:
-    """A block of code, highlighted where Pygments is installed and the language is known."""
-    try:
-        from pygments import highlight
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import get_lexer_by_name
-    except ImportError:
-        language = ""
-    if not language:
-        return f"<pre><code>{html.escape(text, quote=False)}</code></pre>"
-    return str(highlight(text, get_lexer_by_name(language, stripall=True), HtmlFormatter(cssclass="codehilite", wrapcode=True)))
+def restructured(lines: list[str]) -> Iterator[str]:
+    r"""The lines of a docstring in reStructuredText; sections such as "Args:" are left to napoleon.
+
+    Example:
+        >>> list(restructured(["With `x_i` and a_ij,", "", "    a < b_i"]))
+        ['With ``x_i`` and a\\_ij,', '', '.. math::', '', '    \\begin{aligned}', '    &a < b_i', '    \\end{aligned}', '']
+
+    """
+    section, example, before = "", False, ""
+    lines = [*lines, "."]  # ends the last block
+    while len(lines) > 1:
+        line = lines.pop(0)
+        if line and not line.startswith(" "):
+            section = line if line in SECTIONS else ""
+        if line.startswith("    ") and not section:
+            block = [line]
+            while not lines[0].strip() or lines[0].startswith("    "):
+                block.append(lines.pop(0))
+            yield from displayed(block) if not before.strip() else ("", *displayed(block))
+            continue
+        if line.startswith("- ") and before and not before.startswith(("- ", "  ")):
+            yield ""
+        example = bool(line.strip()) and (example or line.startswith(">>>"))
+        yield line if example or section.startswith("Example") or line in SECTIONS else inline(line)
+        before = line
+
+
+def displayed(block: list[str]) -> list[str]:
+    """An indented block: mathematics is typeset, anything else stays as it is."""
+    formula = typeset.block(block)
+    if formula is None:
+        return ["::", "", *block, ""]
+    return [".. math::", "", *(f"    {line}" for line in formula.splitlines()), ""]
+
+
+def inline(line: str) -> str:
+    """A line of plain text: `code` is literal, and nothing else has a meaning."""
+    parts = re.split(r"(`[^`]+`)", line)
+    return "".join(f"`{part}`" if part.startswith("`") else re.sub(r"([*_|\\])", r"\\\1", part) for part in parts)

@@ -1,6 +1,6 @@
 """The tables of docs/choosing.md: what every method was measured to do, on the models of the tests' own table of methods.
 
-`python docs/build.py --measure` writes them between their markers; tests/docs measures them again.
+`python docs/measured.py` writes them between their markers, in some minutes; tests/docs measures them again.
 """
 
 from __future__ import annotations
@@ -278,3 +278,7 @@ def write(page: Path) -> Path:
             raise SystemExit(f"docs: {page.name} has no place for the table {name!r}")
     page.write_text(text, encoding="utf-8")
     return page
+
+
+if __name__ == "__main__":
+    print(write(Path(__file__).resolve().parent / "choosing.md"))

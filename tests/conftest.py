@@ -37,12 +37,12 @@ SHARING = (
 
 
 def pytest_collection_modifyitems(items):
-    """Tests in a browser share one, so that they share a process, too; so do tests that share models and what was compiled.
+    """Tests in a browser share it and the site, so that they share a process, too; so do tests that share models and programs.
 
     All others are handed out one by one, last: they keep the processes busy until the end.
     """
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if {"browser", "site"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("browser"))
         elif item.path.parent.name in SHARING and item.path.is_relative_to(TESTS):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
@@ -61,7 +61,14 @@ def chromium():
 
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1280,1000"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--window-size=1280,1000",
+        "--enable-unsafe-swiftshader",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))

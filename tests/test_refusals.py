@@ -194,3 +194,50 @@ def test_arguments_of_the_wrong_kind_are_named():
             da.simulate(pendulum, method, q0=value, p0=[0.0, 0.0], h=0.1, steps=1)
         with pytest.raises(da.DalembertError, match="q0 must be an array of real numbers"):
             da.simulate_many(pendulum, method, q0=value, p0=[0.0, 0.0], h=0.1, steps=1)
+
+
+def run_one(**changes):
+    return da.simulate(pendulum(params={"m": 1.0}), da.Rattle(), **START | changes)
+
+
+def run_many(**changes):
+    start = {"q0": [[0.6, -0.8], [0.8, 0.6]], "p0": [[0.8, 0.6], [0.0, 0.0]]}
+    return da.simulate_many(pendulum(params={"m": 1.0}), da.Rattle(), **START | start | changes)
+
+
+def run_section(**changes):
+    return da.poincare(pendulum(params={"m": 1.0}), da.Rattle(), section=lambda q: q[0], **START | changes)
+
+
+START = {"q0": [0.6, -0.8], "p0": [0.8, 0.6], "h": 0.1, "steps": 5}
+HUGE = 10**400
+EVERYWHERE = {
+    "params a list": {"params": [1]},
+    "start a number": {"start": 1.0, "q0": None, "p0": None},
+    "h huge": {"h": HUGE},
+    "steps huge": {"steps": HUGE},
+    "t0 huge": {"t0": HUGE},
+    "t1 huge": {"steps": None, "t1": HUGE},
+    "q0 huge": {"q0": [HUGE, 0]},
+    "q0 complex": {"q0": [0.6 + 1j, -0.8]},
+    "q0 text": {"q0": ["0.6", "-0.8"]},
+    "parameter huge": {"params": {"m": HUGE}},
+    "t0 text": {"t0": "1"},
+}
+BUT_FOR_SECTIONS = {
+    "tolerance too large": {"newton_tolerance": 1e308},
+    "tolerance huge": {"newton_tolerance": HUGE},
+    "save_every huge": {"save_every": HUGE},
+    "save_to a number": {"save_to": 2},
+    "save_to too long": {"save_to": "x" * 300},
+    "save_to with a null": {"save_to": "a\0b"},
+}
+
+
+@pytest.mark.parametrize("name", EVERYWHERE | BUT_FOR_SECTIONS)
+def test_every_way_to_run_refuses_what_it_cannot_use(name, capfd):
+    for run in (run_one, run_many, run_section)[: 3 if name in EVERYWHERE else 2]:
+        with pytest.raises(da.DalembertError) as caught:
+            run(**(EVERYWHERE | BUT_FOR_SECTIONS)[name])
+        assert "\n" not in str(caught.value) and not [word for word in INTERNALS if word in str(caught.value)]
+    assert capfd.readouterr() == ("", "")

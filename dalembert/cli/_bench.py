@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dalembert as da
 from dalembert.cli._json import as_json
@@ -26,8 +26,10 @@ from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import count, number
 from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError
-from dalembert.methods import OneStepMethod
-from dalembert.runs._trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from dalembert.methods import OneStepMethod
+    from dalembert.runs._trajectory import Trajectory
 
 SELECTION = (
     ("pendulum", "Rattle"),

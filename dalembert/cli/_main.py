@@ -96,8 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Example:
         >>> from dalembert.cli import main
         >>> main(["list", "methods"])  # doctest: +ELLIPSIS
-        methods (--method NAME)
-        ...
+        methods (--method NAME), ...
         0
 
     """

@@ -10,19 +10,25 @@ import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dalembert as da
 from dalembert.cli._numbers import evaluate
 from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError, suggestion
-from dalembert.methods import OneStepMethod
-from dalembert.methods.composition import Composition
-from dalembert.runs._default_method import default_method
-from dalembert.systems import System
 
-EXAMPLES = {"tableau": "gauss(2)", "hat": "lobatto_iiib(3)", "L_d": '"SVC"', "method": "Rattle", "scheme_or_order": "4"}
+if TYPE_CHECKING:
+    from dalembert.methods import OneStepMethod
+    from dalembert.systems import System
+
+EXAMPLES = {"tableau": "gauss(2)", "L_d": '"SVC"', "method": "Rattle", "scheme_or_order": "4"}
 """What may stand for an argument that has no default."""
+OTHER_EXAMPLES = {
+    "SPARK": {"tableau": "gauss_lobatto(2)"},
+    "EMPRK": {"tableau": "gauss_lobatto(2)"},
+    "PartitionedRungeKutta": {"tableau": "lobatto_iiia(3)", "hat": "lobatto_iiib(3)"},
+}
+"""The same for methods that take others."""
 
 
 def methods() -> dict[str, type[OneStepMethod]]:
@@ -41,11 +47,25 @@ def makers() -> dict[str, Callable[..., OneStepMethod]]:
 
 
 def _is_class_of_methods(thing: Any) -> bool:
-    return isinstance(thing, type) and issubclass(thing, OneStepMethod)
+    return isinstance(thing, type) and issubclass(thing, da.OneStepMethod)
 
 
 def _returned(function: Callable[..., Any]) -> Any:
     return inspect.signature(function).return_annotation  # by its name: annotations are not evaluated
+
+
+def example(name: str, make: Callable[..., OneStepMethod]) -> str:
+    """A maker as it is called, with an example for every argument that has no default.
+
+    Example:
+        >>> example("Rattle", da.Rattle), example("compose", da.compose)
+        ('Rattle()', 'compose(method=Rattle, scheme_or_order=4)')
+
+    """
+    known = EXAMPLES | OTHER_EXAMPLES.get(name, {})
+    needed = [argument for argument, about in inspect.signature(make).parameters.items() if about.default is about.empty]
+    given = [f"{argument}={known.get(argument, '...')}" for argument in needed]
+    return f"{name}({', '.join(given)})"
 
 
 def method(text: str, stages: int | None = None) -> OneStepMethod:
@@ -67,6 +87,8 @@ def method(text: str, stages: int | None = None) -> OneStepMethod:
 
 def default(system: System, stages: int | None = None) -> OneStepMethod:
     """The method that is taken if none is named."""
+    from dalembert.runs._default_method import default_method
+
     chosen = default_method(system)
     return chosen if stages is None else method(str(chosen), stages)
 
@@ -79,6 +101,8 @@ def spelled(method: OneStepMethod) -> str:
         ('LobattoIIIAB', "compose(SymplecticEuler, 'strang')")
 
     """
+    from dalembert.methods.composition import Composition
+
     if isinstance(method, Composition):
         return f"compose({spelled(method.basic)}, {method.scheme.name!r})"
     assert is_dataclass(method)
@@ -129,8 +153,7 @@ def _arguments(name: str, call: ast.Call, taken: Any) -> dict[str, ast.expr]:
         nodes[keyword.arg] = keyword.value
     missing = [argument for argument, about in taken.items() if about.default is about.empty and argument not in nodes]
     if missing:
-        example = ", ".join(f"{argument}={EXAMPLES.get(argument, '...')}" for argument in missing)
-        raise UsageError(f"the method {name} needs {' and '.join(missing)}: --method '{name}({example})'")
+        raise UsageError(f"the method {name} needs {' and '.join(missing)}: --method '{example(name, makers()[name])}'")
     return nodes
 
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dalembert as da
 from dalembert.cli._user_code import UsageError, user_code
-from dalembert.draw import Drawing
 from dalembert.errors import suggestion
-from dalembert.problems import Problem
-from dalembert.systems import System
+
+if TYPE_CHECKING:
+    from dalembert.draw import Drawing
+    from dalembert.problems import Problem
+    from dalembert.systems import System
 
 
 def catalogue() -> dict[str, Callable[..., Problem]]:
@@ -37,12 +39,12 @@ class Model:
     @property
     def problem(self) -> Problem | None:
         """The problem, if it is one."""
-        return self.subject if isinstance(self.subject, Problem) else None
+        return self.subject if isinstance(self.subject, da.problems.Problem) else None
 
     @property
     def system(self) -> System:
         """The system, of the problem if it is one."""
-        return self.subject.system if isinstance(self.subject, Problem) else self.subject
+        return self.subject.system if isinstance(self.subject, da.problems.Problem) else self.subject
 
 
 def model(text: str, settings: Mapping[str, Any]) -> Model:
@@ -71,7 +73,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     file, _, name = text.partition(":")
     module = _load(Path(file))
     if not name:
-        found = [key for key, thing in vars(module).items() if isinstance(thing, (Problem, System))]
+        found = [key for key, thing in vars(module).items() if isinstance(thing, (da.problems.Problem, da.systems.System))]
         if len(found) != 1:
             what = f"it has {', '.join(found)}" if found else "it has no da.Problem or system of its own"
             raise UsageError(f"say which object of {file} to simulate, as in {file}:name ({what})")
@@ -80,7 +82,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     if callable(thing) and not isinstance(thing, type):
         with user_code(Path(file)):
             thing, params = _call(name, thing, settings), {}
-    if not isinstance(thing, (Problem, System)):
+    if not isinstance(thing, (da.problems.Problem, da.systems.System)):
         raise UsageError(
             f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian, da.Lagrangian, "
             "da.ODAE or da.IndexTwoDAE, or a function that returns one"

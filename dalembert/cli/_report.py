@@ -8,16 +8,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from dalembert.cli._json import as_json
 from dalembert.cli._models import Model, drawing
 from dalembert.cli._user_code import UsageError, user_code
-from dalembert.draw import Drawing
 from dalembert.errors import DalembertError
-from dalembert.runs._trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from dalembert.draw import Drawing
+    from dalembert.runs._trajectory import Trajectory
 
 
 def add_output(out: argparse._ArgumentGroup, saved: str) -> None:
@@ -25,6 +25,7 @@ def add_output(out: argparse._ArgumentGroup, saved: str) -> None:
     out.add_argument("--save", metavar="FILE.npz", help=saved)
     out.add_argument("--plot", metavar="FILE", help="draw the run as .png, .pdf or .svg")
     out.add_argument("--animate", metavar="FILE", help="film the mechanism as .html, .gif or .mp4")
+    out.add_argument("--shaded", action="store_true", help="film lit surfaces with shadows, for --animate FILE.html")
     out.add_argument("--draw", metavar="FILE.py:NAME", help="a function of the state that draws it, for --plot and --animate")
     out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
 
@@ -45,13 +46,15 @@ class Output:
 
 
 def prepare(options: argparse.Namespace, chosen: Model) -> Output:
-    """Refuse files that cannot be written before the run begins, and make their directories."""
+    """Refuse files that cannot be written before the run begins; make their directories, and say so."""
     from dalembert.draw._animation import check_film
     from dalembert.draw._style import check_suffix
 
     draw, source = (None, chosen.file) if options.draw is None else drawing(options.draw, chosen)
     if options.draw is not None and options.plot is None and options.animate is None:
         raise UsageError("--draw says how to draw the mechanism: give --plot or --animate with it")
+    if options.shaded and (options.animate is None or Path(options.animate).suffix.lower() != ".html"):
+        raise UsageError("--shaded films lit surfaces: give --animate FILE.html with it")
     if options.animate is not None:
         check_film(options.animate)
         if draw is None and (chosen.problem is None or chosen.problem.drawing is None):
@@ -62,8 +65,11 @@ def prepare(options: argparse.Namespace, chosen: Model) -> Output:
         raise UsageError(f"a run is saved as .npz; got --save {options.save}")
     store = getattr(options, "save_to", None)
     for name in filter(None, (options.save, options.plot, options.animate, store)):
+        directory = Path(name).parent
         try:
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            if not directory.is_dir():
+                directory.mkdir(parents=True)
+                print(f"dalembert: there was no directory {directory}: it has been made", file=sys.stderr)
         except OSError as error:
             raise UsageError(f"the directory of {name} cannot be made ({error.strerror}): choose another place") from None
         if Path(name).is_dir() and name != store:
@@ -92,7 +98,7 @@ def write(run: Trajectory, chosen: Model, output: Output) -> None:
     tasks: list[tuple[str | None, Callable[[str], Any]]] = [
         (options.save, run.save),
         (options.plot, lambda path: overview(run, path, problem=chosen.problem, draw=output.draw)),
-        (options.animate, lambda path: run.animate(path, draw=output.draw)),
+        (options.animate, lambda path: run.animate(path, draw=output.draw, shaded=options.shaded)),
     ]
     for path, task in tasks:
         if path is None:
@@ -146,6 +152,8 @@ def _change(
     name: str, quantity: Callable[[Trajectory], Any], run: Trajectory, file: Path | None, troubles: list[str]
 ) -> float | None:
     """How far a conserved quantity strays from its value at the start; None, and a trouble, if it has no values."""
+    import numpy as np
+
     try:
         with user_code(file):
             values = np.asarray(quantity(run), dtype=float)
@@ -164,6 +172,8 @@ def _energy(run: Trajectory) -> dict[str, Any]:
 
 def _largest(values: Any) -> float | None:
     """The largest absolute value; None if it is not a number, for which JSON has no word."""
+    import numpy as np
+
     result = float(np.max(np.abs(values)))
     return result if math.isfinite(result) else None
 

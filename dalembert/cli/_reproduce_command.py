@@ -1,11 +1,11 @@
 """Do experiments of the literature again and write a report.
 
-Do experiments of the literature again: compute, draw, judge whether the claim holds here, and write one page about them all.
+Do experiments of the literature again: compute, draw, judge whether the claim holds here, and write a report.
 
 EXPERIMENT is a name that `dalembert list experiments` shows, a document (jay1996 means all of its experiments), or a Python
 file that defines experiments of your own; all of the library's by default. They run in parallel, and each ends as "holds",
-"does not hold" or "failed" without stopping the others. The report is DIR/report.html, a page that needs nothing but itself;
-the figures are in DIR/figures.
+"does not hold" or "failed" without stopping the others. The report begins with DIR/report.html and has a page for each
+document; the figures are in DIR/figures.
 
 Results are kept in DIR as soon as they are there. The same command goes on with what is missing, for instance after Ctrl-C, or
 with what has changed; what failed is tried again. Results of --full are kept apart, in DIR/full.
@@ -143,7 +143,11 @@ def _summary(report: Any) -> str:
     others = [f"{counts[verdict]} {words}" for verdict, words in (("does not hold", "do not"), ("failed", "failed"))
               if counts[verdict]]  # fmt: skip
     others += [f"{len(report.missing)} not run"] if report.missing else []
-    return f"{held} of {total} claims hold{''.join(f', {text}' for text in others)}; the report is {report.path}"
+    against = sum(bool(result.holds and result.experiment.contradicts) for result in report.results)
+    corrected = (
+        f" ({against} of them against what {'its document says' if against == 1 else 'their documents say'})" if against else ""
+    )
+    return f"{held} of {total} claims hold{corrected}{''.join(f', {text}' for text in others)}; the report is {report.path}"
 
 
 class Printer:

@@ -25,8 +25,6 @@ from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
 from dalembert.cli._report import add_output, conclude, prepare
 from dalembert.cli._user_code import UsageError
-from dalembert.storage._run_store import RunStore
-from dalembert.storage._sweep_store import is_sweep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Go on, write the files, report."""
+    from dalembert.storage._run_store import RunStore
+    from dalembert.storage._sweep_store import is_sweep
+
     path = Path(options.store)
     if is_sweep(path):
         raise UsageError(f"{path} is a sweep of many runs: go on with it in Python, by da.resume")

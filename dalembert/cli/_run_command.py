@@ -40,7 +40,6 @@ from dalembert.cli._numbers import assignments, count, number, vector
 from dalembert.cli._report import add_output, conclude, prepare
 from dalembert.cli._user_code import UsageError
 from dalembert.errors import InconsistentStart
-from dalembert.systems import IndexTwoDAE, MechanicalSystem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,8 +98,8 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     given = {name: vector(getattr(options, name)) for name in ("q0", "p0", "v0", "y0", "z0", "lam0")}
     initial: dict[str, Any] = {name: values for name, values in given.items() if values is not None}
     problem, params = chosen.problem, chosen.params or None
-    mechanical = isinstance(chosen.system, MechanicalSystem)
-    guessed = isinstance(chosen.system, IndexTwoDAE)  # z0 chooses a branch, if there are several
+    mechanical = isinstance(chosen.system, da.systems.MechanicalSystem)
+    guessed = isinstance(chosen.system, da.IndexTwoDAE)  # z0 chooses a branch, if there are several
     position, motion = ("q0", ("p0", "v0")) if mechanical else ("y0", ("z0",))
     if problem is None and (position not in initial or not (guessed or any(name in initial for name in motion))):
         wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"

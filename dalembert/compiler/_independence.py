@@ -21,8 +21,9 @@ from dalembert.systems._dependency import combination_at
 from dalembert.systems._redundant import chosen_combinations, combined, hidden_parts
 from dalembert.systems._states import States
 
-GROWN = 10.0
-"""By how much the reciprocal of a pivot may grow until the combinations are chosen anew, ..."""
+GROWN, GROWN_OF_RATES = 10.0, 2.0
+"""By how much the reciprocal of a pivot may grow until the combinations are chosen anew; by less where they are such of k, on
+which errors of methods depend; ..."""
 
 REMEMBERED = 1e3
 """... or, where it was larger before with about the same combinations, at most by this factor more."""
@@ -37,7 +38,8 @@ def independence(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
     sign = sign_of_pivots(matrix, found)
     if not watched:
         return sign
-    return ca.if_else(ca.mmax(found[watched] / hidden_parts(system, theta)[2]) < GROWN, sign, 0)
+    most = GROWN_OF_RATES if system.combines[1].nonholonomic else GROWN
+    return ca.if_else(ca.mmax(ca.fabs(found[watched] / hidden_parts(system, theta)[2])) < most, sign, 0)
 
 
 def _watched(system: System) -> list[int]:

@@ -7,6 +7,7 @@ import ctypes
 import ctypes.util
 import functools
 import hashlib
+import hmac
 import os
 import tempfile
 import weakref
@@ -17,6 +18,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from dalembert._progress import phase
 from dalembert.compiler._body import LIBM
 from dalembert.symbolic._lock import one_at_a_time
 
@@ -88,6 +90,7 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     key = hashlib.sha256(identity.encode()).hexdigest()
     code = _compiled.get(key) if key in _compiled else None
     if code is None:
+        phase("their machine code")
         directory = cache_directory()
         code = _compiled[key] = _compile(assembly, names, None if directory is None else directory / f"{key}.o")
     return code
@@ -97,39 +100,56 @@ def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code
     target = _target()
     cpu, features = code_target()
     machine = target.create_target_machine(cpu=cpu, features=features, opt=2, codemodel="jitdefault")
-    module = llvm.parse_assembly(assembly)
-    module.verify()
     code = None if stored is None else _read(stored)
     if code is None:
+        module = llvm.parse_assembly(assembly)
+        module.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
         options.loop_vectorization = True
         options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    if stored is not None:
-        engine.set_object_cache(lambda _, new: _write(stored, new), lambda _: code)
+        code = machine.emit_object(module)
+        if stored is not None:
+            _write(stored, code)
+    # Not by llvmlite's own object cache: its callbacks swallow exceptions, and with them a Ctrl-C that came during LLVM's work.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return Code({name: engine.get_function_address(name) for name in names}, engine)
 
 
 def _read(path: Path) -> bytes | None:
-    """A stored object file: its checksum guards against files cut short by a full disk."""
+    """A stored object file, if nobody else can have written it and its digest fits; what does not is compiled anew."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            if not (_ours(os.fstat(file.fileno())) and _ours(path.parent.stat())):
+                return None
+            content = file.read()
     except OSError:
         return None
-    checksum, code = content[:32], content[32:]
     with contextlib.suppress(OSError):
         os.utime(path)  # the files that were not used for longest go first
-    return code if hashlib.sha256(code).digest() == checksum else None
+    said, code = content[:32], content[32:]
+    return code if hmac.compare_digest(said, _digest(path, code)) else None
+
+
+def _digest(path: Path, code: bytes) -> bytes:
+    """Of machine code under its name, which stands for the assembly, the processor and the version of LLVM."""
+    return hashlib.sha256(path.stem.encode() + code).digest()
+
+
+def _ours(facts: os.stat_result) -> bool:
+    """Whether only this user, or root, can have written a file or into a directory: what OpenSSH asks of its keys."""
+    return not hasattr(os, "getuid") or (facts.st_uid in (os.getuid(), 0) and not facts.st_mode & 0o022)
 
 
 def _write(path: Path, code: bytes) -> None:
     with contextlib.suppress(OSError):  # without a cache everything works, only slower
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.chmod(path.parent.stat().st_mode & ~0o022)  # one that others can write into is never read
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(code).digest() + code)
+            file.write(_digest(path, code) + code)
         os.replace(file.name, path)
         remove_stored(path.parent, down_to=cache_limit())
 

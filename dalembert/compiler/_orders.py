@@ -11,6 +11,7 @@ import logging
 
 import numpy as np
 
+from dalembert._progress import phase
 from dalembert.compiler._elimination import PivotOrder, SingularMatrix, backward_errors, choose_pivots, diagonal_order
 from dalembert.compiler._guess import first_guess
 from dalembert.compiler._program import Program, program_of, reduced_step
@@ -95,6 +96,7 @@ def _orders_for(
     reduced: ReducedStep, part: Part, states: States, h: float, guesses: np.ndarray, alone: bool = False
 ) -> list[PivotOrder]:
     """An order for each state: the first that serves it."""
+    phase("the pivot order")
     chosen: list[PivotOrder | None] = [None] * len(states)
     open_members = np.arange(len(states))
     needed = _needed.setdefault((reduced, part), [])

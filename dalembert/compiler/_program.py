@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from dalembert._progress import phase
 from dalembert.compiler._elimination import (
     PivotOrder,
     Rows,
@@ -48,6 +49,7 @@ class Program:
 
     reduced: ReducedStep
     order: PivotOrder
+    last_order: PivotOrder | None
     layout: Layout
     kernels: tuple[Kernel, ...]
     increment: tuple[ca.SX, ca.SX] | None
@@ -109,6 +111,7 @@ def reduced_step(system: System, method: OneStepMethod) -> ReducedStep:
     """The reduced equations; built once for equal models, whatever objects they came from."""
     key = (system.fingerprint, method)
     if key not in _by_graph:
+        phase("the step equations")
         _by_graph[key] = reduce_step(method.step_equations(system))
     return _by_graph[key]
 
@@ -119,6 +122,7 @@ def program_of(
     """The program with these pivot orders; compiled once for equal models."""
     key = (system.fingerprint, method, order, last_order, contiguous)
     if key not in _programs:
+        phase("the kernels")
         _programs[key] = _compile(reduced_step(system, method), order, last_order, contiguous)
     return _programs[key]
 
@@ -162,6 +166,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     return Program(
         reduced=reduced,
         order=order,
+        last_order=last_order,
         layout=compiled.layout,
         kernels=compiled.kernels,
         increment=compiled.increment,

@@ -87,7 +87,7 @@ def make_step(sub):
             memory[at(sub.layout.x + k)] = sub.guess[k]
         counts.age = -1
         return False
-    counts.mode, counts.judged = PREDICT, 0
+    counts.mode, counts.judged, counts.fresh = PREDICT, 0, 0
     return True
 
 

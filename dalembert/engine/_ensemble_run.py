@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._progress import phase
 from dalembert.compiler import Program, Watch, build_programs, first_guesses, reduced_step
 from dalembert.compiler._independence import independent_states
 from dalembert.compiler._jit import has_long_vectors
@@ -91,6 +92,7 @@ class EnsembleRun:
         self.workers = min(self.workers or os.cpu_count() or 1, members)
         self.stop = threading.Event()
         self.batches = self._batches(programs)
+        phase("the step loop")
         self.batches[0].prepare()
         self.build_time = time.perf_counter() - began
 

@@ -25,6 +25,7 @@ from dalembert.engine._iteration import (
     solve_again,
 )
 from dalembert.engine._kernel_call import call_kernel
+from dalembert.engine._layout import NEVER, NOT_BY_COMBINATIONS
 
 H_SLOT = 1
 FIRST = (2.0**-5, 2.0**-2, 2.0**-1, 2.0**-9, 2.0**-13)
@@ -172,7 +173,9 @@ def trustworthy(sub, h):
     """
     if finish_step(sub) or meet_constraints(sub):
         return True
-    if not (finish(sub) and sub.layout.turns != 0 and sub.memory[ORIENTATION_SLOT] * sub.counts.sign < 0.0):
+    if not (finish(sub) and sub.layout.turns != NEVER and sub.memory[ORIENTATION_SLOT] * sub.counts.sign < 0.0):
+        return False
+    if sub.layout.turns == NOT_BY_COMBINATIONS and sub.counts.fresh == 0:
         return False
     layout, memory, path = sub.layout, sub.memory, sub.path
     for k in range(layout.n_x):

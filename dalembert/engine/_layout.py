@@ -23,14 +23,15 @@ COUNTS = np.dtype([
     (name, np.int64)
     for name in (
         "steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep", "pivoted",
-        "pivoted_left", "followed", "rescued", "judged",
+        "pivoted_left", "followed", "rescued", "judged", "fresh",
     )
 ])  # fmt: skip
 """Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so.
 
 `pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried again.
 `followed` steps were in doubt, and their solution followed from small h; `rescued` ones had another solution than was found, or
-none was. `judged` is 1 when the pivot order is known not to be why the pending step does not end at round-off.
+none was. `judged` is 1 when the pivot order is known not to be why the pending step does not end at round-off, `fresh` when
+combinations of redundant constraints were chosen for it.
 """
 
 COUNTED = {
@@ -68,6 +69,10 @@ LAYOUT = np.dtype([
 
 `matrix`, `last` and `turn` are descriptions of matrices that are eliminated at run time, -1 where there is none.
 """
+
+NEVER, WHERE_CONSTRAINTS_DO, NOT_BY_COMBINATIONS = 0, 1, 2
+"""Values of `turns`: the orientation of a followed step may not turn; it may, where constraints pass a position in which they
+lose rank; it may, if that is not because combinations of redundant rows do, so only where these are fresh."""
 
 
 class Substep(NamedTuple):

@@ -119,7 +119,7 @@ class MemberRun(Run):
             if stop.is_set():
                 raise Stopped
 
-        reason = self._rescue() if unsolved else None
+        reason = self.rescue() if unsolved else None
         if reason is None:
             with contextlib.suppress(Stopped):
                 reason = self.advance(stop_if_told)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._progress import phase
 from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._independence import combined_at, independent
 from dalembert.engine import _driver as driver
@@ -51,6 +52,7 @@ class Run:
         assert isinstance(spec.start, State)
         self.system, self.method, self.start, self.h = spec.system, spec.method, spec.start, spec.h
         self.steps, self.save_every, self.stage_multipliers = spec.steps, spec.save_every, spec.stage_multipliers
+        self.controls = spec.controls
         if self.system.n_unilateral:
             raise UnsupportedSystem(f"{self.method} would run through the walls of this system: take a collision integrator")
         if self.stage_multipliers and self.system.combines is not None:
@@ -84,6 +86,7 @@ class Run:
         self.rows[0, : self.system.n_state] = self.start.packed
         self.counts[0]["saved"] = 1
         self._join()
+        phase("the step loop")
         self._advance_to(0)  # loads the compiled driver, so that no run's time includes it
         self.build_time = time.perf_counter() - began
 
@@ -175,7 +178,7 @@ class Run:
                 elapsed = time.perf_counter() - began
                 self.wall_time += elapsed
             if status == driver.UNSOLVED:
-                reason = self._rescue()
+                reason = self.rescue()
                 self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
@@ -192,7 +195,7 @@ class Run:
         warn_of_pivots(self.steppers)
         return None
 
-    def _rescue(self) -> str | None:
+    def rescue(self) -> str | None:
         """Help the driver with the pending step; the reason why not, if it cannot be made."""
         with symbolic:
             reason = rescue(self.steppers[self.counts[0]["substep"]])
@@ -204,7 +207,31 @@ class Run:
         raise AssertionError(f"the driver has no status {status}")
 
     def _advance_to(self, last_step: int) -> int:
-        return self._drive(self.rows, last_step, self.save_every)
+        if self.controls is None:
+            return self._drive(self.rows, last_step, self.save_every)
+        status = driver.DONE
+        while status == driver.DONE and self.steps_done < last_step:
+            self.apply_controls()
+            status = self._drive(self.rows, min(last_step, self.next_control), self.save_every)
+        return status
+
+    @property
+    def next_control(self) -> int:
+        """The step before which controls change next; the last one where there are none."""
+        if self.controls is None:
+            return self.steps
+        return (self.steps_done // self.controls.hold + 1) * self.controls.hold
+
+    def apply_controls(self) -> None:
+        """Give the controls of the pending step to all substeps."""
+        if self.controls is None:
+            return
+        row = min(self.steps_done // self.controls.hold, len(self.controls.values) - 1)
+        for stepper in self.steppers:
+            theta = stepper.start.theta.copy()
+            theta[self.controls.slots] = self.controls.values[row]
+            stepper.start = replace(stepper.start, theta=theta)
+            stepper.memory[stepper.program.layout.theta :][: len(theta)] = theta
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         """Call the compiled driver, which stores states in `store`."""

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dalembert.methods import OneStepMethod
 from dalembert.systems import State, System
 from dalembert.systems._states import States
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """Parameters that change along a run: piecewise constant, each row of values holding for `hold` steps."""
+
+    slots: np.ndarray
+    """Where in theta they are."""
+    values: np.ndarray
+    hold: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +44,8 @@ class RunSpec:
 
     watchful: bool = True
     """Whether solutions in doubt are followed from small h, which makes sense for steps that begin on the constraints."""
+
+    controls: Controls | None = None
 
     @property
     def tolerance(self) -> float:

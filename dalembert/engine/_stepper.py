@@ -14,7 +14,7 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._metric import metric_at
 from dalembert.compiler._stopping import FAR, fastest, watchful
 from dalembert.engine import _driver as driver
-from dalembert.engine._layout import KERNELS, LAYOUT, Records
+from dalembert.engine._layout import KERNELS, LAYOUT, NEVER, NOT_BY_COMBINATIONS, WHERE_CONSTRAINTS_DO, Records
 from dalembert.engine._rescue import orientation_at
 from dalembert.errors import InconsistentStart
 from dalembert.methods import OneStepMethod
@@ -138,7 +138,7 @@ class Stepper:
         self.metric = metric_at(States.of(self.system, here))[0]
         x = first_guess(self.program.reduced, self.system, here, self.h)
         write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x, self.metric)
-        self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
+        self.counts["mode"], self.counts["age"], self.counts["fresh"] = driver.GUESS_READY, -1, 1
         self.renewals += 1
         return True
 
@@ -194,9 +194,16 @@ def set_rules(
 
 def begin_steps(counts: Records, numbers: Records, known: np.ndarray) -> None:
     """Let the driver forget all earlier steps, of one trajectory or many."""
-    counts["age"], counts["mode"], counts["periods"], counts["judged"] = -1, driver.GUESS_READY, 0, 0
+    counts["age"], counts["mode"], counts["periods"], counts["judged"], counts["fresh"] = -1, driver.GUESS_READY, 0, 0, 1
     numbers["rate"], numbers["period_cost"] = 1.0, 0.0
     known[...] = 0.0
+
+
+def _turns(system: System) -> int:
+    """Whether the orientation may turn in a step that was followed."""
+    if not system.linear_in_multipliers:
+        return NEVER
+    return WHERE_CONSTRAINTS_DO if system.combines is None else NOT_BY_COMBINATIONS
 
 
 def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCode]) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +220,7 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
             "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_state,
             "n_x": slots.n_x, "slots": slots.work, "n_entries": n_entries, "dense": program.dense,
             "straight_line": program.straight_line, "polish": program.reduced.polish,
-            "turns": program.reduced.equations.step.definition.linear_in_multipliers,
+            "turns": _turns(program.reduced.equations.step.definition),
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.mechanisms._connections import check_connected
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
 from dalembert.mechanisms._reading import Snapshot
 from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, valued
 from dalembert.mechanisms._starting import Given, start_of
@@ -158,7 +158,7 @@ class Mechanism(WithWheels):
     def _assemble(self) -> Assembled:
         if not self.bodies:
             raise ModelError("a mechanism without bodies does not move: add one with m.body(...), m.rod(...) or m.point(...)")
-        self._check_connected()
+        check_connected(self.ground, self.bodies, [*self.parts, *self.loads])
         found = {kind: self._stated(kind) for kind in ("rows", "rates", "gaps")}
         functions: dict[str, Any] = {
             keyword: self._function(names, kind, [(part, rows) for part, rows, _ in found[kind]]) if found[kind] else None
@@ -174,6 +174,7 @@ class Mechanism(WithWheels):
         force = self._with_arguments("t q v", self._force) if self.loads else None
         energy = self._with_arguments("t q p", self._energy)
         system = Hamiltonian(energy, self.dim, force=force, params=self.params or None, **functions)
+        system.parameters.check = self.check
         system.coordinate_names = self.labels
         system.row_names = {
             name: tuple(_row_name(part, k, len(rows)) for part, _, rows in found[kind] for k in range(len(rows)))
@@ -259,22 +260,6 @@ class Mechanism(WithWheels):
             load.exert(at, loads)
         return np.array(loads.generalised(self.dim), like=q)
 
-    # -- checks --------------------------------------------------------------------------------------------------------
-
-    def _check_connected(self) -> None:
-        """Refuse bodies that nothing holds or drives, beside others."""
-        if len(self.bodies) == 1:
-            return
-        touched: set[int] = set()
-        for part in (*self.parts, *self.loads):
-            touched |= {id(body) for body in _bodies_of(part)}
-        for body in self.bodies:
-            if id(body) not in touched and not body.free:
-                raise ModelError(
-                    f"nothing connects {body.name!r} with the rest of the mechanism: add a joint, a spring or a force, or say "
-                    "free=True where it is made"
-                )
-
 
 class _OwnRows:
     """The rows of a body's coordinates, in the form of those of a joint."""
@@ -290,17 +275,3 @@ class _OwnRows:
 
 def _row_name(part: Part, k: int, count: int) -> str:
     return part.name if count == 1 else f"{part.name}, row {k + 1}"
-
-
-def _bodies_of(part: Part) -> list[Body]:
-    match part:
-        case Joint():
-            return [part.first, part.second]
-        case Spring():
-            return list(part.bodies)
-        case JointSpring() | Motor():
-            return [part.joint.first, part.joint.second]
-        case AppliedForce():
-            return [part.body]
-    body = getattr(part, "body", None)
-    return [] if body is None else [body]

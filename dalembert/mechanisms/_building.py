@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dalembert.mechanisms._vectors import triple
 from dalembert.systems._model import Parameters, one_line
 
 Z = (0.0, 0.0, 1.0)
+P = TypeVar("P", bound=Part)
 MEETING = 1e-9
 """How far apart, relative to the mechanism's size, points that must meet in the assembled pose may be."""
 
@@ -83,6 +84,17 @@ class Building:
             raise ModelError(f"the mechanism has no part {name!r}{suggestion(str(name), parts)}")
         return parts[name]
 
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse values of parameters that make no sense for one of the parts, such as a negative mass."""
+        for part in (*self.bodies, *self.parts, *self.loads):
+            part.check(params)
+
+    def _add(self, part: P) -> P:
+        """Check a new part with the values of the mechanism's parameters, and take it in."""
+        part.check(self.params)
+        (self.loads if isinstance(part, Load) else self.parts).append(part)  # type: ignore[arg-type]
+        return part
+
     def _changed(self) -> None:
         """Called whenever a part is added."""
 
@@ -128,7 +140,7 @@ class Building:
 
 def plain(value: Value) -> Value:
     """Numbers as floats."""
-    return value if isinstance(value, str) or callable(value) else float(value)
+    return float(value) if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else value
 
 
 def two_points(what: str, at: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ Rows that are zero whatever the state, as those across the plane between planar 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._coordinates import Planar
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, positive
 from dalembert.mechanisms._vectors import Vector, cross, dot, normals, scale, subtract
 
 
@@ -64,6 +64,11 @@ class Joint(Part):
 
     def __str__(self) -> str:
         return self.name
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse a length that is none."""
+        if self.kind == "distance":
+            positive(f"the length of {self.name!r}", self.length, {**params, "t": 0.0})
 
     @property
     def turns(self) -> bool:

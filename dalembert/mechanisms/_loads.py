@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, dot, scale, subtract
 from dalembert.symbolic import SymbolicArray
 
@@ -36,6 +36,11 @@ class Spring(Load):
     stiffness: Value
     length: Value
     damping: Value
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse negative constants."""
+        for what in ("stiffness", "length", "damping"):
+            positive(f"the {what} of {self.name!r}", getattr(self, what), params, zero=True)
 
     def ends(self, at: Placement) -> tuple[Vector, Vector]:
         """Both points in space."""
@@ -73,6 +78,12 @@ class JointSpring(Load):
     stiffness: Value
     rest: Value
     damping: Value
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse negative constants."""
+        for what in ("stiffness", "damping"):
+            positive(f"the {what} of {self.name!r}", getattr(self, what), params, zero=True)
+        number(f"the rest of {self.name!r}", valued(f"the rest of {self.name!r}", self.rest, params))
 
     def potential(self, at: Placement) -> Any:
         """Its potential energy."""

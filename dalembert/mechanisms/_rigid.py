@@ -24,17 +24,30 @@ def valued(what: str, value: Any, params: Mapping[str, Any]) -> Any:
     """The number or symbol of a `Value`."""
     if isinstance(value, str):
         if value not in params:
+            if _is_number(value):
+                raise ModelError(f"{what} is the text {value!r}, and a text names a parameter: write the number without quotes")
             known = ", ".join(params) or "none"
             raise ModelError(f"{what} names the parameter {value!r}; declare it in da.Mechanism(params=...) (it has: {known})")
         return params[value]
     if callable(value):
-        names = list(inspect.signature(value).parameters)
-        unknown = [name for name in names if name not in params]
+        arguments = inspect.signature(value).parameters
+        unknown = [name for name, argument in arguments.items() if name not in params and argument.default is argument.empty]
         if unknown:
             known = ", ".join(params) or "none"
             raise ModelError(f"{what} asks for {', '.join(unknown)}; declare it in da.Mechanism(params=...) (it has: {known})")
-        return value(**{name: params[name] for name in names})
+        try:
+            return value(**{name: params[name] for name in arguments if name in params})
+        except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
+            raise ModelError(f"the function of {what} failed ({' '.join(str(error).split())}): check it") from error
     return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -46,6 +59,9 @@ class Part:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse values of parameters that make no sense, such as a negative mass."""
 
 
 @dataclass(eq=False, repr=False)
@@ -70,6 +86,11 @@ class Body(Part):
 
     def __str__(self) -> str:
         return self.name
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse a mass or moments that are none, or do not fit the body's coordinates."""
+        if self.coordinates is not None:
+            check_masses(self, params)
 
     @property
     def size(self) -> int:
@@ -181,7 +202,7 @@ class Loads:
 def number(what: str, value: Any) -> float:
     """The default value of a `Value`, a finite number."""
     try:
-        result = float(value)
+        result = np.nan if isinstance(value, (bool, np.bool_)) else float(value)
     except (TypeError, ValueError):
         result = np.nan
     if not np.isfinite(result):

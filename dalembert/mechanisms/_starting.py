@@ -15,9 +15,9 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, check_masses, number
+from dalembert.mechanisms._rigid import Body, Part, Placement, number
 from dalembert.mechanisms._vectors import triple
-from dalembert.mechanisms._wheels import Stop
+from dalembert.mechanisms._wheels import Wheel
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, consistent
 from dalembert.systems._model import one_line
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 STRIDE = 0.15
 """How far an angle, in radians, is moved at a time."""
+FARTHEST = 100.0
+"""How far the assembled pose is moved, in radians or sizes of the mechanism."""
+STANDSTILL, PATIENCE = 1e-4, 25
+"""So many strides in which no coordinate changes by so much are enough to say that a value is not reached."""
 LEAP = 0.4
 """The longest step on the way, in terms of the size of the mechanism or of a radian; longer ones leave a branch."""
 SLOWEST = 1e-14
@@ -67,11 +71,7 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     system = m.system()
     theta = system.parameters.vector(params)
     values = system.parameters.unflatten(theta)
-    for body in m.bodies:
-        check_masses(body, values)
-    for part in m.parts:
-        if isinstance(part, Stop):
-            part.check(values)
+    m.check(values)
     solver = _Starter(m, t0, theta)
     places = [
         *solver.wishes(given.angles, Joint, "angle", Joint.angle_at),
@@ -87,6 +87,9 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     q = solver.position(places)
     if not complete:
         solver.refuse_too_few(q, places, moves)
+    for part in m.parts:
+        if isinstance(part, Wheel):
+            part.refuse_if_not_found(Placement(q, None, t0, values))
     v = solver.velocity(q, moves)
     p = np.linalg.solve(system.evaluate("H_pp", t0, q, np.zeros(m.dim), theta=theta), v)
     return consistent(system, q0=q, p0=p, t0=t0, params=params)
@@ -99,6 +102,7 @@ class _Starter:
         self.m, self.t, self.theta, self.system = m, t, theta, m.system()
         self.n = m.dim
         self._symbols = [ca.SX.sym("t"), ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)]
+        self._slopes: dict[tuple[int, int], ca.Function] = {}
         symbols = [from_column(symbol) for symbol in self._symbols]
         values = self.system.parameters.unflatten(theta)
         self.at = Placement(symbols[1], symbols[2], symbols[0][0], {**values, "t": symbols[0][0]})
@@ -142,15 +146,22 @@ class _Starter:
             return q
         begin = [self._value(wish, q) for wish in wishes]
         ways = [wish.target - x for wish, x in zip(wishes, begin, strict=True)]
-        size = max(float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True))
+        sizes = [float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True)]
+        size, farthest = max(sizes), wishes[int(np.argmax(sizes))]
+        if size > FARTHEST:
+            unit = "radians" if farthest.kind == "angle" else "times the size of the mechanism"
+            raise InconsistentStart(
+                f"{farthest} is {size:.3g} {unit} away from the assembled pose: state a pose that is nearer"
+            )
         longest = min(1.0, STRIDE / size) if size else 1.0
-        done, stride = 0.0, longest
-        while done < 1 and stride > longest / 4096:
+        done, stride, waited = 0.0, longest, 0
+        while done < 1 and stride > longest / 4096 and waited < PATIENCE:
             end = min(1.0, done + stride)
-            reached = self._onto(q, wishes, [x + end * way for x, way in zip(begin, ways, strict=True)])
+            reached = self._onto(q, wishes, [x + end * way for x, way in zip(begin, ways, strict=True)], end == 1)
             if reached is None:
                 stride /= 2
             else:
+                waited = waited + 1 if np.max(np.abs(reached - q) / self.sizes) < STANDSTILL else 0
                 q, done, stride = reached, end, min(longest, 2 * stride)
         units = np.array([self._unit(wish) for wish in wishes])
         missed = np.abs(np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes]))) / units
@@ -179,9 +190,11 @@ class _Starter:
 
     def _slope(self, wish: Wish, q: np.ndarray, index: int) -> np.ndarray:
         """The derivative of a wish with respect to q (1) or v (2)."""
-        expression = wish.function(*self._symbols)
-        slope = ca.Function("slope", self._symbols, [ca.densify(ca.jacobian(expression, self._symbols[index]))])
-        return np.asarray(slope(self.t, q, np.zeros(self.n)), dtype=float)
+        key = (id(wish), index)
+        if key not in self._slopes:
+            slope = ca.densify(ca.jacobian(wish.function(*self._symbols), self._symbols[index]))
+            self._slopes[key] = ca.Function("slope", self._symbols, [slope])
+        return np.asarray(self._slopes[key](self.t, q, np.zeros(self.n)), dtype=float)
 
     def _misses(self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray]) -> list[np.ndarray]:
         """How far wishes are off; angles in space modulo whole turns."""
@@ -193,7 +206,9 @@ class _Starter:
             result.append(miss)
         return result
 
-    def _onto(self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray]) -> np.ndarray | None:
+    def _onto(
+        self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray], exactly: bool = True
+    ) -> np.ndarray | None:
         """The pose next to q on the constraints that comes closest to the wishes; None if it is not found.
 
         Gauss-Newton steps in the metric of the masses: dy, with dq = root dy, of least size onto the constraints, and along
@@ -213,11 +228,12 @@ class _Starter:
             if not np.isfinite(size) or (wishes and size > LEAP):
                 return None
             q = q + self.root @ step
-            if size < 1e-15 * largest or (size < 1e-10 * largest and size >= previous / 2):
+            if size < (1e-15 if exactly else 1e-6) * largest or (size < 1e-10 * largest and size >= previous / 2):
                 break
             previous = size
         g = np.abs(self.system.evaluate("g", self.t, q, theta=self.theta))
-        return q if np.max(g / self._lengths(self._G(q)), initial=0.0) < 1e-10 * self._largest(q) else None
+        tolerance = 1e-10 if exactly else 1e-6
+        return q if np.max(g / self._lengths(self._G(q)), initial=0.0) < tolerance * self._largest(q) else None
 
     def _largest(self, q: np.ndarray) -> float:
         """The largest coordinate in terms of the size of the mechanism, at least one: what rounding errors are relative to."""

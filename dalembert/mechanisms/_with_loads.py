@@ -8,8 +8,9 @@ import numpy as np
 
 from dalembert.mechanisms._building import as_function, plain, two_points
 from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
-from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._rigid import Body, Value
 from dalembert.mechanisms._vectors import triple
 from dalembert.mechanisms._with_joints import WithJoints
 
@@ -41,17 +42,13 @@ class WithLoads(WithJoints):
 
         """
         self._own("a spring", first, second)
+        first, second = carrier(first), carrier(second)
         P, Q = two_points("a spring", at)
         name = self._name(name, "spring")
         for body, point in ((first, P), (second, Q)):
             self._without_arm(f"{name!r}", body, point)
-        positive(f"the stiffness of {name!r}", stiffness, self.params, zero=True)
-        positive(f"the damping of {name!r}", damping, self.params, zero=True)
         rest = float(np.linalg.norm(Q - P)) if length is None else length
-        positive(f"the length of {name!r}", rest, self.params, zero=True)
-        spring = Spring(name, self, (first, second), (P, Q), plain(stiffness), plain(rest), plain(damping))
-        self.loads.append(spring)
-        return spring
+        return self._add(Spring(name, self, (first, second), (P, Q), plain(stiffness), plain(rest), plain(damping)))
 
     def damper(self, first: Body, second: Body, *, at: Any, damping: Value, name: str | None = None) -> Spring:
         """A damper between two points: a force `damping` times the rate of their distance.
@@ -85,11 +82,7 @@ class WithLoads(WithJoints):
         self._own("a torsion spring", joint)
         joint.coordinate  # noqa: B018 - refuses joints that have none
         name = self._name(name, "torsion spring")
-        positive(f"the stiffness of {name!r}", stiffness, self.params, zero=True)
-        positive(f"the damping of {name!r}", damping, self.params, zero=True)
-        part = JointSpring(name, self, joint, plain(stiffness), plain(rest), plain(damping))
-        self.loads.append(part)
-        return part
+        return self._add(JointSpring(name, self, joint, plain(stiffness), plain(rest), plain(damping)))
 
     def motor(self, joint: Joint, effort: Any, *, name: str | None = None) -> Motor:
         """A torque on a revolute joint, or a force on a prismatic one, and its reaction on the first body.
@@ -108,9 +101,7 @@ class WithLoads(WithJoints):
         self._own("a motor", joint)
         joint.coordinate  # noqa: B018 - refuses joints that have none
         name = self._name(name, "motor")
-        part = Motor(name, self, joint, as_function(f"the motor {name!r}", effort))
-        self.loads.append(part)
-        return part
+        return self._add(Motor(name, self, joint, as_function(f"the motor {name!r}", effort)))
 
     def force(self, body: Body, force: Any, *, at: Any = None, name: str | None = None) -> AppliedForce:
         """A force at a point of a body, by default its centre of mass: a vector of space, or a function.
@@ -127,12 +118,11 @@ class WithLoads(WithJoints):
 
         """
         self._own("a force", body)
+        body = carrier(body)
         name = self._name(name, "force")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
-        part = AppliedForce(name, self, body, as_function(f"the force {name!r}", force), point, False)
-        self.loads.append(part)
-        return part
+        return self._add(AppliedForce(name, self, body, as_function(f"the force {name!r}", force), point, False))
 
     def torque(self, body: Body, torque: Any, *, name: str | None = None) -> AppliedForce:
         """A torque on a body: a vector of space (a number is about z), or a function like that of `force`.
@@ -146,8 +136,7 @@ class WithLoads(WithJoints):
 
         """
         self._own("a torque", body)
+        body = carrier(body)
         name = self._name(name, "torque")
         function = as_function(f"the torque {name!r}", torque)
-        part = AppliedForce(name, self, body, function, body.centre, True)
-        self.loads.append(part)
-        return part
+        return self._add(AppliedForce(name, self, body, function, body.centre, True))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
+from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._surfaces import Surface
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Touching, Wheel
 from dalembert.mechanisms._with_loads import WithLoads
@@ -27,11 +31,14 @@ class WithWheels(WithLoads):
         centre: Any = None,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
+        surface: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Wheel:
-        """A thin wheel that rolls on a plane without slipping, upright or leaning; `centre` is by default that of mass.
+        """A thin wheel that rolls without slipping, upright or leaning; `centre` is by default that of mass.
 
-        The plane goes through `origin` and has this normal, on the side of the wheel.
+        The plane goes through `origin` and has this normal, on the side of the wheel. A `surface` is a function instead: its
+        height, lambda x, y: ..., or a function of x, y and z that is zero on it and positive on the side of the wheel; it may
+        name parameters.
 
         Example:
             >>> import dalembert as da
@@ -41,7 +48,7 @@ class WithWheels(WithLoads):
             <Wheel 'wheel 1'>
 
         """
-        return self._rolling("wheel", name, body, centre, axis, radius, normal, origin)
+        return self._rolling("wheel", name, body, centre, axis, radius, self._floor(normal, origin, surface))
 
     def ball(
         self,
@@ -51,9 +58,10 @@ class WithWheels(WithLoads):
         centre: Any = None,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
+        surface: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Wheel:
-        """A ball that rolls on a plane without slipping.
+        """A ball that rolls without slipping on a plane, or on a `surface` as a wheel does.
 
         Example:
             >>> import dalembert as da
@@ -63,25 +71,43 @@ class WithWheels(WithLoads):
             'rolling ball 1'
 
         """
-        return self._rolling("rolling ball", name, body, centre, None, radius, normal, origin)
+        return self._rolling("rolling ball", name, body, centre, None, radius, self._floor(normal, origin, surface))
+
+    def _floor(self, normal: Any, origin: Any, surface: Callable[..., Any] | None) -> Plane | Surface:
+        """What a wheel or a ball rolls on."""
+        if surface is not None:
+            return Surface("a surface", surface, self.params)
+        return Plane(triple("the origin of a plane", origin), direction("the normal of a plane", normal))
 
     def _rolling(
-        self, kind: str, name: str | None, body: Body, centre: Any, axis: Any, radius: Value, normal: Any, origin: Any
+        self, kind: str, name: str | None, body: Body, centre: Any, axis: Any, radius: Value, floor: Plane | Surface
     ) -> Wheel:
         """A wheel about an axis, or a ball, which has none."""
         self._own(f"a {kind}", body)
+        body = carrier(body)
         if not body.turns or body.coordinates is None:
             raise ModelError(f"a {kind} is a body that turns; {body.name!r} does not")
         name = self._name(name, kind)
-        positive(f"the radius of {name!r}", radius, self.params)
-        plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
         unit = None if axis is None else direction(f"the axis of {name!r}", axis)
-        if unit is not None and abs(unit @ plane.normal) > 1 - 1e-9:
-            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
         place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
-        part = Wheel(name, self, body, place, unit, radius, plane)
-        self.parts.append(part)
-        return part
+        normal = floor.normal if isinstance(floor, Plane) else floor.normal_at(place, self.params)
+        if unit is not None and abs(unit @ normal) > 1 - 1e-9:
+            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
+        self._in_plane(name, body, normal)
+        wheel = Wheel(name, self, body, place, unit, radius, floor)
+        if isinstance(floor, Surface):
+            size = positive(f"the radius of {name!r}", radius, self.params)
+            wheel.reference = floor.settle(place, size, unit, self.params)
+        return self._add(wheel)
+
+    @staticmethod
+    def _in_plane(name: str, body: Body, normal: np.ndarray) -> None:
+        """Refuse a floor that is the plane in which a body moves, or leans on it."""
+        if isinstance(body.coordinates, Planar) and abs(normal[2]) > 1e-9:
+            raise ModelError(
+                f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give one that lies in it, such "
+                "as normal=(0, 1)"
+            )
 
     def knife_edge(self, body: Body, *, along: Any, at: Any = None, normal: Any = Z, name: str | None = None) -> KnifeEdge:
         """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body.
@@ -95,6 +121,7 @@ class WithWheels(WithLoads):
 
         """
         self._own("a knife edge", body)
+        body = carrier(body)
         name = self._name(name, "knife edge")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
@@ -104,9 +131,7 @@ class WithWheels(WithLoads):
         )
         if abs(unit @ plane.normal) > 1 - 1e-9:
             raise ModelError(f"the direction of {name!r} is normal to the plane in which it moves")
-        part = KnifeEdge(name, self, body, point, unit, plane)
-        self.parts.append(part)
-        return part
+        return self._add(KnifeEdge(name, self, body, point, unit, plane))
 
     def contact(
         self,
@@ -130,14 +155,13 @@ class WithWheels(WithLoads):
 
         """
         self._own("a contact", body)
+        body = carrier(body)
         name = self._name(name, "contact")
-        positive(f"the radius of {name!r}", radius, self.params, zero=True)
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
-        part = Touching(name, self, body, point, radius, plane, restitution)
-        self.parts.append(part)
-        return part
+        self._in_plane(name, body, plane.normal)
+        return self._add(Touching(name, self, body, point, radius, plane, restitution))
 
     def stop(
         self,
@@ -164,7 +188,4 @@ class WithWheels(WithLoads):
         joint.coordinate  # noqa: B018 - refuses joints that have none
         if lower is None and upper is None:
             raise ModelError("a stop needs a lower or an upper limit")
-        part = Stop(self._name(name, "stop"), self, joint, lower, upper, restitution)
-        part.check(self.params)
-        self.parts.append(part)
-        return part
+        return self._add(Stop(self._name(name, "stop"), self, joint, lower, upper, restitution))

@@ -8,6 +8,7 @@ systems with impacts (`impacts`, `balls`, `billiards`), machines of bodies and j
 constants that returns a `Problem`, ready for `da.simulate(problem, method)`.
 """
 
+from dalembert.problems._checked import checked as _checked
 from dalembert.problems.balls import ball_on_vibrating_table, balls_on_ring, bouncing_ball, newtons_cradle
 from dalembert.problems.billiards import circular_billiard, elliptic_billiard, hard_disks, stadium_billiard
 from dalembert.problems.friction import bead_on_rotating_wire, mass_on_surface, nonlinear_multiplier, pendulum_with_friction
@@ -69,3 +70,6 @@ __all__ = [
     "slider_crank", "snakeboard", "spherical_pendulum", "stadium_billiard", "stewart_platform",
     "stiff_spring_pendulum", "two_bodies_on_sphere", "two_four_bars", "vertical_disk", "whipple_bicycle",
 ]  # fmt: skip
+
+for _name in __all__[1:]:
+    globals()[_name] = _checked(globals()[_name])

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -104,9 +103,9 @@ def spherical_pendulum(m: float = 1.0, l: float = 1.0, g: float = 1.0, angle: fl
 
 
 def two_bodies_on_sphere(
-    m1: float = 1.0, m2: float = 1.0, R: float = 1.0, gamma: float = 1.0, azimuths: Sequence[float] = (1.3, -2.1),
-    polar_angles: Sequence[float] = (2.1, -1.1), azimuth_rates: Sequence[float] = (1.2, 0.1),
-    polar_rates: Sequence[float] = (0.1, -0.5),
+    m1: float = 1.0, m2: float = 1.0, R: float = 1.0, gamma: float = 1.0, azimuths: tuple[float, float] = (1.3, -2.1),
+    polar_angles: tuple[float, float] = (2.1, -1.1), azimuth_rates: tuple[float, float] = (1.2, 0.1),
+    polar_rates: tuple[float, float] = (0.1, -0.5),
 ) -> Problem:  # fmt: skip
     """Two point masses on a sphere that attract each other: the two-body problem in a space of constant curvature.
 

@@ -1,8 +1,7 @@
-"""The report: one HTML page without scripts that needs nothing but itself. `report.html` is its template."""
+"""The report: an index and one page a document, without scripts, with their figures as files beside them."""
 
 from __future__ import annotations
 
-import base64
 import datetime
 import math
 import os
@@ -26,6 +25,10 @@ SHOWN_NUMBERS = 8
 WIDE, LEAST, WIDEST = 500, 0.8, 840
 """Figures wider than this many pixels are not shown below this share of their size, for their words to stay legible: on a phone
 they scroll. No figure scrolls on a desk, which has room for the widest."""
+
+
+KINDS = ("agrees", "corrects", "does not hold", "failed", "not run")
+"""What a reader wants to know of a result, in the order in which it is told."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +58,37 @@ class Report:
         }
 
 
-def render(report: Report, full: bool, command: str, jobs: int) -> str:
-    """The page of a report that `command` made with `jobs` processes."""
-    directory = report.path.parent
-    entries = [Entry(result.experiment, result, directory) for result in report.results]
-    entries += [Entry(experiment, None, directory) for experiment in report.missing]
-    documents: dict[str, list[Entry]] = {}
-    for entry in entries:
-        documents.setdefault(entry.about.document, []).append(entry)
+def render(report: Report, full: bool, command: str, jobs: int) -> dict[Path, str]:
+    """The pages of a report that `command` made with `jobs` processes, by their paths: the index, and one a document."""
+    documents = _documents(report)
     templates = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(loader=templates, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"number": number, "prose": prose, "seconds": seconds}
-    return environment.get_template("report.html").render(
-        counts=report.counts | {"not run": len(report.missing)},
-        against=sum(bool(entry.about.contradicts) for entry in entries),
-        facts=_facts(report, full, jobs),
-        command=command,
-        documents=documents,
-        SHOWN_NUMBERS=SHOWN_NUMBERS,
-    )
+    page = environment.get_template("document.html")
+    pages = {
+        report.path.with_name(document.page): page.render(document=document, SHOWN_NUMBERS=SHOWN_NUMBERS)
+        for document in documents
+    }
+    counts = {kind: sum(document.counts[kind] for document in documents) for kind in KINDS}
+    facts = _facts(report, full, jobs)
+    index = environment.get_template("report.html").render(counts=counts, facts=facts, command=command, documents=documents)
+    return pages | {report.path: index}
+
+
+def _documents(report: Report) -> list[DocumentPage]:
+    """The documents of a report, in the order of their first experiments."""
+    directory = report.path.parent
+    entries = [Entry(result.experiment, result, directory) for result in report.results]
+    entries += [Entry(experiment, None, directory) for experiment in report.missing]
+    by_title: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_title.setdefault(entry.about.document, []).append(entry)
+    pages: list[DocumentPage] = []
+    for title, members in by_title.items():
+        name = re.sub(r"\W+", "-", members[0].about.name.partition(".")[0])
+        taken = sum(page.page.startswith(f"{name}.") or page.page.startswith(f"{name}-") for page in pages) or name == "report"
+        pages.append(DocumentPage(title, f"{name}-{taken + 1}.html" if taken else f"{name}.html", members))
+    return pages
 
 
 def _facts(report: Report, full: bool, jobs: int) -> dict[str, str]:
@@ -94,9 +109,9 @@ def _facts(report: Report, full: bool, jobs: int) -> dict[str, str]:
 
 
 class Figure(NamedTuple):
-    """A figure as the page shows it: its size in pixels, the width below which it scrolls, and the names of its files."""
+    """A figure as the page shows it: its address, its size in pixels, the width below which it scrolls, and its files."""
 
-    base64: str
+    source: str
     width: int
     height: int
     least_width: int
@@ -117,6 +132,13 @@ class Entry:
         return "not run" if self.result is None else self.result.verdict
 
     @property
+    def kind(self) -> str:
+        """The verdict as a reader asks for it: one that holds agrees with its document, or corrects it."""
+        if self.verdict != "holds":
+            return self.verdict
+        return "corrects" if self.about.contradicts else "agrees"
+
+    @property
     def anchor(self) -> str:
         """Where links on the page lead."""
         return quote(self.about.name, safe="")
@@ -133,20 +155,57 @@ class Entry:
         picture = next((file for file in files if file.suffix == ".png" and file.is_file()), None)
         if picture is None:
             return None
-        content = picture.read_bytes()
-        width, height = struct.unpack(">II", content[16:24])  # of the IHDR chunk, which comes first in every PNG
+        with picture.open("rb") as file:
+            width, height = struct.unpack(">II", file.read(24)[16:])  # of the IHDR chunk, which comes first in every PNG
         shown = width // 2  # drawn with 200 dots an inch: 100 to an inch are sharp and legible
         least = min(round(LEAST * shown), WIDEST) if shown > WIDE else 0
         names = [Path(os.path.relpath(file, self.directory)).as_posix() for file in files]
-        return Figure(base64.b64encode(content).decode("ascii"), shown, height // 2, least, names)
+        source = quote(Path(os.path.relpath(picture, self.directory)).as_posix())
+        return Figure(source, shown, height // 2, least, names)
+
+
+@dataclass(frozen=True)
+class DocumentPage:
+    """A document, the name of its page, and its experiments."""
+
+    title: str
+    page: str
+    entries: list[Entry]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many experiments are of each kind."""
+        return {kind: sum(entry.kind == kind for entry in self.entries) for kind in KINDS}
+
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        plural = {"agrees": "agree", "corrects": "correct it", "does not hold": "do not hold"}
+        words = {"agrees": "agrees", "corrects": "corrects it"}
+        named = [
+            f"{n} {(words if n == 1 else plural).get(kind, kind)}" for kind, n in self.counts.items() if n or kind == "agrees"
+        ]
+        return f"{len(self.entries)} result{'' if len(self.entries) == 1 else 's'}: {', '.join(named)}"
 
 
 # -- words ---------------------------------------------------------------------------------------------------------------
 
 
 def prose(text: str) -> Markup:
-    """Text with its `code` set as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    """Text with its `code` set as code, and powers and indices of single letters as such.
+
+    Example:
+        >>> str(prose("`a_b` is O(h^3), z_0 < 1 (see table_one)"))
+        '<code>a_b</code> is O(h<sup>3</sup>), z<sub>0</sub> &lt; 1 (see table_one)'
+
+    """
+    parts = re.split(r"`([^`]+)`", str(escape(text)))
+    parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
+    parts[::2] = [
+        re.sub(r"\b([A-Za-z])_(\w)\b", r"\1<sub>\2</sub>", re.sub(r"\^\{?(-?[a-z0-9]+)\}?(?!\w)", r"<sup>\1</sup>", part))
+        for part in parts[::2]
+    ]
+    return Markup("".join(parts))
 
 
 def number(value: Any) -> Markup:

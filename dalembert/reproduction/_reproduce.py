@@ -30,7 +30,9 @@ def reproduce(
     command: str = "",
     watcher: Watcher | None = None,
 ) -> Report:
-    """Run experiments, all by default, in parallel, and write `report.html` and the figures into the directory `out`.
+    """Run experiments, all by default, in parallel, and write their report into the directory `out`.
+
+    `report.html` is its first page, with a page for each document and their figures beside it.
 
     Results that `out` holds already are taken from it if the same software computed them, unless `again` is given; those of
     `full` length are kept apart, in `out/full`. `formats` adds "pdf" or "svg" to the .png of each figure. `files` are Python
@@ -76,7 +78,8 @@ def reproduce(
         time.perf_counter() - began,
     )
     try:
-        write_atomically(report.path, render(report, full, command, jobs))
+        for path, text in render(report, full, command, jobs).items():
+            write_atomically(path, text)
     except OSError as error:
         raise DalembertError(f"the report could not be written to {report.path} ({error.strerror})") from error
     return report

@@ -16,11 +16,12 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.runs._controls import given_controls
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
-from dalembert.systems._model import real_array
+from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._states import States, states_at
 
 
@@ -49,6 +50,8 @@ class Policy:
             raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
         if self.save_to is not None and not isinstance(self.save_to, (str, os.PathLike)):
             raise InputError(f'save_to is the name of a store on disk, as in save_to="run.zarr"; got {self.save_to!r}')
+        if self.save_to is not None and "\0" in str(self.save_to):
+            raise InputError(f"save_to has a null character, which no file name may have; got {self.save_to!r}")
         workers = 1 if self.workers is None and self.executor is not None else self.workers
         checked = {
             "simd": None if self.simd is None else bool(self.simd),
@@ -76,6 +79,7 @@ class Arguments:
     save_every: Any = 1
     newton_tolerance: Any = None
     stage_multipliers: bool = False
+    controls: Mapping[str, Any] | None = None
 
     @property
     def drawing(self) -> Drawing | None:
@@ -111,11 +115,16 @@ class Arguments:
         steps = number_of_steps(steps, self.t1, t0, h)
         save_every = count("save_every", self.save_every, least=1)
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
+        if tolerance is not None and tolerance >= 1:
+            raise InputError(f"newton_tolerance is relative, so that it is less than 1; got {self.newton_tolerance!r}")
         if self.stage_multipliers and driver_of(self.method).has_impacts:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
-        return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers)
+        controls = given_controls(system, self.controls, steps)
+        if controls is not None and driver_of(self.method).has_impacts:
+            raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
+        return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers, controls=controls)
 
 
 def check_method(method: Any, system: System, caller: str) -> None:
@@ -166,7 +175,7 @@ def _assembled_pose(m: Mechanism, t0: float, params: Mapping[str, Any] | None) -
     declared = m.system().parameters.values
     one = {
         name: value[0] if name in declared and np.ndim(value) == declared[name].ndim + 1 and len(value) else value
-        for name, value in (params or {}).items()
+        for name, value in checked_mapping(params).items()
     }
     state = m.start(t0=t0, params=one)
     return {"q0": state.q, **({"v0": state.v} if np.any(state.v) else {"p0": state.p})}
@@ -213,7 +222,7 @@ def step_size(value: Any) -> float:
     """A number other than 0; time runs backwards if it is negative."""
     number = _number(value)
     if not np.isfinite(number) or number == 0:
-        raise InputError(f"h must be a positive number, or a negative one to go back in time; got {value!r}")
+        raise InputError(f"h must be a positive number, or a negative one to go back in time; got {one_line(value)}")
     return number
 
 
@@ -228,7 +237,7 @@ def positive(name: str, value: Any) -> float:
     """A number > 0."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a positive number; got {value!r}")
+        raise InputError(f"{name} must be a positive number; got {one_line(value)}")
     return number
 
 
@@ -238,8 +247,8 @@ def count(name: str, value: Any, least: int) -> int:
         number = operator.index(value)
     except TypeError:
         number = least - 1
-    if number < least:
-        raise InputError(f"{name} must be an integer >= {least}; got {value!r}")
+    if not least <= number < 2**53:
+        raise InputError(f"{name} must be an integer >= {least}{' and below 2**53' * (number >= 2**53)}; got {one_line(value)}")
     return number
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dalembert._progress import preparing
 from dalembert.compiler import Watch, build_watch
 from dalembert.compiler._watch import REDUCED
 from dalembert.contact._records import OF_MEMBERS, columns_of, of_members
@@ -97,7 +98,9 @@ class MembersJob:
     def of(spec: RunSpec, policy: Policy) -> MembersJob:
         """The job for an ensemble."""
         no_members = Starts.of(spec).rows(slice(0)).states(spec.system)
-        return MembersJob(replace(spec, start=no_members), replace(policy, executor=None, save_to=None, drawing=None))
+        shown = policy.progress if policy.executor is None else False  # many processes would write over each other
+        policy = replace(policy, executor=None, save_to=None, drawing=None, progress=shown)
+        return MembersJob(replace(spec, start=no_members), policy)
 
     def __str__(self) -> str:
         return str(self.spec.method)
@@ -111,9 +114,11 @@ class MembersJob:
         self, starts: Starts, progress: bool | None = False, began: Callable[[EnsembleRun], None] | None = None
     ) -> MemberTable:
         """Run members to their end; `began` is shown their run before it advances."""
-        spec, policy = prepared(replace(self.spec, start=starts.states(self.spec.system))), self.policy
-        options: dict[str, Any] = {"watch": self.watch, "workers": policy.workers, "simd": policy.simd}
-        run = run_ensemble(spec, progress=progress, count_impacts=bool(policy.counted), began=began, **options)
+        policy = self.policy
+        with preparing(policy.progress):
+            spec = prepared(replace(self.spec, start=starts.states(self.spec.system)))
+            options: dict[str, Any] = {"watch": self.watch, "workers": policy.workers, "simd": policy.simd}
+            run = run_ensemble(spec, progress=progress, count_impacts=bool(policy.counted), began=began, **options)
         return table_of(run, layout_of(spec, policy))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
+from dalembert._progress import preparing
 from dalembert.compiler import build_watch, state_function
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
@@ -112,7 +113,8 @@ def poincare(
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
-    spec = Arguments("poincare", system, method, initial, **given).many()
+    with preparing(progress):
+        spec = Arguments("poincare", system, method, initial, **given).many()
     if method.starting is not None:
         raise UnsupportedSystem(f"a state of {method} belongs to its step size, so that no shorter step can end on the section")
     if spec.h < 0:
@@ -120,7 +122,8 @@ def poincare(
     if direction not in (1, -1):
         raise InputError(f"direction is +1 (upwards) or -1 (downwards); got {direction!r}")
     policy = Policy(progress=progress, workers=workers, simd=simd)
-    return _section(spec, policy, state_function("section", section, spec.system), int(direction))
+    with preparing(progress):
+        return _section(spec, policy, state_function("section", section, spec.system), int(direction))
 
 
 def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: int) -> PoincareSection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Literal
 
+from dalembert._progress import preparing
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Policy
@@ -65,4 +66,5 @@ def resume(
         return resume_sweep(path, model, method, policy)
     if executor is not None or workers is not None:
         raise InputError(f"{path} is a single run, which one processor computes: leave executor= and workers= out")
-    return resume_run(path, model, method, steps, policy)
+    with preparing(progress):
+        return resume_run(path, model, method, steps, policy)

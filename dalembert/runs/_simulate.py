@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert._progress import ProgressLine
+from dalembert._progress import ProgressLine, preparing
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import StepFailed
+from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, Policy, check_memory
 from dalembert.runs._drivers import make_run, prepared
@@ -43,6 +43,7 @@ def simulate(
     save_every: int = 1,
     save_to: str | os.PathLike[str] | None = None,
     params: Mapping[str, Any] | None = None,
+    controls: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     newton_tolerance: float | None = None,
     stage_multipliers: bool = False,
@@ -54,6 +55,8 @@ def simulate(
     `steps` or the final time `t1`; a `Problem` brings all of these. `lam0` and `psi0` are guesses for multipliers that enter
     nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
     With `save_to="run.zarr"` they are written to disk while the run goes on, and `da.resume` can continue it (needs zarr).
+
+    `controls` gives parameters one value for each step, as in controls={"u": array}, or for each of equally many steps.
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
@@ -73,13 +76,17 @@ def simulate(
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    given["controls"] = controls
     arguments = Arguments("simulate", system, method, initial, **given)
-    spec = arguments.single()
     policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
-    if save_to is not None:
-        return stream(spec, policy)
-    check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
-    return _run(spec, policy)
+    if save_to is not None and controls is not None:
+        raise InputError("a stored run does not keep controls: leave save_to out, or state the force as a function of t")
+    with preparing(progress):
+        spec = arguments.single()
+        if save_to is not None:
+            return stream(spec, policy)
+        check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
+        return _run(spec, policy)
 
 
 def _run(spec: RunSpec, policy: Policy) -> Trajectory:
@@ -93,13 +100,14 @@ def _run(spec: RunSpec, policy: Policy) -> Trajectory:
         except KeyboardInterrupt:
             status = "interrupted"
             message = f"interrupted after {run.steps_done} of {spec.steps} steps, at t = {run.time:.6g}"
-    trajectory = _trajectory(spec, run, status, message, policy.drawing)
+    trajectory = trajectory_of(spec, run, status, message, policy.drawing)
     if status == "failed" and policy.on_failure == "raise":
         raise StepFailed(message + " (what was computed before it is in the exception's .run)", trajectory)
     return trajectory
 
 
-def _trajectory(spec: RunSpec, run: Run, status: str, message: str, drawing: Drawing | None) -> Trajectory:
+def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: Drawing | None) -> Trajectory:
+    """What a run has computed so far."""
     system, method, start = spec.system, spec.method, run.spec.start
     assert isinstance(start, State)
     n, done = system.n_state, run.steps_done
@@ -129,4 +137,5 @@ def _trajectory(spec: RunSpec, run: Run, status: str, message: str, drawing: Dra
         impacts=getattr(run, "impacts", None),
         contacts=getattr(run, "contacts", None),
         drawing=drawing,
+        controls=spec.controls,
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dalembert._progress import preparing
 from dalembert.compiler import reductions
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, Policy
@@ -81,9 +82,11 @@ def simulate_many(
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     given |= {"save_every": 1 if save_every is None else save_every, "newton_tolerance": newton_tolerance}
     arguments = Arguments("simulate_many", system, method, initial, **given, stage_multipliers=stage_multipliers)
-    spec = arguments.many()
-    quantities, counted = reductions(reduce, spec.system)
-    if save_every is None and (quantities or counted):
-        spec = replace(spec, save_every=max(spec.steps, 1))
-    policy: dict[str, Any] = {"progress": progress, "save_to": save_to, "executor": executor, "workers": workers, "simd": simd}
-    return run_members(spec, Policy(**policy, quantities=quantities, counted=counted, drawing=arguments.drawing))
+    with preparing(progress):
+        spec = arguments.many()
+        quantities, counted = reductions(reduce, spec.system)
+        if save_every is None and (quantities or counted):
+            spec = replace(spec, save_every=max(spec.steps, 1))
+        policy: dict[str, Any] = {"progress": progress, "save_to": save_to, "executor": executor}
+        policy |= {"workers": workers, "simd": simd, "drawing": arguments.drawing}
+        return run_members(spec, Policy(**policy, quantities=quantities, counted=counted))

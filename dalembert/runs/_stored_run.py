@@ -17,7 +17,7 @@ from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._model_identity import check_model, check_same_method, identity, plain
 from dalembert.runs._trajectory import StoredTrajectory, start_of
-from dalembert.storage._groups import CHUNK_NUMBERS, check_target, zarr_module
+from dalembert.storage._groups import CHUNK_NUMBERS, check_target, locked, zarr_module
 from dalembert.storage._run_store import Checkpoint, Header, Progress, RunStore
 from dalembert.systems import State, System
 
@@ -52,23 +52,26 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
     )
     run = _new_run(header, system, spec.method)
     begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n), dict.fromkeys(_counted(run), 0))
-    return _run_to_end(RunStore.create(target, header, begin), run, policy)
+    store = RunStore.create(target, header, begin)
+    with locked(target):
+        return _run_to_end(store, run, policy)
 
 
 def resume_run(path: Any, system: System, method: OneStepMethod, steps: Any, policy: Policy) -> StoredTrajectory:
     """Continue a run from its last checkpoint to its end, or to another number of steps."""
     store = RunStore.open(path)
-    header, least = store.header, store.checkpoint.step
+    header = store.header
     check_model(store.path, vars(header), system)
     check_same_method(store.path, vars(header), system, method)
-    steps = header.steps if steps is None else steps
-    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < least:
-        raise InputError(f"steps is the total number of steps, at least the {least} that are done; got {steps!r}")
-    steps = int(steps)
-    if steps == header.steps and store.progress.status == "done":
+    if steps in (None, header.steps) and store.progress.status == "done":
         return StoredTrajectory(store, system, start_of(header, system), method, policy.drawing)
-    run = _new_run(replace(header, steps=steps), system, method)
-    return _run_to_end(store.resumed(steps), run, policy)
+    with locked(store.path):
+        store = RunStore.open(path)  # another process may have gone on with it
+        steps, least = store.header.steps if steps is None else steps, store.checkpoint.step
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < least:
+            raise InputError(f"steps is the total number of steps, at least the {least} that are done; got {steps!r}")
+        run = _new_run(replace(header, steps=int(steps)), system, method)
+        return _run_to_end(store.resumed(int(steps)), run, policy)
 
 
 def _new_run(header: Header, system: System, method: OneStepMethod) -> Run:

@@ -20,7 +20,7 @@ from dalembert.runs._arguments import Policy, check_memory
 from dalembert.runs._ensemble import Ensemble, ensemble_of
 from dalembert.runs._members import MembersJob, Starts, layout_of
 from dalembert.runs._model_identity import check_model, check_same_method, identity
-from dalembert.storage._groups import check_target, zarr_module
+from dalembert.storage._groups import check_target, locked, read_rows, zarr_module
 from dalembert.storage._member_table import Layout, MemberTable
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import System
@@ -44,7 +44,8 @@ def run_members(spec: RunSpec, policy: Policy) -> Ensemble:
     check_target(target, layout.members * layout.bytes_per_member)
     given = dict(zip(STORED_STARTS, starts, strict=True))
     store = SweepStore.create(target, _header(spec, policy, layout), {"t": layout.times(starts.t[0]), **given})
-    return _computed(spec, policy, layout, store)
+    with locked(target):
+        return _computed(spec, policy, layout, store)
 
 
 def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Policy) -> Ensemble:
@@ -58,7 +59,8 @@ def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Polic
     quantities = {name: ca.Function.deserialize(text) for name, text in header["quantities"].items()}
     policy = replace(policy, quantities=quantities, counted=layout.counted, simd=header["simd"])
     _check_memory(layout, policy)
-    return _computed(spec, policy, layout, store)
+    with locked(store.path):
+        return _computed(spec, policy, layout, SweepStore.open(path))  # other processes may have gone on with it
 
 
 def load_sweep(path: Any) -> Ensemble:
@@ -68,7 +70,7 @@ def load_sweep(path: Any) -> Ensemble:
 
 
 def _stored_starts(store: SweepStore) -> Starts:
-    return Starts(*(store.array(name)[...] for name in STORED_STARTS))
+    return Starts(*(read_rows(store.array(name)) for name in STORED_STARTS))
 
 
 def _header(spec: RunSpec, policy: Policy, layout: Layout) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.compiler import observer
 from dalembert.contact._forces import ContactForces, contact_forces
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
+from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
 from dalembert.mechanisms._reading import read
 from dalembert.mechanisms._rigid import Part
@@ -22,7 +23,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
 from dalembert.runs._variables import Variables
-from dalembert.storage._groups import StoredArray
+from dalembert.storage._groups import StoredArray, read_rows
 from dalembert.storage._npz import reading_npz, write_npz
 from dalembert.storage._run_store import Header, RunStore
 from dalembert.systems import MechanicalSystem, State, System
@@ -86,6 +87,8 @@ class Trajectory(Variables):
     """Where impacts accumulated and a wall was touched for a while."""
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
+    controls: Controls | None = field(default=None, repr=False)
+    """Parameters that changed along the run; what is computed from a state takes those of the step that begins there."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -114,11 +117,22 @@ class Trajectory(Variables):
         assert self.system is not None
         kernels = observer(self.system)
         memory = np.zeros(kernels.memory_size)
+        inputs = np.column_stack([self._thetas(rows), self.t[rows], self.states[rows]])
+        first = kernels.n_theta + 1 + self.system.n_state - inputs.shape[1]
         memory[: kernels.n_theta] = self._theta
-        inputs = np.column_stack([self.t[rows], self.states[rows]])
         values = np.empty((len(inputs), kernels.sizes[name]))
-        map_kernel(kernels.code.addresses[f"observe_{name}"], memory, inputs, kernels.n_theta, values, kernels.first_output)
+        map_kernel(kernels.code.addresses[f"observe_{name}"], memory, inputs, first, values, kernels.first_output)
         return values
+
+    def _thetas(self, rows: slice) -> np.ndarray:
+        """The parameters in each of these rows, if they are not the same in all of them."""
+        t = np.asarray(self.t)[rows]
+        if self.controls is None:
+            return np.zeros((len(t), 0))
+        steps = np.round((t - self.t[0]) / self.h).astype(int) // self.controls.hold
+        thetas = np.tile(self._theta, (len(t), 1))
+        thetas[:, self.controls.slots] = self.controls.values[np.minimum(steps, len(self.controls.values) - 1)]
+        return thetas
 
     @property
     def has_energy(self) -> bool:
@@ -159,6 +173,8 @@ class Trajectory(Variables):
     def _nonlinear_multipliers(self) -> np.ndarray:
         """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
         assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
+        if self.controls is not None:
+            raise InputError("multipliers that enter nonlinearly are not computed for runs with controls: read run.stage_lam")
         guesses = np.column_stack([self.stage_lam, self.stage_psi])
         if np.isnan(guesses[0]).any():  # the start has no last step
             guesses[0] = self.start.multipliers
@@ -221,6 +237,8 @@ class Trajectory(Variables):
             ((50, 2), True)
 
         """
+        if self.controls is not None:
+            raise InputError("a run with controls has no dense output: interpolate run.t and the stored states")
         return interpolated(self, t, side)
 
     # -- keeping ---------------------------------------------------------------------------------------------------
@@ -390,7 +408,7 @@ class StoredTrajectory(Trajectory):
         if not self.store.header.walls:
             return None
         last = self.store.progress.events.get(kind, 0) if last is None else last
-        return from_columns(KINDS[kind], kind, lambda name: np.asarray(self.store.array(name)[first:last]))
+        return from_columns(KINDS[kind], kind, lambda name: read_rows(self.store.array(name), slice(first, last)))
 
     def __len__(self) -> int:
         return self.store.progress.rows
@@ -412,7 +430,7 @@ class StoredTrajectory(Trajectory):
         chunk, when, count = self.store.header.chunk, {}, self.store.progress.events
         if self.store.header.walls:
             columns = {"impact": "impact_t", "contact": "contact_begin"}
-            when = {kind: np.asarray(self.store.array(name)[: count.get(kind, 0)]) for kind, name in columns.items()}
+            when = {kind: read_rows(self.store.array(name), slice(count.get(kind, 0))) for kind, name in columns.items()}
         for first in range(0, len(self), chunk):
             rows = slice(first, min(len(self), first + chunk))
             begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]

@@ -1,17 +1,22 @@
 """What runs and sweeps on disk have in common: Zarr groups that are made whole, grow, and are never half-written.
 
-What is in the arrays counts once the group's attributes, replaced in one atomic move, say so.
+What is in the arrays counts once the group's attributes, replaced in one atomic move, say so. Chunks carry checksums (crc32c,
+a codec of Zarr); the attributes carry a digest of themselves and one of each array's description, so that what was damaged or
+edited is found when it is read. One process at a time writes to a store, which it locks.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import hashlib
 import json
 import os
 import shutil
+import socket
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +24,11 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)
+"""Format 1 has neither checksums nor digests, and leaves out chunks that hold nothing."""
+
+DAMAGED = "copy it again from where it is whole, or begin it again"
 CHUNK_NUMBERS = 2**21
 """How many numbers a run computes from one chunk to the next: a part of a second for small systems."""
 
@@ -52,8 +61,26 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from writing to a store meanwhile; the system takes the lock away from a process that ends."""
+    with writing(path), (path / "t" / ".lock").open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise InputError(f"{path} is being written by {holder}: wait until it is done, or stop it") from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        yield
+
+
 def check_target(path: Path, size: int) -> None:
     """Refuse a place for a new store that is taken, unwritable or too small, before anything is computed."""
+    if len(os.fsencode(path.name)) > 240:
+        raise InputError(f"the name {path.name[:40]}... has {len(path.name)} characters: choose a shorter one")
     if path.exists():
         raise InputError(f"{path} exists already: go on with it by da.resume, choose another name, or delete it")
     if not path.parent.is_dir():
@@ -92,14 +119,60 @@ def sync(place: Path) -> None:
                 os.close(descriptor)
 
 
+def digest(document: Any) -> str:
+    """A digest of what a JSON document says."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def describe(array: Path) -> tuple[list[int], str]:
+    """The shape of an array on disk, and a digest of all else that its description says, but for its length, which grows."""
+    description = json.loads((array / "zarr.json").read_text(encoding="utf-8"))
+    shape = description["shape"]
+    return shape, digest(description | {"shape": shape[1:]})
+
+
+def read_rows(array: Any, index: Any = ...) -> np.ndarray:
+    """Numbers of a Zarr array; a damaged chunk is named."""
+    try:
+        return np.asarray(array[index])
+    except (IndexError, TypeError, KeyboardInterrupt, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{_damaged_chunk(array)} of {array.path} in {array.store.root} is damaged ({error}): {DAMAGED}"
+        ) from None
+
+
+def _damaged_chunk(array: Any) -> str:
+    for block in np.ndindex(array.cdata_shape):
+        try:
+            array.blocks[block]
+        except Exception:
+            return "chunk c/" + "/".join(map(str, block))
+    return "a chunk"
+
+
+def chunk_names(count: int, size: int, axes: int) -> list[str]:
+    """The names of the chunks that the first `count` rows of an array lie in, which is cut along its first axis only."""
+    return ["/".join(["c", str(k), *["0"] * (axes - 1)]) for k in range(-(-count // size))]
+
+
 def read_attributes(path: Path) -> dict[str, Any]:
     """The attributes of a group, from its own file."""
     try:
-        return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
+        attributes = dict(json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"])
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): give the path that save_to= was given") from None
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} is not a run saved by dalembert") from None
+    said, number = attributes.pop("digest", None), attributes.get("format")
+    if not str(attributes.get("kind")).startswith("dalembert"):
+        raise InputError(f"{path} is not a run saved by dalembert")
+    if number not in READABLE:
+        raise InputError(f"{path} has the format {number} of another version of dalembert")
+    if (said is not None or number != 1) and said != digest(attributes):
+        raise InputError(f"the attributes of {path} were damaged or edited after they were written: {DAMAGED}")
+    return attributes
 
 
 class Store(ABC):
@@ -107,6 +180,8 @@ class Store(ABC):
 
     KIND: ClassVar[str]
     path: Path
+    descriptions: dict[str, str]
+    """A digest of each array's description."""
     _opened: dict[tuple[str, str], Any]
 
     @abstractmethod
@@ -115,16 +190,22 @@ class Store(ABC):
 
     @property
     def _marked(self) -> dict[str, Any]:
-        return {"kind": self.KIND, "format": FORMAT, **self._attributes()}
+        said = {"kind": self.KIND, "format": FORMAT, "descriptions": self.descriptions, **self._attributes()}
+        said = json.loads(json.dumps(said, allow_nan=False))  # as it will be read
+        return said | {"digest": digest(said)}
 
     def _create(self, arrays: Mapping[str, dict[str, Any]]) -> None:
         """Make the group with arrays that hold nothing yet; it appears whole or not at all."""
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             with writing(self.path):
-                group = zarr_module().create_group(store=str(temporary), zarr_format=3, attributes=self._marked)
+                zarr = zarr_module()
+                group = zarr.create_group(store=str(temporary), zarr_format=3)
+                checked = (zarr.codecs.ZstdCodec(level=0), zarr.codecs.Crc32cCodec())
                 for name, options in arrays.items():
-                    group.create_array(name, **options)
+                    group.create_array(name, compressors=checked, config={"write_empty_chunks": True}, **options)
+                    self.descriptions[name] = describe(temporary / name)[1]
+                group.attrs.put(self._marked)
                 os.rename(temporary, self.path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -132,8 +213,27 @@ class Store(ABC):
     def array(self, name: str, mode: str = "r") -> Any:
         """One of the Zarr arrays."""
         if (name, mode) not in self._opened:
-            self._opened[name, mode] = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
+            array = zarr_module().open_array(store=str(self.path), path=name, mode=mode)
+            self._opened[name, mode] = array.with_config({"write_empty_chunks": True})  # a chunk that is missing was lost
         return self._opened[name, mode]
+
+    def _check_arrays(self, expected: Mapping[str, tuple[int, ...]], chunks: Mapping[str, Iterable[str]]) -> None:
+        """Refuse a store whose arrays are not those that it was made with, or that has lost chunks.
+
+        `expected` are the arrays with the shape of a row of each, `chunks` the names of the chunks that hold what counts.
+        Arrays that are not expected are there from the beginning, in one chunk each.
+        """
+        try:
+            found = {name: describe(self.path / name) for name in {**self.descriptions, **expected}}
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{self.path} has lost arrays that it had when it was written: {DAMAGED}") from None
+        for name, (shape, description) in found.items():
+            if shape[1:] != list(expected.get(name, shape[1:])) or description != self.descriptions.get(name, description):
+                raise InputError(f"the description of {name} in {self.path} was damaged or edited: {DAMAGED}")
+            needed = chunks.get(name, ()) if name in expected else ["c" + "/0" * len(shape)] if np.prod(shape) else []
+            lost = [chunk for chunk in needed if not (self.path / name / chunk).exists()]
+            if lost:
+                raise InputError(f"chunk {lost[0]} of {name} in {self.path} is missing: {DAMAGED}")
 
     def _append_events(self, events: Mapping[str, np.ndarray], stored: Mapping[str, int]) -> dict[str, int]:
         """Write columns of events behind all that count, wait until the disk has them, and say how many there are then."""
@@ -171,9 +271,7 @@ class Store(ABC):
         attributes = read_attributes(path)
         if attributes.get("kind") != cls.KIND:
             raise InputError(f"{path} is not a {cls.KIND.split()[-1]} saved by dalembert")
-        if attributes.get("format") != FORMAT:
-            raise InputError(f"{path} has the format {attributes.get('format')} of another version of dalembert")
-        return attributes
+        return {"descriptions": {}, **attributes}
 
 
 class StoredArray:
@@ -191,11 +289,11 @@ class StoredArray:
         if isinstance(rows, slice):
             first, last, stride = rows.indices(self._rows)
             if stride > 0:
-                return np.asarray(self._array[(slice(first, max(first, last), stride), *columns)])
+                return read_rows(self._array, (slice(first, max(first, last), stride), *columns))
         elif isinstance(rows, (int, np.integer)):
             if not -self._rows <= rows < self._rows:
                 raise IndexError(f"row {rows} of {self._rows}")
-            return np.asarray(self._array[(int(rows) % self._rows, *columns)])
+            return read_rows(self._array, (int(rows) % self._rows, *columns))
         return np.asarray(self)[index]
 
     def __iter__(self) -> Iterator[np.ndarray]:

@@ -9,7 +9,6 @@ walls there, from which the run goes on.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ import numpy as np
 
 from dalembert.contact._records import KINDS, columns_of, layout
 from dalembert.errors import InputError
-from dalembert.storage._groups import Store, event_arrays, sync, writing
+from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, Store, chunk_names, describe, event_arrays, sync, writing
 
 
 @dataclass(frozen=True)
@@ -121,6 +120,7 @@ class RunStore(Store):
     header: Header
     progress: Progress
     checkpoint: Checkpoint
+    descriptions: dict[str, str] = field(default_factory=dict, repr=False)
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -149,28 +149,31 @@ class RunStore(Store):
                 fields[name] = tuple((str(block), int(size)) for block, size in fields[name])
             for name in ("row", "compensation"):
                 point[name] = np.array(point[name], dtype=float)  # None becomes nan
-            store = cls(place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point))
+            store = cls(
+                place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point), attributes["descriptions"]
+            )
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a run saved by dalembert") from None
         return store._without_lost_rows()
 
     def _without_lost_rows(self) -> RunStore:
         """The same run as far as its arrays hold it."""
-        try:
-            there = min(self._length(name) for name in self._growing)
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path} has lost arrays that a run saved by dalembert has: begin it again") from None
-        if self.progress.rows <= there:
-            return self
-        if self._complete.rows <= there:
-            return replace(self, progress=self._complete)
-        raise InputError(
-            f"the arrays in {self.path} have {there} rows, and its attributes say that {self.progress.rows} are stored: "
-            "copy it again from where it is whole, or begin the run again"
-        )
-
-    def _length(self, name: str) -> int:
-        return int(json.loads((self.path / name / "zarr.json").read_text(encoding="utf-8"))["shape"][0])
+        events = {name: shape for name, (shape, _) in self.header.events.items()}
+        rows: dict[str, tuple[int, ...]] = {"t": (), **{name: (size,) for name, size in self.header.arrays}, **events}
+        self._check_arrays(rows, {})
+        there = min(describe(self.path / name)[0][0] for name in self._growing)
+        store = self
+        if self.progress.rows > there:
+            if self._complete.rows > there:
+                said = f"its attributes say that {self.progress.rows} are stored"
+                raise InputError(f"the arrays in {self.path} have {there} rows, and {said}: {DAMAGED}")
+            store = replace(self, progress=self._complete)
+        count, chunks = store.progress.events, {}
+        for name, row in rows.items():
+            stored = count.get(name.partition("_")[0], 0) if name in events else store.progress.rows
+            chunks[name] = chunk_names(stored, EVENT_CHUNK if name in events else self.header.chunk, 1 + len(row))
+        self._check_arrays(rows, chunks)
+        return store
 
     @property
     def _growing(self) -> tuple[str, ...]:

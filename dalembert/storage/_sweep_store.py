@@ -16,9 +16,11 @@ from dalembert.storage._groups import (
     EVENT_CHUNK,
     Store,
     StoredArray,
+    chunk_names,
     event_arrays,
     fill_value,
     read_attributes,
+    read_rows,
     sync,
     writing,
 )
@@ -42,22 +44,20 @@ class SweepStore(Store):
     stats: dict[str, float] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
     """How many impacts and contacts the parts have."""
+    descriptions: dict[str, str] = field(default_factory=dict, repr=False)
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def create(cls, path: Path, header: dict[str, Any], given: Mapping[str, np.ndarray]) -> SweepStore:
         """A store with what is `given`, and room for the columns of a table."""
-        layout = Layout.of(header)
-        part, arrays = layout.part, {}
+        store = cls(path, header, Layout.of(header))
+        layout, arrays = store.layout, {}
         for name, values in given.items():
             arrays[name] = {"data": values, "chunks": tuple(max(1, size) for size in values.shape)}
         for name, (shape, dtype) in layout.columns.items():
-            chunks = (part, *shape)
-            if len(shape) == 2:  # (time, n): a whole part may be large
-                chunks = (part, max(1, min(shape[0], CHUNK_NUMBERS // (part * shape[1]))), shape[1])
+            chunks = (layout.part, *((store._times_in_chunk(shape), shape[1]) if len(shape) == 2 else shape))
             options = {"chunks": chunks, "dtype": dtype, "fill_value": fill_value(dtype)}
             arrays[name] = {"shape": (layout.members, *shape), **options}
-        store = cls(path, header, layout)
         store._create(arrays | event_arrays(layout.event_columns))
         return store
 
@@ -70,9 +70,29 @@ class SweepStore(Store):
             failures = {int(member): text for member, text in attributes["messages"].items()}
             header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
             progress = (attributes["parts"], failures, attributes["stats"], attributes["events"])
-            return cls(place, header, Layout.of(header), *progress)
+            store = cls(place, header, Layout.of(header), *progress, attributes["descriptions"])
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a sweep saved by dalembert") from None
+        if store.descriptions:  # stores of format 1 may lack columns and chunks
+            store._check_arrays(*store._expected())
+        return store
+
+    def _expected(self) -> tuple[dict[str, tuple[int, ...]], dict[str, list[str]]]:
+        """The shape of a row of every array, and the chunks that parts which are there consist of."""
+        columns, events = self.layout.columns, self.layout.event_columns
+        rows = {name: shape for name, (shape, _) in (columns | events).items()}
+        chunks: dict[str, list[str]] = {}
+        for name, (shape, _) in columns.items():
+            pieces = -(-shape[0] // self._times_in_chunk(shape)) if len(shape) == 2 else 1
+            ends = [f"/{k}/0" for k in range(pieces)] if len(shape) == 2 else ["/0" * len(shape)]
+            chunks[name] = [f"c/{part}{end}" for part in self.parts for end in ends]
+        for name, (shape, _) in events.items():
+            chunks[name] = chunk_names(self.events.get(name.partition("_")[0], 0), EVENT_CHUNK, 1 + len(shape))
+        return rows, chunks
+
+    def _times_in_chunk(self, shape: tuple[int, ...]) -> int:
+        """Of states (time, n) of all members of a part, which may be large."""
+        return max(1, min(shape[0], CHUNK_NUMBERS // (self.layout.part * shape[1])))
 
     def _attributes(self) -> dict[str, Any]:
         messages = {str(member): text for member, text in self.failures.items()}
@@ -107,7 +127,7 @@ class SweepStore(Store):
             return StoredArray(self.array(name), self.layout.members, self.layout.part)
         if not (self.path / name).is_dir():
             return np.zeros(self.layout.members, dtype=np.int64)
-        values = self.array(name)[...]
+        values = read_rows(self.array(name))
         there = np.isin(np.arange(len(values)) // self.layout.part, self.parts)
         values[~there] = fill_value(str(values.dtype))  # what a process that was killed had written of a part does not count
         return values

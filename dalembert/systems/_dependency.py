@@ -135,19 +135,19 @@ class _Neighbourhood:
 
     def combination(self, known: np.ndarray) -> tuple[Combination, np.ndarray] | None:
         """See `combination_at`."""
-        *here, factors = row_dependencies(self.system, *self.start, self.theta)
-        if not any(N.shape[1] for N in here):
+        here, factors = row_dependencies(self.system, *self.start, self.theta)
+        if not any(here.numbers):
             return None
         factors = np.minimum(factors, known) if len(known) else factors
         places = self._neighbours()
         for place in places:
-            *there, others = row_dependencies(self.system, *place, self.theta)
-            self._check_rows(place, there[0].shape[1] < here[0].shape[1])
-            if [N.shape for N in there] != [N.shape for N in here]:
+            there, others = row_dependencies(self.system, *place, self.theta)
+            self._check_rows(place, there.numbers[0] < here.numbers[0])
+            if there.numbers != here.numbers:
                 raise self._singular()
             factors = np.minimum(factors, others)  # those of rows that are not small
-        samples = [list(row_dependencies(self.system, *at, self.theta, factors)[:2]) for at in (self.start, *places)]
-        alike = [sample for sample in samples if [N.shape for N in sample] == [N.shape for N in here]]
+        samples = [row_dependencies(self.system, *at, self.theta, factors)[0] for at in (self.start, *places)]
+        alike = [sample for sample in samples if sample.numbers == here.numbers]
         return combination_of(alike or [here], self._patterns()), factors
 
     def _patterns(self) -> tuple[np.ndarray, np.ndarray]:

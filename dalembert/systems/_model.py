@@ -23,7 +23,7 @@ class Parameters:
 
     def __init__(self, values: Mapping[str, Any] | None) -> None:
         self.values: dict[str, np.ndarray] = {}
-        for name, value in _mapping(values).items():
+        for name, value in checked_mapping(values).items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise ModelError(f"parameter names must be Python identifiers, because model functions name them; got {name!r}")
             if name in RESERVED:
@@ -31,6 +31,8 @@ class Parameters:
             self.values[name] = self._array(name, value)
         self.size = sum(value.size for value in self.values.values())
         self.theta = ca.SX.sym("theta", self.size)
+        self.check: Callable[[Mapping[str, np.ndarray]], None] | None = None
+        """Refuses values that make no sense, such as a negative mass; called with all values whenever some are replaced."""
 
     @staticmethod
     def _array(name: str, value: Any) -> np.ndarray:
@@ -60,7 +62,7 @@ class Parameters:
     def vector(self, overrides: Mapping[str, Any] | None = None, base: np.ndarray | None = None) -> np.ndarray:
         """The flat vector of all values (by default, or as in the flat vector `base`), some of them replaced."""
         merged = dict(self.values) if base is None else self.unflatten(base)
-        for name, value in _mapping(overrides).items():
+        for name, value in checked_mapping(overrides).items():
             if name not in merged:
                 known = ", ".join(merged) or "none"
                 raise ModelError(
@@ -70,6 +72,8 @@ class Parameters:
             if array.shape != merged[name].shape:
                 raise ModelError(f"parameter {name!r} was declared with shape {merged[name].shape}; got shape {array.shape}")
             merged[name] = array
+        if overrides and self.check is not None:
+            self.check(merged)
         return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
 
 
@@ -84,16 +88,22 @@ def real_array(value: Any) -> np.ndarray:
     """An array of numbers; a TypeError for complex ones, whose imaginary parts would get lost, and for text."""
     if np.iscomplexobj(value) or np.asarray(value).dtype.kind in "US":
         raise TypeError("not real numbers")
-    return np.array(value, dtype=float)
+    try:
+        return np.array(value, dtype=float)
+    except OverflowError as error:
+        raise ValueError("integers that are no floating-point numbers") from error
 
 
 def one_line(value: Any) -> str:
     """How a value reads, without line breaks and not endlessly long."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # integers of more digits than Python prints
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= 200 else text[:200] + " ..."
 
 
-def _mapping(params: Any) -> Mapping[str, Any]:
+def checked_mapping(params: Any) -> Mapping[str, Any]:
     if params is not None and not isinstance(params, Mapping):
         raise ModelError(f'params maps names to numbers, as in params={{"m": 1.0}}; got {type(params).__name__}')
     return params or {}

@@ -6,14 +6,17 @@ chosen anew in any state, and nothing is compiled for that. With N a basis of th
 a set S of rows, C keeps all rows that are not in S, and its other rows are a basis of the orthogonal complement of N_S. They
 are independent as long as N_S stays regular; S is chosen so that this is so by a wide margin, as the rows of one joint of a
 loop are.
+
+Of k, S are all rows of a dependency. Some methods fulfil k only on average inside a step, so that their errors depend on the
+combinations, and grow where these are nearly dependent.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -40,12 +43,13 @@ class Group:
     """Rows that are replaced by combinations, of which there are fewer by the number of dependencies between them.
 
     The combinations are as close as possible to the rows themselves without those that are `dropped`. `component` are all rows
-    that take part in the dependencies.
+    that take part in the dependencies, and `rates` the rows of g_dot that do where these are rows of k.
     """
 
     component: tuple[int, ...]
     rows: tuple[int, ...]
     dropped: tuple[int, ...]
+    rates: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,10 +96,12 @@ class Combination:
     def watched(self, n_holonomic: int, n_nonholonomic: int) -> list[int]:
         """Which rows of a combined system may come to depend on each other: combinations, and rows that they depend on."""
         result, first = [], 0
-        for groups, count in ((self.holonomic, n_holonomic), (self.nonholonomic, n_nonholonomic)):
+        rates = {row for group in self.nonholonomic for row in group.rates}
+        for groups, count, others in ((self.holonomic, n_holonomic, rates), (self.nonholonomic, n_nonholonomic, set())):
             kept = [row for row in range(count) if not any(row in group.rows for group in groups)]
             combinations = sum(group.shape[0] for group in groups)
-            result += [first + k for k, row in enumerate(kept) if any(row in group.component for group in groups)]
+            depend = others.union(*(group.component for group in groups))
+            result += [first + k for k, row in enumerate(kept) if row in depend]
             result += range(first + len(kept), first + len(kept) + combinations)
             first += len(kept) + combinations
         return result
@@ -117,10 +123,10 @@ class Combination:
             result.append(ca.vertcat(*parts))
         return result[0], result[1]
 
-    def entries(self, N_g: np.ndarray, N_k: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
+    def entries(self, found: Dependencies, factors: np.ndarray) -> np.ndarray | None:
         """The entries of the matrices for given dependencies; None if these are others than they should be."""
-        parts = []
-        for groups, N, own in ((self.holonomic, N_g, factors[: len(N_g)]), (self.nonholonomic, N_k, factors[2 * len(N_g) :])):
+        parts, m = [], len(found.g)
+        for groups, N, own in ((self.holonomic, found.g, factors[:m]), (self.nonholonomic, found.k, factors[2 * m :])):
             if N.shape[1] != sum(len(group.dropped) for group in groups):
                 return None
             parts += [group.combinations(N, own) for group in groups]
@@ -129,29 +135,50 @@ class Combination:
         return np.concatenate([np.zeros(0), *(part.ravel() for part in parts if part is not None)])
 
 
+class Dependencies(NamedTuple):
+    """Bases of dependencies between rows, one a column.
+
+    `g` are those between the rows of g, `k` those between the rows of k where g_dot = 0 holds, and `rates` what rows of g_dot
+    contribute to the latter.
+    """
+
+    g: np.ndarray
+    k: np.ndarray
+    rates: np.ndarray
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """How many there are."""
+        return self.g.shape[1], self.k.shape[1]
+
+
 def row_dependencies(
     system: System, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, factors: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Dependencies N_g between the rows of g, and N_k between those of k where g_dot = 0 holds; and the factors of the rows.
+) -> tuple[Dependencies, np.ndarray]:
+    """The dependencies in a state, and the factors of the rows.
 
     The factors, which may be given, are those of g and, where there is k, of g_dot and k.
     """
     m = system.n_holonomic
     N_g, of_g = dependencies(system.matrix("G", t, y, theta=theta), None if factors is None else factors[:m])
     if not system.n_nonholonomic:
-        return N_g, np.zeros((0, 0)), of_g
+        return Dependencies(N_g, np.zeros((0, 0)), np.zeros((m, 0))), of_g
     N, of_all = dependencies(system.matrix("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
-    left, values, _ = np.linalg.svd(N[m:], full_matrices=False)
-    return N_g, left[:, values > 1e-6], np.concatenate([of_g, of_all])
+    left, values, right = np.linalg.svd(N[m:], full_matrices=False)
+    own = values > 1e-6
+    return Dependencies(N_g, left[:, own], N[:m] @ right[own].T), np.concatenate([of_g, of_all])
 
 
-def combination_of(samples: Sequence[Sequence[np.ndarray]], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
-    """Which rows to combine, from the dependencies (N_g, N_k) in several states; `patterns` say which entries there are."""
-    groups = [_groups([sample[part] for sample in samples], patterns[part]) for part in (0, 1)]
-    return Combination(*groups)
+def combination_of(samples: Sequence[Dependencies], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
+    """Which rows to combine, from the dependencies in several states; `patterns` say which entries there are."""
+    holonomic = _groups([sample.g for sample in samples], patterns[0])
+    rates = np.max([np.max(np.abs(sample.rates), axis=1, initial=0.0) for sample in samples], axis=0)
+    nonholonomic = _groups([sample.k for sample in samples], patterns[1], least=np.inf)  # all rows: see the head
+    others = tuple(np.flatnonzero(rates > CONNECTED).tolist())
+    return Combination(holonomic, tuple(replace(group, rates=others) for group in nonholonomic))
 
 
-def _groups(samples: list[np.ndarray], pattern: np.ndarray) -> tuple[Group, ...]:
+def _groups(samples: list[np.ndarray], pattern: np.ndarray, least: float = REGULAR) -> tuple[Group, ...]:
     """A group for each set of rows that are connected by dependencies."""
     if not samples[0].shape[1]:
         return ()
@@ -163,11 +190,11 @@ def _groups(samples: list[np.ndarray], pattern: np.ndarray) -> tuple[Group, ...]
             component |= new
             new = {int(j) for i in new for j in np.flatnonzero(connected[i])} - component
         open_rows -= component
-        groups.append(_group(samples, pattern, sorted(component)))
+        groups.append(_group(samples, pattern, sorted(component), least))
     return tuple(groups)
 
 
-def _group(samples: list[np.ndarray], pattern: np.ndarray, component: list[int]) -> Group:
+def _group(samples: list[np.ndarray], pattern: np.ndarray, component: list[int], least: float) -> Group:
     """Rows of a component that suffice: those that add most to N_S^T N_S, and of them those that share variables."""
     parts = []
     for N in samples:
@@ -177,7 +204,7 @@ def _group(samples: list[np.ndarray], pattern: np.ndarray, component: list[int])
     weights = [1e-3 * np.eye(redundant) for _ in parts]
     used = np.zeros(pattern.shape[1], dtype=bool)
     chosen: list[int] = []
-    while min(np.linalg.eigvalsh(W)[0] for W in weights) < REGULAR + 1e-3 and len(chosen) < len(component):
+    while min(np.linalg.eigvalsh(W)[0] for W in weights) < least + 1e-3 and len(chosen) < len(component):
         gains = [np.log1p(np.einsum("ij,jk,ik->i", N, np.linalg.inv(W), N)) for N, W in zip(parts, weights, strict=True)]
         gain = np.min(gains, axis=0) / (1 + np.sum(pattern[component] & ~used, axis=1))
         gain[chosen] = -1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError
 from dalembert.systems._consistent import CONSISTENCY_TOLERANCE, SMALLEST_SCALE, State, finite_number, state_at, unpack
-from dalembert.systems._model import one_line, real_array
+from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._rank import solve_of_rank
 from dalembert.systems._system import System
 
@@ -76,7 +76,9 @@ def states_at(
     All members are checked at once; what is wrong with one of them is found out by `state_at`, and said with its number.
     """
     t0 = finite_number("t0", t0)
-    starts = [start] if isinstance(start, State) else list(start or ())
+    starts: list[Any] = [] if start is None else [start]
+    if isinstance(start, Iterable) and not isinstance(start, State):
+        starts = list(start)
     for state in starts:
         if not isinstance(state, State) or state.fingerprint != system.fingerprint or state.t != starts[0].t:
             raise InputError(
@@ -167,7 +169,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 def _parameter_array(name: str, value: Any) -> np.ndarray:
     try:
-        return np.asarray(value, dtype=float)
+        return real_array(value)
     except (TypeError, ValueError):
         raise InputError(
             f"params[{name!r}] must be numbers, one value for all members or one of the same shape for each; "
@@ -182,7 +184,7 @@ def _parameters(
     declared = system.parameters.values
     alike: dict[str, Any] = {}
     varied: dict[str, np.ndarray] = {}
-    for name, value in (params or {}).items():
+    for name, value in checked_mapping(params).items():
         array = _parameter_array(name, value) if name in declared else None
         if array is not None and array.ndim == declared[name].ndim + 1:
             varied[name] = array

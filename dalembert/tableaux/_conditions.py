@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import InputError
 from dalembert.tableaux._digits import DIGITS, context
 from dalembert.tableaux._related import adjoint
 from dalembert.tableaux._tableau import Tableau
@@ -149,7 +150,7 @@ def largest(condition: Callable[..., float], *tableaux: Tableau, tolerance: floa
     5
     """
     if not tableaux:
-        raise ValueError("largest needs a condition and its tableaux, as in largest(C, gauss(3))")
+        raise InputError("largest needs a condition and its tableaux, as in largest(C, gauss(3))")
     accepted = _accepted(tolerance, *tableaux)
     holds, fails = 0, 2 * tableaux[0].stages + 1
     while fails - holds > 1:
@@ -169,13 +170,13 @@ def _accepted(tolerance: float | None, *tableaux: Tableau) -> float:
 
 def _orders(condition: str, last: int, *, first: int) -> range:
     if not isinstance(last, Integral) or last < 0:
-        raise ValueError(f"{condition}(k) needs an integer k >= 0; got {last!r}")
+        raise InputError(f"{condition}(k) needs an integer k >= 0; got {last!r}")
     return range(first, int(last) + 1)
 
 
 def _same_stages(condition: str, tableau: Tableau, hat: Tableau) -> None:
     if tableau.stages != hat.stages:
-        raise ValueError(
+        raise InputError(
             f"{condition} needs two tableaux with the same number of stages; got {tableau.stages} and {hat.stages}"
         )
 

@@ -11,6 +11,7 @@ from functools import cache
 from operator import index
 from typing import Any, NamedTuple
 
+from dalembert.errors import InputError
 from dalembert.tableaux._digits import recognised
 from dalembert.tableaux._quadrature import Quadrature, quadrature
 from dalembert.tableaux._tableau import Fractions, Tableau
@@ -178,6 +179,9 @@ _FAMILIES = {
 }
 
 
+MOST_STAGES = 200
+
+
 def _member(name: str, s: Any) -> Tableau:
     """The tableau with s stages of the family with that name."""
     least = _FAMILIES[name].least
@@ -186,9 +190,11 @@ def _member(name: str, s: Any) -> Tableau:
     except TypeError:
         stages = None
     if stages is None or isinstance(s, bool):
-        raise ValueError(f"{name} needs an integer number of stages; got {s!r}")
+        raise InputError(f"{name} needs an integer number of stages; got {s!r}")
     if stages < least:
-        raise ValueError(f"{name} needs stages >= {least}; got {stages}")
+        raise InputError(f"{name} needs stages >= {least}; got {stages}")
+    if stages > MOST_STAGES:
+        raise InputError(f"{name} is computed with at most {MOST_STAGES} stages, far more than double precision has use for")
     return _built(name, stages)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.errors import InputError
 from dalembert.tableaux._conditions import WORKING_DIGITS, B, C, largest_defect
 from dalembert.tableaux._digits import DIGITS, context, recognised, to_multiprecision
 from dalembert.tableaux._families import gauss
@@ -106,7 +107,7 @@ def gauss_lobatto(s: int) -> SparkTableau:
     except TypeError:
         stages = 0
     if stages < 1 or isinstance(s, bool):
-        raise ValueError(f"Gauss-Lobatto needs an integer s >= 1; got {s!r}")
+        raise InputError(f"Gauss-Lobatto needs an integer s >= 1; got {s!r}")
     return _gauss_lobatto(stages)
 
 
@@ -143,20 +144,20 @@ def discontinuous_collocation(tableau: Tableau, nodes: Iterable[Any], *, name: s
     c_tilde, known = vector_of_fractions("nodes", nodes, s + 1)
     tolerance = 10.0 ** (-0.8 * tableau.digits)
     if len(set(tableau.fractions.c)) < s:
-        raise ValueError(f"discontinuous collocation needs distinct nodes c_1, ..., c_s; {tableau.name!r} repeats one")
+        raise InputError(f"discontinuous collocation needs distinct nodes c_1, ..., c_s; {tableau.name!r} repeats one")
     for condition in (C, B):
         if condition(tableau, s) > tolerance:
-            raise ValueError(
+            raise InputError(
                 f"discontinuous collocation needs a collocation method, with C(s) and B(s); {tableau.name!r}, s = {s}, "
                 f"fails {condition.__name__}({s}) by {condition(tableau, s):.1e}"
             )
     if len(set(c_tilde)) <= s or c_tilde[0] != 0 or c_tilde[-1] != 1:
-        raise ValueError(f"the nodes c~ must be distinct, the first 0 and the last 1; got {[float(x) for x in c_tilde]}")
+        raise InputError(f"the nodes c~ must be distinct, the first 0 and the last 1; got {[float(x) for x in c_tilde]}")
     mp = context(DIGITS + 40 + 2 * s)
     lobatto = Quadrature(mp, [to_multiprecision(x, mp.dps) for x in c_tilde])
     ends = [recognised(lobatto.b[j]) for j in (0, -1)]
     if min(ends) <= 0:
-        raise ValueError(
+        raise InputError(
             "the weights b~_0 and b~_s must be positive; these nodes have {:.3g} and {:.3g}".format(*map(float, ends))
         )
     inner = Quadrature(mp, [to_multiprecision(x, mp.dps) for x in tableau.fractions.c])

@@ -5,6 +5,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
+from dalembert.errors import InputError
 from dalembert.tableaux._digits import DIGITS, to_fraction
 
 FLOAT_DIGITS = 15
@@ -17,7 +18,7 @@ def matrix_of_fractions(A: Any) -> tuple[tuple[tuple[Fraction, ...], ...], int]:
     s = len(rows)
     if s == 0 or any(len(row) != s for row in rows):
         lengths = ", ".join(str(len(row)) for row in rows)
-        raise ValueError(f"A must be square, s rows of s coefficients; got {s} rows of lengths [{lengths}]")
+        raise InputError(f"A must be square, s rows of s coefficients; got {s} rows of lengths [{lengths}]")
     parsed = [[_parsed(f"A[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)]
     return tuple(tuple(x for x, _ in row) for row in parsed), min(known for row in parsed for _, known in row)
 
@@ -26,14 +27,14 @@ def vector_of_fractions(label: str, vector: Any, s: int) -> tuple[tuple[Fraction
     """The vector b or c as s rationals, and the number of digits to which they are known."""
     entries = _entries(label, vector)
     if len(entries) != s:
-        raise ValueError(f"{label} must have {s} entries, one for each row of A; got {len(entries)}")
+        raise InputError(f"{label} must have {s} entries, one for each row of A; got {len(entries)}")
     parsed = [_parsed(f"{label}[{i}]", entry) for i, entry in enumerate(entries)]
     return tuple(x for x, _ in parsed), min(known for _, known in parsed)
 
 
 def _entries(label: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ValueError(f"{label} must be a list of coefficients; got {values!r}")
+        raise InputError(f"{label} must be a list of coefficients; got {values!r}")
     return list(values)
 
 
@@ -43,11 +44,11 @@ def _parsed(label: str, entry: Any) -> tuple[Fraction, int]:
         x, known = _rational(entry)
         float(x)
     except TypeError:
-        raise ValueError(
+        raise InputError(
             f"{label} = {entry!r} is not a real number; give an int, a float, a fraction or a string like '1/3'"
         ) from None
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise ValueError(f"{label} = {entry!r} is not a finite number; every coefficient must be one") from None
+        raise InputError(f"{label} = {entry!r} is not a finite number; every coefficient must be one") from None
     return x, known
 
 

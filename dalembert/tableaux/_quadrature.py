@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import DalembertError
 from dalembert.tableaux._digits import DIGITS, context
 
 
@@ -84,7 +85,7 @@ def _zero(mp: Any, polynomial: list[int], x: Any) -> Any:
         x -= step
         if abs(step) < mp.mpf(10) ** (-2 * mp.dps // 3):
             return x
-    raise RuntimeError(f"Newton's iteration for the nodes of {len(polynomial) - 1} stages did not converge")
+    raise DalembertError(f"Newton's iteration for the nodes of {len(polynomial) - 1} stages did not converge")
 
 
 def _legendre(mp: Any, s: int, x: Any) -> tuple[list[Any], list[Any]]:

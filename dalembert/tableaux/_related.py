@@ -1,5 +1,6 @@
 """Tableaux derived from a tableau: its symplectic dual and its adjoint."""
 
+from dalembert.errors import InputError
 from dalembert.tableaux._tableau import Fractions, Tableau
 
 
@@ -24,7 +25,7 @@ def symplectic_dual(tableau: Tableau) -> Tableau:
     stages = range(tableau.stages)
     for i in stages:
         if b[i] == 0:
-            raise ValueError(f"symplectic_dual needs every b_i nonzero; b[{i}] of {tableau.name!r} is 0")
+            raise InputError(f"symplectic_dual needs every b_i nonzero; b[{i}] of {tableau.name!r} is 0")
     A_hat = tuple(tuple(b[j] * (1 - A[j][i] / b[i]) for j in stages) for i in stages)
     return Tableau(f"symplectic dual of {tableau.name}", Fractions(A_hat, b, c), tableau.digits)
 

@@ -10,12 +10,13 @@ import numpy as np
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._collision import impulse_fraction
 from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
+from dalembert.derivatives._tangent_map import tangent_map
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
 from dalembert.systems._newton import newton
-from dalembert.verify._tangent import smooth_tangent, solve_accurately
+from dalembert.verify._tangent import solve_accurately
 
 
 @dataclass
@@ -40,7 +41,7 @@ def collision_tangent(
     if not len(impacts) and method.full_is_partial:
         times = np.zeros(0)
     elif not len(impacts):
-        return unpack(system, state.t + h, run.state, state.theta), smooth_tangent(system.smooth, method.full, state, h)[1]
+        return unpack(system, state.t + h, run.state, state.theta), tangent_map(system.smooth, method.full, state, h)[1]
     else:
         times = impacts.t
     pieces = _Pieces(system, method, h, state.theta)

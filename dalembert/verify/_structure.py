@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.compiler._independence import independent
 from dalembert.contact import CollisionIntegrator
+from dalembert.derivatives._tangent_map import tangent_map, tangent_space
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.verify._collisions import collision_tangent
-from dalembert.verify._tangent import checked_step, smooth_tangent
+from dalembert.verify._tangent import checked_step
 
 
 def _prepare(system: System | Problem, start: dict[str, Any]) -> tuple[System, State]:
@@ -55,16 +55,7 @@ def _tangent(system: System, method: OneStepMethod, state: State, h: float) -> t
     if isinstance(method, CollisionIntegrator):
         assert isinstance(system, MechanicalSystem)
         return collision_tangent(system, method, state, h)
-    return smooth_tangent(system, method, state, h)
-
-
-def _tangent_space(system: System, state: State) -> np.ndarray:
-    """An orthonormal basis of the tangent space of {g = 0, g_t + g_y v = 0, k = 0}."""
-    if not system.n_multipliers:
-        return np.eye(system.n_state)
-    G, hidden_y, hidden_z = (system.at(name, state.values, state.theta) for name in ("G", "hidden_y", "hidden_z"))
-    normals = np.block([[G, np.zeros((len(G), hidden_z.shape[1]))], [hidden_y, hidden_z]])
-    return np.linalg.svd(normals)[2][len(normals) :].T
+    return tangent_map(system, method, state, h)
 
 
 def symplecticity_defect(system: System | Problem, method: OneStepMethod, *, h: float, **start: Any) -> float:
@@ -85,7 +76,7 @@ def symplecticity_defect(system: System | Problem, method: OneStepMethod, *, h: 
     n = system.dim
     _, D = _tangent(system, method, state, h)
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    T = _tangent_space(*independent(system, state))
+    T = tangent_space(system, state)
     moved = D @ T
     return float(np.max(np.abs(moved.T @ J @ moved - T.T @ J @ T)))
 

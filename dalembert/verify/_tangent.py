@@ -1,12 +1,9 @@
-"""The tangent of a step map, by the implicit function theorem from the step equations."""
+"""One step, and solves for its tangent where it meets walls."""
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 
-from dalembert.compiler import reduced_step
-from dalembert.compiler._independence import independent
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._drivers import one_step
@@ -18,39 +15,6 @@ def checked_step(system: System, method: OneStepMethod, state: State, h: float) 
     if not (np.isfinite(h) and h != 0):
         raise InputError(f"h must be a finite number other than zero; got {h!r}")
     return one_step(system, method, state, h)
-
-
-def smooth_tangent(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
-    """The state after one step without impacts, and the derivative of the step map."""
-    tangent = np.eye(system.n_state)
-    for substep, fraction in method.substeps:
-        state, own = _tangent_of_one(system, substep, state, fraction * h)
-        tangent = own @ tangent
-    return state, tangent
-
-
-def _tangent_of_one(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
-    new, (x,) = checked_step(system, method, state, h)
-    system, state = independent(system, state)
-    reduced = reduced_step(system, method)
-    last = reduced.last
-    y = ca.SX(0, 1) if last is None else last.y
-    unknowns = ca.vertcat(reduced.x, y)
-    residual = reduced.residual if last is None else ca.vertcat(reduced.residual, last.matrix @ y - last.rhs)
-    packed = reduced.equations.state
-    arguments = [unknowns, *reduced.data]
-    derivatives = ca.Function(
-        "derivatives",
-        arguments,
-        [ca.jacobian(residual, unknowns), ca.jacobian(residual, packed), ca.jacobian(reduced.increment, unknowns),
-         ca.jacobian(reduced.increment, packed)],
-    )  # fmt: skip
-    data = (state.t, h, state.theta, state.packed)
-    if last is not None:
-        matrix, rhs = ca.Function("last", [reduced.x, *reduced.data], [last.matrix, last.rhs])(x, *data)
-        x = np.concatenate([x, np.linalg.solve(np.asarray(matrix, float), np.asarray(rhs, float).ravel())])
-    F_x, F_s, D_x, D_s = (np.asarray(value, dtype=float) for value in derivatives(x, *data))
-    return new, np.eye(system.n_state) + D_s - D_x @ solve_accurately(F_x, F_s)
 
 
 def solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import os
 import subprocess
@@ -27,10 +28,11 @@ def test_help_is_a_command_too(command):
     assert command("help run") == command("run --help") and "--save-every" in command("help run")[1]
 
 
-def test_help_does_not_load_numba_or_matplotlib():
+def test_help_loads_nothing_that_takes_long():
+    heavy = ("numba", "matplotlib", "numpy", "scipy", "casadi", "rich")
     code = (
-        "import sys\nfrom dalembert.cli import main\nmain(['run', '--help'])\n"
-        "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules"
+        "import sys\nfrom dalembert.cli import main\nmain(['run', '--help'])\nmain(['--help'])\n"
+        f"assert not [name for name in {heavy} if name in sys.modules]"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -58,8 +60,74 @@ def test_list_knows_everything_that_is_public(command):
 
 
 def test_list_one_kind(command):
-    code, out, _ = command("list problems")
+    code, out, _ = command("list problems --long")
     assert code == 0 and "double_pendulum(m1=1, m2=1, l1=1, l2=1, g=1)" in out and "LobattoIIIAB" not in out
+    short = command("list problems")[1]
+    assert "Planar double pendulum, Example 2 of Jay (1996)." in short and "m1=1" not in short
+
+
+def listed(out):
+    return [entry["name"] for entry in next(iter(json.loads(out).values()))]
+
+
+def served(name, system):
+    try:
+        COMMANDS["list"].method(name).check(system)
+    except da.DalembertError:
+        return False
+    return True
+
+
+def test_lists_for_a_kind_of_system_a_problem_and_a_method_are_what_the_methods_themselves_accept(command):
+    named = {"LobattoIIIAB", "Rattle", "GaussLobattoSPARK", "CVA", "SRK", "SymplecticEuler", "McLachlanPerlmutter", "Gauss"}
+    for_kind = {kind: set(listed(command(f"list methods --for {kind} --json")[1])) & named
+                for kind in ("free", "holonomic", "nonholonomic", "walls", "odae", "index2")}  # fmt: skip
+    assert for_kind == {
+        "free": {"LobattoIIIAB", "Rattle", "GaussLobattoSPARK", "SymplecticEuler", "Gauss", "SRK"},
+        "holonomic": {"LobattoIIIAB", "Rattle", "GaussLobattoSPARK", "SymplecticEuler", "Gauss"},
+        "nonholonomic": {"GaussLobattoSPARK", "SRK", "McLachlanPerlmutter", "Gauss"},
+        "walls": {"CVA"},
+        "odae": {"SymplecticEuler"},
+        "index2": {"SRK", "Gauss"},
+    }
+    skate = da.problems.skate().system  # holonomic and nonholonomic
+    assert set(listed(command("list methods --for skate --json")[1])) & named == {n for n in named if served(n, skate)}
+    some = {name: getattr(da.problems, name)().system for name in ("pendulum", "skate", "bouncing_ball", "cart_pendulum")}
+    found = set(listed(command("list problems --for Rattle --json")[1])) & set(some)
+    assert found == {name for name, system in some.items() if served("Rattle", system)} == {"pendulum", "cart_pendulum"}
+    assert all(name.startswith("jay1996.") for name in listed(command("list experiments --for jay1996 --json")[1]))
+
+
+def test_lists_are_in_order_by_group_and_name(command):
+    entries = json.loads(command("list problems --json")[1])["problems"]
+    groups = [entry["group"] for entry in entries]
+    assert len(set(groups)) == 1 + sum(a != b for a, b in itertools.pairwise(groups))  # each group once
+    for group in set(groups):
+        names = [entry["name"] for entry in entries if entry["group"] == group]
+        assert names == sorted(names)
+    assert len(command("list")[1].splitlines()) < 50  # a screen or two: names only
+    assert len(command("list methods")[1].splitlines()) > 50
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("list methods --for pendulam", "there is no problem 'pendulam': did you mean"),
+        ("list problems --for Rattel", "there is no method 'Rattel': did you mean"),
+        ("list experiments --for jay", "there is no document 'jay' (the documents are"),
+        ("list --for walls", "say what to list for walls, such as: dalembert list methods --for walls"),
+    ],
+)
+def test_a_purpose_that_is_none_is_refused(command, line, sentence):
+    code, out, err = command(line)
+    assert code == 2 and not out and sentence in err
+
+
+def test_examples_in_complaints_can_be_typed(command):
+    for name in ("SPARK", "PartitionedRungeKutta", "compose"):
+        err = command(f"run pendulum --steps 2 --method {name}")[2]
+        typed = err.partition("--method ")[2].strip()
+        assert command(f"run pendulum --steps 2 --method {typed}")[0] == 0
 
 
 def test_info_names_versions_and_the_cache(command):

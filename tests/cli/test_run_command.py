@@ -50,8 +50,10 @@ def test_one_step_has_no_slope(command):
 
 
 def test_files_are_written_into_new_directories(command, here):
-    code, out, _ = command("run pendulum --steps 30 --save-every 10 --save a/b/run --plot c/run.pdf")
-    assert code == 0
+    code, out, err = command("run pendulum --steps 30 --save-every 10 --save a/b/run --plot c/run.pdf")
+    assert code == 0 and err == "".join(
+        f"dalembert: there was no directory {name}: it has been made\n" for name in ("a/b", "c")
+    )
     run = da.load("a/b/run.npz")
     np.testing.assert_allclose(run.t, [0.0, 1.0, 2.0, 3.0])
     assert (here / "c/run.pdf").read_bytes().startswith(b"%PDF")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dalembert.compiler import _jit
@@ -64,3 +65,36 @@ def test_the_cache_of_models_keeps_what_was_used_last(tmp_path, monkeypatch):
 def test_a_limit_that_is_no_number_is_the_usual_one(monkeypatch, said):
     monkeypatch.setenv("DALEMBERT_CACHE_MB", said)
     assert _jit.cache_limit() == 1e6 * _jit.CACHE_MB
+
+
+def test_machine_code_that_others_can_have_written_is_not_run(tmp_path):
+    place, code = tmp_path / "mine" / "abc.o", bytes(range(200))
+    _jit._write(place, code)
+    assert place.parent.stat().st_mode & 0o777 == 0o700 and place.stat().st_mode & 0o077 == 0
+    assert _jit._read(place) == code
+    for what in (place, place.parent):
+        mode = what.stat().st_mode
+        what.chmod(mode | 0o020)  # its group may write
+        assert _jit._read(place) is None
+        what.chmod(mode)
+    assert _jit._read(place) == code
+    place.rename(place.with_name("xyz.o"))  # right in itself, but of another model
+    assert _jit._read(place.with_name("xyz.o")) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "chown") or os.getuid() != 0, reason="only root can give files away")
+def test_machine_code_of_another_user_is_not_run(tmp_path):
+    _jit._write(tmp_path / "abc.o", b"code")
+    os.chown(tmp_path / "abc.o", 1234, 1234)
+    assert _jit._read(tmp_path / "abc.o") is None
+
+
+def test_damaged_machine_code_is_compiled_anew(tmp_path):
+    rng, code = np.random.default_rng(3), np.random.default_rng(4).bytes(5000)
+    _jit._write(tmp_path / "abc.o", code)
+    content = (tmp_path / "abc.o").read_bytes()
+    for _ in range(300):
+        damaged = bytearray(content)
+        damaged[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        (tmp_path / "abc.o").write_bytes(damaged[: rng.integers(1, len(content) + 1)] if rng.integers(2) else damaged)
+        assert _jit._read(tmp_path / "abc.o") is None

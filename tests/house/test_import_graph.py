@@ -16,7 +16,8 @@ PACKAGE = Path(dalembert.__file__).parent
 ROOMS = [
     "errors", "_version", "_progress", "_fits",
     "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact",
-    "draw", "plot", "storage", "parallel", "runs", "verify", "problems", "experiments", "_public", "reproduction", "cli",
+    "draw", "plot", "storage", "parallel", "runs", "derivatives", "verify", "problems", "experiments",
+    "_public", "reproduction", "cli",
 ]  # fmt: skip
 LATE = {
     "dalembert.compiler._passes": "loads Numba",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.mechanisms._starting import _Starter
 
 A, D = np.zeros(2), np.array([0.3, 0.0])
 CRANK, COUPLER, ROCKER = 0.1, 0.35, 0.25
@@ -76,6 +77,7 @@ def test_what_is_left_open_moves_with_least_energy():
         (lambda h: {"rates": {h[0]: 1.0, h[1]: 5.0}}, "2 values are too many for 1 degree of freedom"),
         (lambda h: {"complete": False}, "leaves 1 degree of freedom of the positions open"),
         (lambda h: {"angles": {h[0]: 1.3}, "complete": False}, "leaves 1 degree of freedom of the rates open"),
+        (lambda h: {"angles": {h[0]: 1e4}}, "the angle of 'hinge 1' is 1e\\+04 radians away from the assembled pose"),
         (lambda h: {"angles": {"crank": 1.0}}, "the angle of a joint of this mechanism"),
         (lambda h: {"angles": {h[0]: "up"}}, "must be a finite number"),
         (lambda h: {"displacements": {h[0]: 1.0}}, "has no displacement"),
@@ -86,6 +88,40 @@ def test_starts_that_are_refused(given, answer):
     with pytest.raises(da.DalembertError, match=answer) as caught:
         m.start(**given(hinges))
     assert "\n" not in str(caught.value)
+
+
+def test_a_position_out_of_reach_is_refused_without_walking_on():
+    """Poses that stand still while what is asked for moves on are given up: few are solved for, wherever the aim lies."""
+    m, rods, _ = four_bar()
+    solved = []
+    onto = _Starter._onto
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Starter, "_onto", lambda *arguments: solved.append(1) or onto(*arguments))
+        with pytest.raises(da.InconsistentStart, match="no pose of the mechanism has the position of"):
+            m.start(positions={rods[0]: (5.0, 5.0)})
+    assert len(solved) < 120
+
+
+@pytest.mark.parametrize("values", [{"m": -0.2}, {"k": -1.0}, {"J": [3e-4, 1e-4, 1e-4]}, {"r": 0.0}, {"l": -0.1}])
+def test_parameters_of_runs_are_checked_like_those_of_the_model(values):
+    params = {"m": 0.2, "k": 1.0, "J": [1e-4, 1e-4, 1e-4], "r": 0.1, "l": 1.0}
+    m = da.Mechanism(params=params)
+    a = m.body("a", mass="m", inertia=tuple(lambda J, i=i: J[i] for i in range(3)), at=(0, 0, 0.1))
+    m.ball(a, radius="r")
+    b = m.point("b", mass=0.1, at=(1, 0, 0.1))
+    m.spring(a, b, at=((0, 0, 0.1), (1, 0, 0.1)), stiffness="k")
+    m.distance(a, b, at=((0, 0, 0.1), (1, 0, 0.1)), length="l")
+    start, method = m.start(), da.GaussLobattoSPARK(1)
+    rows = {name: np.array([params[name], value]) for name, value in values.items()}
+    for attempt in (
+        lambda: da.simulate(m, method, start=start, h=0.01, steps=1, params=values),
+        lambda: da.simulate_many(m, method, start=start, h=0.01, steps=1, params=rows),
+        lambda: da.simulate_many(m, method, q0=start.q, p0=start.p, h=0.01, steps=1, params=rows),
+        lambda: da.consistent(m.system(), q0=start.q, p0=start.p, params=values),
+        lambda: m.start(params=values),
+    ):
+        with pytest.raises(da.ModelError, match=r"must be|triangle inequality"):
+            attempt()
 
 
 def test_positions_and_velocities_of_planar_bodies_have_two_components():
@@ -123,6 +159,17 @@ def alone(m):
     one, _ = two(m)
     m.revolute(m.ground, one, at=(0, 0, 0))
     return m.system()
+
+
+def island(m):
+    one, two_ = two(m)
+    m.revolute(m.ground, one, at=(0, 0, 0))
+    m.revolute(two_, m.body("three", mass=0.2, inertia=1e-4, at=(2, 0, 0)), at=(1, 0, 0))
+    return m.system()
+
+
+def flat(m):
+    return [m.body(name, mass=0.2, inertia=1e-4, coordinates="planar") for name in ("one", "two")]
 
 
 def both_meanings(m):
@@ -177,6 +224,20 @@ def misspelt(m):
         (lambda m: [m.body("b", mass=1.0, inertia=1.0) for _ in range(2)], "two parts of the name 'b'"),
         (lambda m: m.system(), "without bodies"),
         (alone, "nothing connects 'two' with the rest"),
+        (island, "nothing connects 'two' and 'three' with the rest"),
+        (body(mass="0.3"), "the mass of 'b' is the text '0.3'.*without quotes"),
+        (lambda m: body(mass=lambda: 1 / 0)(m), "the function of the mass of 'b' failed \\(division by zero\\)"),
+        (body(mass=True), "must be a finite number"),
+        (lambda m: m.rod("r", (0, 0), (1, 0), mass="0.3", coordinates="planar"), "the mass of 'r' is the text '0.3'"),
+        (lambda m: m.spring(*two(m), at=((0, 0, 0), (1, 0, 0)), stiffness="80"), "the stiffness of 'spring 1' is the text"),
+        (lambda m: m.spring(*two(m), at=((0, 0, 0), (1, 0, 0)), stiffness=[1]), "the stiffness of 'spring 1' must be a finite"),
+        (lambda m: m.torsion(m.revolute(*two(m), at=(0, 0, 0)), rest="up"), "the rest of 'torsion spring 1' names"),
+        (lambda m: m.wheel(two(m)[0], radius="0.3", axis=(0, 1, 0)), "the radius of 'wheel 1' is the text"),
+        (lambda m: m.cylindrical(*flat(m), axis=(1, 0)), "'cylindrical 1' is a hinge in the plane"),
+        (lambda m: m.planar(*flat(m), normal=(0, 1)), "'planar 1' would lock bodies of the plane"),
+        (lambda m: m.universal(*flat(m), at=(0, 0), axes=((1, 0), (0, 1))), "'universal 1' would lock bodies of the plane"),
+        (lambda m: m.ball(flat(m)[0], radius=0.1), "the normal of 'rolling ball 1' points out of the plane"),
+        (lambda m: m.contact(flat(m)[0]), "the normal of 'contact 1' points out of the plane"),
         (misspelt, "names the argument 'angel'"),
         (lambda m: da.Mechanism(gravity=9.81), "gravity is an acceleration"),
         (lambda m: da.Mechanism(params={"rate": 5.0}), "the parameter name 'rate' is that of a quantity"),
@@ -260,7 +321,8 @@ def test_drawings_follow_from_the_parts():
     scene = sample(run, run.drawing, run.t[::10])
     assert scene.dim == 2 and [part.kind for part in scene.parts].count("body") == 3
     m, _, hinges = four_bar("quaternion")
-    assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4 + 1
+    parts = da.draw.mechanism(m)(m.q0)
+    assert len(parts) == 3 + 4 + 1 and [len(part.skin.outlines) for part in parts[:3]] == [6, 6, 6]
 
 
 def test_a_part_that_was_refused_leaves_its_name_free():

@@ -1,4 +1,4 @@
-"""The report in a browser, on a desk and on a phone: everything is seen, every link leads somewhere, nothing is fetched."""
+"""The report in a browser, on a desk and on a phone: all is seen, every link leads somewhere, nothing comes from elsewhere."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from dalembert.experiments import _registry
 from dalembert.reproduction import reproduce
 
 HERE = Path(__file__).parent
-WIDTHS = {"desk": (1280, 900), "phone": (390, 844)}
+WIDTHS = {"desk": (1400, 900), "phone": (390, 844)}
 REAL = ("jay_simeon.figure4.1", "small_jay2011.existence")
 
 
@@ -28,21 +28,41 @@ def report(tmp_path_factory):
     return out / "report.html"
 
 
+PAGES = ("report", "toy", "jay_simeon", "small_jay2011")
+
+
 @pytest.fixture(params=WIDTHS)
-def page(request, report, browser, screen):
-    """The report, opened at a width."""
+def opened(request, report, browser, screen):
+    """A function that opens a page of the report, at a width."""
     width, height = WIDTHS[request.param]
     screen(width, height)
-    browser.get(report.as_uri())
-    browser.width = width  # of the screen: a phone widens innerWidth if the page is too wide
-    return browser
+
+    def open_page(name):
+        browser.get(report.with_name(f"{name}.html").as_uri())
+        browser.width = width  # of the screen: a phone widens innerWidth if the page is too wide
+        return browser
+
+    return open_page
 
 
-def test_the_console_is_silent_and_nothing_is_fetched(page, report):
-    assert page.get_log("browser") == []
-    messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
-    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith("data:")] == [report.as_uri()]
+@pytest.fixture
+def page(opened):
+    """The page of the toy experiments."""
+    return opened("toy")
+
+
+def test_there_is_a_page_for_each_document(report):
+    assert sorted(path.stem for path in report.parent.glob("*.html")) == sorted(PAGES)
+    assert all(path.stat().st_size < 100_000 for path in report.parent.glob("*.html"))  # the figures are files
+
+
+def test_the_console_is_silent_and_nothing_is_fetched_from_elsewhere(opened, report, browser):
+    for name in PAGES:
+        opened(name)
+        assert browser.get_log("browser") == []
+        messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        assert all(url.startswith((report.parent.as_uri(), "data:")) for url in asked)
 
 
 def seen_figures(page):
@@ -58,28 +78,38 @@ def seen_figures(page):
     return {name: width / (natural / 2) for name, natural, width, *_ in found}
 
 
-def test_all_figures_are_seen_and_wide_ones_stay_legible(page):
-    shares = seen_figures(page)
+def test_all_figures_are_seen_and_wide_ones_stay_legible(opened):
+    shares = {}
+    for name in PAGES:
+        shares |= seen_figures(opened(name))
     assert set(shares) == {"toy.good", "toy.many", "toy.false", "toy.nan", "toy.last", *REAL}
     assert all(share > 0.69 for share in shares.values())  # (toys are 1200 wide: a desk has room for 840)
 
 
-def test_every_link_leads_to_something_on_the_page(page):
-    links = page.execute_script('return [...document.querySelectorAll("a")].map(link => link.getAttribute("href"))')
-    ids = page.execute_script('return [...document.querySelectorAll("[id]")].map(thing => thing.id)')
-    assert len(ids) == len(set(ids)) and len(links) > 20
-    for link in links:
-        assert link.startswith("#") and unquote(link[1:]) in ids, link
+def test_every_link_leads_somewhere(opened, report):
+    ids, links = {}, []
+    for name in PAGES:
+        page = opened(name)
+        ids[f"{name}.html"] = page.execute_script('return [...document.querySelectorAll("[id]")].map(thing => thing.id)')
+        found = page.execute_script('return [...document.querySelectorAll("a")].map(link => link.getAttribute("href"))')
+        links += [(f"{name}.html", link) for link in found]
+    assert len(links) > 30 and all(len(known) == len(set(known)) for known in ids.values())
+    for place, link in links:
+        file, _, anchor = unquote(link).partition("#")
+        assert (report.parent / (file or place)).is_file(), link
+        assert not anchor or anchor in ids[file or place], link
 
 
-def test_links_work_when_they_are_followed(page, report):
+def test_links_work_when_they_are_followed(opened, report):
     from selenium.webdriver.common.by import By
 
-    page.find_element(By.CSS_SELECTOR, 'nav a[href="#toy.many"]').click()
+    page = opened("report")
+    page.find_element(By.CSS_SELECTOR, 'nav a[href="toy.html#toy.many"]').click()
     assert page.execute_script('return Math.abs(document.getElementById("toy.many").getBoundingClientRect().top)') < 40
-    caption = page.find_element(By.CSS_SELECTOR, "#toy\\.many figcaption").text
-    assert caption == "Beside this page: figures/toy.many.png, figures/toy.many.svg"
-    assert all((report.parent / name).is_file() for name in caption.partition(": ")[2].split(", "))
+    files = page.find_element(By.CSS_SELECTOR, "#toy\\.many figcaption").text.split(", ")
+    assert files == ["figures/toy.many.png", "figures/toy.many.svg"]
+    page.find_element(By.LINK_TEXT, "All documents").click()
+    assert page.current_url == report.as_uri()
 
 
 def test_a_figure_is_enlarged_in_place_and_closed_again(page):
@@ -99,14 +129,16 @@ def test_a_figure_is_enlarged_in_place_and_closed_again(page):
     assert image.size["width"] == before and not close.is_displayed()
 
 
-def test_contradictions_are_counted_marked_in_the_index_and_told_apart_from_remarks(page):
-    marked = page.execute_script("""return [...document.querySelectorAll("nav .against")].map(
+def test_corrections_are_marked_in_the_index_quoted_there_and_told_apart_from_remarks(opened):
+    page = opened("report")
+    marked = page.execute_script("""return [...document.querySelectorAll("nav .mark.corrects")].map(
         mark => [mark.closest("li").querySelector("a").getAttribute("href"), mark.title])""")
-    assert marked == [["#toy.many", "contradicts the document"]]
-    boxes = page.execute_script("""return [...document.querySelectorAll(".contradicts, .remark")].map(
+    assert ["toy.html#toy.many", "corrects the document"] in marked
+    quoted = page.execute_script('return [...document.querySelectorAll("nav details li")].map(part => part.textContent)')
+    assert any("Nobody says three, it is two" in text for text in quoted)
+    boxes = opened("toy").execute_script("""return [...document.querySelectorAll(".contradicts, .remark")].map(
         box => [box.closest("article").id, box.className, box.innerText.split("\\n")[0]])""")
-    toys = [box for box in boxes if box[0].startswith("toy")]
-    assert toys == [["toy.good", "remark", "Remark"], ["toy.many", "contradicts", "Contradicts the document"]]
+    assert boxes == [["toy.good", "remark", "Remark"], ["toy.many", "contradicts", "The document errs"]]
 
 
 def assert_nothing_is_cut_off(page):
@@ -123,31 +155,43 @@ def assert_nothing_is_cut_off(page):
     assert outside == []
 
 
-def test_the_page_does_not_scroll_sideways(page):
-    assert_nothing_is_cut_off(page)
+def test_no_page_scrolls_sideways(opened):
+    for name in PAGES:
+        assert_nothing_is_cut_off(opened(name))
 
 
-def test_text_of_experiments_is_text(page):
-    assert page.title == "Experiments done again: dalembert"
-    assert page.execute_script('return document.querySelectorAll("script, main b i").length') == 0
-    text = page.execute_script("return document.body.textContent")
-    assert text.count('<script>document.title = "taken over"</script>') > 30
+def test_text_of_experiments_is_text(opened):
+    for name, least in (("report", 9), ("toy", 30)):
+        page = opened(name)
+        assert page.title.endswith(": dalembert") and page.title != "taken over"
+        assert page.execute_script('return document.querySelectorAll("script, main b i").length') == 0
+        assert page.execute_script("return document.body.textContent").count('<script>document.title = "taken over"') >= least
 
 
-def test_verdicts_are_counted_and_told_without_colour(page):
+def test_what_agrees_and_what_corrects_is_counted_and_told_without_colour(opened):
+    page = opened("report")
     tiles = page.execute_script('return [...document.querySelectorAll(".counts li")].map(tile => tile.innerText.split("\\n"))')
-    assert tiles == [["5", "hold"], ["2", "do not hold"], ["2", "failed"], ["1", "contradicts its document ≠"]]
+    assert tiles == [
+        ["4", "agree with their documents ✓"],
+        ["1", "corrects its document ≠"],
+        ["2", "do not hold here ✗"],
+        ["2", "failed !"],
+    ]
+    heads = page.execute_script('return [...document.querySelectorAll("nav h3 .soft")].map(part => part.innerText)')
+    assert heads[0] == "7 results: 2 agree, 1 corrects it, 2 do not hold, 2 failed"
+    page = opened("toy")
     shown = page.execute_script("""return Object.fromEntries([...document.querySelectorAll("article")].map(
         article => [article.id, article.querySelector(".verdict b").innerText]))""")
-    assert shown["toy.good"] == "✓holds" and shown["toy.nan"] == "✗does not hold" and shown["toy.dying"] == "!failed"
-    opened = page.execute_script('return document.querySelector("#toy\\\\.false details").open')
-    assert opened and not page.execute_script('return document.querySelector("#toy\\\\.many details").open')
+    assert shown["toy.good"] == "✓agrees with the document" and shown["toy.many"] == "≠corrects the document"
+    assert shown["toy.nan"] == "✗does not hold here" and shown["toy.dying"] == "!failed: nothing can be said"
+    opened_parts = page.execute_script('return document.querySelector("#toy\\\\.false details").open')
+    assert opened_parts and not page.execute_script('return document.querySelector("#toy\\\\.many details").open')
 
 
-def test_text_has_contrast(page):
+def test_text_has_contrast(opened):
     """At least 4.5 : 1 on white, as WCAG 2 asks for."""
-    colours = page.execute_script("""return [...new Set([...document.querySelectorAll("main *")]
-        .map(thing => getComputedStyle(thing).color))]""")
+    script = 'return [...new Set([...document.querySelectorAll("main *")].map(thing => getComputedStyle(thing).color))]'
+    colours = {colour for name in PAGES for colour in opened(name).execute_script(script)}
 
     def luminance(colour):
         channels = [int(value) / 255 for value in colour.removeprefix("rgb(").removesuffix(")").split(",")]
@@ -159,9 +203,10 @@ def test_text_has_contrast(page):
         assert 1.05 / (luminance(colour) + 0.05) >= 4.5, colour
 
 
-def test_the_page_says_what_made_it(page, report):
+def test_the_report_says_what_made_it(opened, report):
     import dalembert
 
+    page = opened("report")
     facts = page.execute_script('return document.querySelector(".facts").innerText')
     assert f"dalembert {dalembert.__version__}" in facts and "numpy" in facts
     assert re.search(r"\btime\s+(\d+ min \d+|\d+\.\d) s in all, with \d+ process", facts)
@@ -182,20 +227,23 @@ def whole_report(tmp_path_factory):
 def test_the_report_of_all_experiments_is_complete_and_legible(whole_report, browser, screen, device):
     width, height = WIDTHS[device]
     screen(width, height)
-    browser.get(whole_report.path.as_uri())
     browser.width = width
-    assert browser.get_log("browser") == []
-    names = experiments.names()
-    assert browser.execute_script('return [...document.querySelectorAll("article")].map(part => part.id)') == names
-    shares = seen_figures(browser)
-    assert list(shares) == names and min(shares.values()) > 0.7, shares
-    assert_nothing_is_cut_off(browser)
+    names, seen, shares, boxes = experiments.names(), [], {}, []
+    for document in experiments.documents():
+        browser.get(whole_report.path.with_name(f"{document}.html").as_uri())
+        assert browser.get_log("browser") == []
+        seen += browser.execute_script('return [...document.querySelectorAll("article")].map(part => part.id)')
+        shares |= seen_figures(browser)
+        assert_nothing_is_cut_off(browser)
+        boxes += browser.execute_script(
+            'return [...document.querySelectorAll(".contradicts")].map(b => b.closest("article").id)'
+        )
+    assert sorted(seen) == sorted(names) == sorted(shares) and min(shares.values()) > 0.7, shares
     against = {name for name in names if experiments.find(name).contradicts}
-    shown = browser.execute_script(
-        'return [...document.querySelectorAll(".contradicts")].map(box => box.closest("article").id)'
-    )
-    assert set(shown) == against and len(shown) == len(against) > 10
-    tile = browser.execute_script('return document.querySelector(".counts .against").innerText')
-    assert tile.split("\n")[0] == str(len(against))
+    assert set(boxes) == against and len(boxes) == len(against) > 10
+    browser.get(whole_report.path.as_uri())
+    assert_nothing_is_cut_off(browser)
+    tiles = browser.execute_script('return [...document.querySelectorAll(".counts li b")].map(tile => Number(tile.innerText))')
+    assert sum(tiles) == len(names)
     doubtful = [result.experiment.name for result in whole_report.results if not result.holds and not result.experiment.timed]
     assert not doubtful and whole_report.counts["failed"] == 0  # (seconds depend on what else the machine does)

@@ -1,0 +1,1 @@
+"""Derivatives of runs: sensitivities, gradients by the adjoint, identification of parameters, optimal control."""

@@ -1,0 +1,114 @@
+"""What a gradient is taken of: a function of states at some times, and a sum over all steps, traced symbolically."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler import state_function
+from dalembert.compiler._ir import Kernel, emit_module
+from dalembert.compiler._jit import compile_module
+from dalembert.engine._driver import map_kernel
+from dalembert.engine._spec import RunSpec
+from dalembert.errors import InputError
+from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems import MechanicalSystem, System
+from dalembert.systems._model import call_model, scalar_expression, vector_expression
+
+ON_THE_GRID = 1e-9
+"""How far, in steps, a time may be off the end of a step."""
+
+
+def steps_at(spec: RunSpec, at: Any) -> np.ndarray:
+    """The numbers of the steps that end at given times; the last one, if none are given."""
+    if at is None:
+        return np.array([spec.steps])
+    times = np.atleast_1d(np.asarray(at, dtype=float))
+    places = (times - spec.t0) / spec.h
+    steps = np.round(places)
+    off = np.abs(places - steps) > ON_THE_GRID * np.maximum(1.0, np.abs(places))
+    wrong = off | (steps < 0) | (steps > spec.steps)
+    if times.ndim != 1 or not len(times) or np.any(wrong):
+        which = f"{times[int(np.argmax(wrong))]:g}" if times.ndim == 1 and len(times) else f"an array of shape {times.shape}"
+        raise InputError(
+            f"times must be ends of steps, t0 + k h for k = 0, ..., {spec.steps}; {which} is none: choose h so that they are"
+        )
+    return steps.astype(int)
+
+
+@one_at_a_time
+def traced(role: str, function: Callable, system: System, times: np.ndarray | None, scalar: bool = True) -> ca.Function:
+    """A user's function of the states at given times (or at one, then without that axis), as (states, theta) -> value."""
+    (first, n), (second, m) = system.state_blocks
+    count, theta = 1 if times is None else len(times), system.parameters.theta
+    states = ca.SX.sym("states", n + m, count)
+
+    def shaped(rows: ca.SX) -> Any:
+        size = rows.shape[0]
+        return from_column(ca.vec(rows), (size,)) if times is None else from_column(ca.vec(rows), (count, size))
+
+    visible = {name: shaped(rows) for name, rows in ((first, states[:n, :]), (second, states[n:, :])) if name}
+    if times is not None:
+        visible["t"] = times
+        if isinstance(system, MechanicalSystem):
+            columns = [system.function("v")(t, states[:n, k], states[n:, k], theta) for k, t in enumerate(times)]
+            visible["v"] = shaped(ca.horzcat(*columns))
+    value = call_model(role, function, visible, system.parameters)
+    expression = scalar_expression(role, value) if scalar else vector_expression(role, np.ravel(value))
+    return ca.Function("loss", [states, theta], [ca.densify(expression)])
+
+
+@dataclass(frozen=True, eq=False)
+class AtTimes:
+    """A function of the states after some of the steps."""
+
+    function: ca.Function
+    steps: np.ndarray
+
+    @classmethod
+    def of(cls, loss: Callable, spec: RunSpec, at: Any) -> AtTimes:
+        steps = steps_at(spec, at)
+        times = None if at is None or np.ndim(at) == 0 else spec.t0 + steps * spec.h
+        return cls(traced("loss", loss, spec.system, times), steps)
+
+    def value_and_gradient(self, states: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The value, and its derivatives with respect to the states (one row each) and to theta."""
+        s, p = self.function.sx_in()
+        value = self.function(s, p)
+        derivatives = ca.Function(
+            "gradient", [s, p], [value, ca.densify(ca.gradient(value, s)), ca.densify(ca.gradient(value, p))]
+        )
+        result, of_states, of_theta = derivatives(states.T, theta)
+        return float(result), np.asarray(of_states, dtype=float).T, np.asarray(of_theta, dtype=float).ravel()
+
+
+class Running:
+    """A function of t and the state that is summed over the states after all steps, compiled with its derivatives."""
+
+    def __init__(self, function: Callable, system: System, chosen: Sequence[int]) -> None:
+        quantity = state_function("running", function, system)
+        n_theta, n = system.parameters.size, system.n_state
+        t, theta, state = ca.SX.sym("t"), ca.SX.sym("theta", n_theta), ca.SX.sym("state", n)
+        y, z = ca.vertsplit(state, [0, system.state_blocks[0][1], n])
+        value = quantity(t, y, z, theta)
+        of_theta = ca.gradient(value, theta)[list(chosen)] if len(chosen) else ca.SX(0, 1)
+        outputs = ca.vertcat(value, ca.gradient(value, state), of_theta)
+        self.n_theta, self.n_state, self.size = n_theta, n, outputs.shape[0]
+        self.first_output = n_theta + 1 + n
+        inputs = [(theta, 0), (t, n_theta), (state, n_theta + 1)]
+        assembly, used = emit_module([Kernel("running", inputs, [(outputs, self.first_output)])], self.first_output + self.size)
+        self.code = compile_module(assembly, ("running",))
+        self.memory = np.zeros(self.first_output + self.size + used)
+
+    def along(self, t: np.ndarray, states: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values and derivatives with respect to states and parameters, one row each."""
+        self.memory[: self.n_theta] = theta[: self.n_theta]
+        results = np.empty((len(t), self.size))
+        inputs = np.column_stack([t, states])
+        map_kernel(self.code.addresses["running"], self.memory, inputs, self.n_theta, results, self.first_output)
+        return results[:, 0], results[:, 1 : 1 + self.n_state], results[:, 1 + self.n_state :]

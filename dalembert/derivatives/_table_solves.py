@@ -1,0 +1,221 @@
+"""Products and solves with the Jacobians of a step, whose entries lie in memory and whose patterns are tables.
+
+Solves use the factors of `engine._sparse_solve`, forwards for `WIDTH` directions at once and backwards for one. They are
+refined; where the pivot order fails, a dense matrix is eliminated with pivots of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.compiler._differential import WIDTH
+from dalembert.engine._compiled import compiled
+from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitute_dense
+from dalembert.engine._iteration import inlined
+from dalembert.engine._sparse_solve import COLUMN, COLUMNS, DIAGONAL, FILLED, ROW_START, ROWS
+
+INACCURATE = 1e-9
+"""The backward error of a solve, after refinement, from which on the pivot order is taken to fail."""
+REFINED = 1e-14
+"""The backward error from which on a solution is refined, ..."""
+REFINEMENTS = 4
+"""... at most so often."""
+
+at = np.uintp  # an unsigned index spares Numba the test for negative ones
+
+
+class Rooms(NamedTuple):
+    """Memory that solves need: columns for unknowns, right-hand sides and residuals, a line, and a dense matrix."""
+
+    z: np.ndarray
+    """The state and the parameters."""
+    u: np.ndarray
+    rhs: np.ndarray
+    rest: np.ndarray
+    work: np.ndarray
+    line: np.ndarray
+    size: np.ndarray
+    dense: np.ndarray
+
+
+@inlined
+def add_multiple(result, i, factor, given, j):
+    """Add a multiple of a row of `given` to one of `result`, all loads before all stores, so that it is done in one vector."""
+    a, b, c, d = given[at(j), 0], given[at(j), 1], given[at(j), 2], given[at(j), 3]
+    A, B, C, D = result[at(i), 0], result[at(i), 1], result[at(i), 2], result[at(i), 3]
+    A, B, C, D = A + factor * a, B + factor * b, C + factor * c, D + factor * d
+    result[at(i), 0], result[at(i), 1], result[at(i), 2], result[at(i), 3] = A, B, C, D
+
+
+@compiled()
+def multiply(memory, tables, entries, count, rows, given, result, sign):
+    """Add a matrix times the columns of `given` to `result`; `rows` is where its entries' rows begin in the tables."""
+    for k in range(count):
+        add_multiple(result, tables[at(rows + k)], sign * memory[at(entries + k)], given, tables[at(rows + count + k)])
+
+
+@compiled()
+def multiply_transposed(memory, tables, entries, count, rows, given, result, sign):
+    """Add the transpose of a matrix times `given` to `result`."""
+    for k in range(count):
+        value, i, j = sign * memory[at(entries + k)], tables[at(rows + k)], tables[at(rows + count + k)]
+        result[at(j)] += value * given[at(i)]
+
+
+@compiled()
+def solve_columns(memory, tables, first, rhs, x, work):
+    """Add A^-1 rhs to x, with the factors of `eliminate`."""
+    filled, row_start, diagonal = tables[first + FILLED], tables[first + ROW_START], tables[first + DIAGONAL]
+    column, rows, columns = tables[first + COLUMN], tables[first + ROWS], tables[first + COLUMNS]
+    size = len(rhs)
+    for i in range(size):
+        source = tables[at(rows + i)]
+        for d in range(WIDTH):
+            work[at(i), at(d)] = rhs[at(source), at(d)]
+        for k in range(tables[at(row_start + i)], tables[at(diagonal + i)]):
+            add_multiple(work, i, -memory[at(filled + k)], work, tables[at(column + k)])
+    for i in range(size - 1, -1, -1):
+        middle, target = tables[at(diagonal + i)], tables[at(columns + i)]
+        for k in range(middle + 1, tables[at(row_start + i + 1)]):
+            add_multiple(work, i, -memory[at(filled + k)], work, tables[at(column + k)])
+        reciprocal = memory[at(filled + middle)]
+        for d in range(WIDTH):
+            work[at(i), at(d)] *= reciprocal
+            x[at(target), at(d)] += work[at(i), at(d)]
+
+
+@compiled()
+def solve_transposed(memory, tables, first, rhs, x, work):
+    """Add A^-T rhs to x, with the factors of `eliminate`."""
+    filled, row_start, diagonal = tables[first + FILLED], tables[first + ROW_START], tables[first + DIAGONAL]
+    column, rows, columns = tables[first + COLUMN], tables[first + ROWS], tables[first + COLUMNS]
+    size = len(rhs)
+    for i in range(size):
+        work[at(i)] = rhs[at(tables[at(columns + i)])]
+    for i in range(size):
+        middle = tables[at(diagonal + i)]
+        value = work[at(i)] * memory[at(filled + middle)]
+        work[at(i)] = value
+        for k in range(middle + 1, tables[at(row_start + i + 1)]):
+            work[at(tables[at(column + k)])] -= memory[at(filled + k)] * value
+    for i in range(size - 1, -1, -1):
+        value = work[at(i)]
+        for k in range(tables[at(row_start + i)], tables[at(diagonal + i)]):
+            work[at(tables[at(column + k)])] -= memory[at(filled + k)] * value
+        x[at(tables[at(rows + i)])] += value
+
+
+@compiled()
+def largest_ratio(rest, size, n):
+    """The largest of |rest_i| / size_i, the backward error of Oettli and Prager (1964); infinite where it is not a number."""
+    worst = 0.0
+    for i in range(n):
+        if not abs(rest[at(i)]) <= worst * size[at(i)]:
+            worst = abs(rest[at(i)]) / size[at(i)] if size[at(i)] > 0.0 else np.inf
+    return worst if worst == worst else np.inf
+
+
+@compiled()
+def remaining(plan, memory, tables, rhs, x, rest, line, size):
+    """The residual rhs - A x in `rest`, and the backward error of the first column of x."""
+    for i in range(plan.n_u):
+        size[at(i)] = abs(rhs[at(i), 0])
+        for d in range(WIDTH):
+            rest[at(i), at(d)] = rhs[at(i), at(d)]
+    for k in range(plan.n_F_u):
+        value, i = memory[at(plan.F_u + k)], tables[at(plan.at_F_u + k)]
+        j = tables[at(plan.at_F_u + plan.n_F_u + k)]
+        size[at(i)] += abs(value * x[at(j), 0])
+        add_multiple(rest, i, -value, x, j)
+    for i in range(plan.n_u):
+        line[i] = rest[i, 0]
+    return largest_ratio(line, size, plan.n_u)
+
+
+@compiled()
+def remaining_transposed(plan, memory, tables, rhs, x, rest, size):
+    """The residual rhs - A^T x in `rest`, and the backward error of x."""
+    for i in range(plan.n_u):
+        size[at(i)], rest[at(i)] = abs(rhs[at(i)]), rhs[at(i)]
+    for k in range(plan.n_F_u):
+        j, i = tables[at(plan.at_F_u + k)], tables[at(plan.at_F_u + plan.n_F_u + k)]
+        product = memory[at(plan.F_u + k)] * x[at(j)]
+        size[at(i)] += abs(product)
+        rest[at(i)] -= product
+    return largest_ratio(rest, size, plan.n_u)
+
+
+@compiled()
+def factor_pivoting(plan, memory, tables, dense, transposed):
+    """Dense factors of F_u, or of its transpose, with pivots for just this matrix; False if it is singular or too large."""
+    n = plan.n_u
+    if len(dense) < n * (n + 3):
+        return False
+    for k in range(n * n):
+        dense[k] = 0.0
+    for k in range(plan.n_F_u):
+        i, j = tables[plan.at_F_u + k], tables[plan.at_F_u + plan.n_F_u + k]
+        dense[n * j + i if transposed else n * i + j] = memory[plan.F_u + k]
+    equilibrate(dense, 0, n * n, n)
+    return eliminate_dense(dense, 0, n * n + 2 * n, n)
+
+
+@compiled()
+def solve_pivoting(dense, n, line):
+    """Solve with the factors of `factor_pivoting`, over the right-hand side in `line`."""
+    for i in range(n):
+        line[i] *= dense[n * n + i]
+    substitute_dense(dense, 0, n * n + 2 * n, n, line)
+    for i in range(n):
+        line[i] *= dense[n * n + n + i]
+
+
+@compiled()
+def solve_forward(plan, memory, tables, rooms):
+    """F_u^-1 rhs in u, refined where that is worth it; False if there is no solution."""
+    n, rhs, u, rest = plan.n_u, rooms.rhs, rooms.u, rooms.rest
+    for i in range(n):
+        for d in range(WIDTH):
+            u[at(i), at(d)] = 0.0
+            rest[at(i), at(d)] = rhs[at(i), at(d)]
+    error = np.inf
+    for _ in range(REFINEMENTS):
+        solve_columns(memory, tables, plan.matrix, rest[:n], u, rooms.work)
+        error = remaining(plan, memory, tables, rhs, u, rest, rooms.line, rooms.size)
+        if error <= REFINED:
+            return True
+    if error <= INACCURATE:
+        return True
+    if not factor_pivoting(plan, memory, tables, rooms.dense, False):
+        return False
+    for d in range(WIDTH):
+        for i in range(n):
+            rooms.line[i] = rhs[i, d]
+        solve_pivoting(rooms.dense, n, rooms.line)
+        for i in range(n):
+            u[i, d] = rooms.line[i]
+    return True
+
+
+@compiled()
+def solve_backward(plan, memory, tables, rooms, rhs, u, rest):
+    """F_u^-T rhs in u, refined where that is worth it; False if there is no solution."""
+    n = plan.n_u
+    for i in range(n):
+        u[at(i)], rest[at(i)] = 0.0, rhs[at(i)]
+    error = np.inf
+    for _ in range(REFINEMENTS):
+        solve_transposed(memory, tables, plan.matrix, rest[:n], u, rooms.line)
+        error = remaining_transposed(plan, memory, tables, rhs, u, rest, rooms.size)
+        if error <= REFINED:
+            return True
+    if error <= INACCURATE:
+        return True
+    if not factor_pivoting(plan, memory, tables, rooms.dense, True):
+        return False
+    for i in range(n):
+        u[i] = rhs[i]
+    solve_pivoting(rooms.dense, n, u)
+    return True

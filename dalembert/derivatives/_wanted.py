@@ -1,0 +1,111 @@
+"""With respect to what a run is differentiated: names of initial values and parameters, and the run that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.derivatives._start import Start
+from dalembert.engine._spec import RunSpec
+from dalembert.errors import InputError
+from dalembert.runs._arguments import Arguments, given_values
+from dalembert.runs._controls import parameter_slots
+from dalembert.runs._drivers import driver_of
+from dalembert.systems import System
+
+INITIAL = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0")
+RUN = ("start", "params", "t0", "t1", "h", "steps", "save_every", "newton_tolerance", "controls")
+"""The arguments of a run, as `da.simulate` takes them."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One name in `wrt`: the shape of its values, and where they are among (first block, second block, theta)."""
+
+    name: str
+    shape: tuple[int, ...]
+    columns: np.ndarray
+    control: bool = False
+    """Whether it is a control, which has values of its own in every interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class Differentiated:
+    """A run, how its start came about, and the names with respect to which it is differentiated."""
+
+    spec: RunSpec
+    start: Start
+    wanted: tuple[Wanted, ...]
+    drawing: Any = None
+
+    @property
+    def constant(self) -> tuple[Wanted, ...]:
+        """What is the same along the run: all but controls."""
+        return tuple(each for each in self.wanted if not each.control)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Where all of it is among (first block, second block, theta)."""
+        return np.concatenate([np.zeros(0, int), *(each.columns for each in self.constant)])
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The parameters among it, controls included, as positions in theta, each once."""
+        n = self.spec.system.n_state
+        return tuple(sorted({int(k) - n for each in self.wanted for k in each.columns if k >= n}))
+
+    def seeds(self) -> np.ndarray:
+        """d chosen / d columns."""
+        n, chosen = self.spec.system.n_state, np.array(self.chosen, int)
+        return (chosen[:, None] == self.columns[None, :] - n).astype(float)
+
+
+def differentiated(
+    caller: str, system: Any, method: Any, wrt: str | Sequence[str] | None, arguments: Mapping[str, Any]
+) -> Differentiated:
+    """Check the arguments of a run that is to be differentiated."""
+    unknown = next((name for name in arguments if name not in (*INITIAL, *RUN)), None)
+    if unknown is not None:
+        raise InputError(f"da.{caller} has no argument {unknown!r}: it takes those of a run, {', '.join((*INITIAL, *RUN))}")
+    initial = {name: arguments.get(name) for name in INITIAL}
+    run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
+    packed = Arguments(caller, system, method, initial, **run)
+    spec = packed.single()
+    if driver_of(spec.method).has_impacts:
+        raise InputError(f"da.{caller} differentiates runs without impacts: leave unilateral= out, or take a smooth method")
+    _, _, given = given_values(system, run["start"] is not None, run["t0"], initial, run["params"])
+    return Differentiated(spec, start_from(spec, given), () if wrt is None else wanted(spec, wrt, given), packed.drawing)
+
+
+def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
+    """How the start of a run came about."""
+    system, state, velocity = spec.system, spec.start, given.get("v0") is not None
+    second = np.array(given["v0"], dtype=float) if velocity else state.second  # type: ignore[union-attr]
+    return Start(system, state, state.first, second, velocity)  # type: ignore[arg-type, union-attr]
+
+
+def wanted(spec: RunSpec, wrt: str | Sequence[str], given: Mapping[str, Any]) -> tuple[Wanted, ...]:
+    """The names in `wrt`, checked."""
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    if not names or len(set(names)) < len(names):
+        raise InputError(f'wrt names initial values and parameters, each once, as in wrt=("q0", "m"); got {wrt!r}')
+    system, controlled = spec.system, set() if spec.controls is None else set(spec.controls.slots.tolist())
+    return tuple(_wanted(system, name, given, controlled) for name in names)
+
+
+def _wanted(system: System, name: str, given: Mapping[str, Any], controlled: set[int]) -> Wanted:
+    (_, n), (_, m) = system.state_blocks
+    first, *others = system.starts_from
+    second = "v0" if given.get("v0") is not None else others[-1]
+    if name == first:
+        return Wanted(name, (n,), np.arange(n))
+    if name == second:
+        return Wanted(name, (m,), n + np.arange(m))
+    if name in others:
+        raise InputError(f"wrt names {name!r}, but the run starts from {second}: differentiate with respect to that")
+    slots = parameter_slots(system, name, "wrt")
+    shape = system.parameters.values[name].shape
+    return Wanted(name, shape, n + m + slots, control=set(slots.tolist()) <= controlled and bool(controlled))
