@@ -261,7 +261,8 @@ class Contact:
         p, rows, resting = frictional_impact(
             self.run.walled, self.run.start, self.t, self.here, {*self.touching, *self.released, wall}, held
         )
-        if again:
+        if again:  # flights have become too short to be resolved
+            resting.add(wall)
             self._kept_in_step |= self._left_in_step & {wall}
         self.run.add_impacts(rows)
         self.here, self.struck[wall], self.settled = np.concatenate([self.here[: len(p)], p]), self.t, False

@@ -1,7 +1,9 @@
 """Events of contact, with and without friction: hits, releases, stick and slip, against exact solutions."""
 
+import importlib.util
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,3 +227,55 @@ def test_a_block_on_a_shaking_table_sticks_until_its_friction_is_at_the_limit():
     v = A * w * np.cos(w * slips)
     meets = brentq(lambda t: v - mu * G * (t - slips) - A * w * np.cos(w * t), slips + 0.05, slips + 0.35)
     assert np.isclose(run.contacts.end[1], meets, rtol=1e-9)
+
+
+def test_a_rocking_block_loses_what_housner_says():
+    """G. W. Housner, Bull. Seism. Soc. Am. 53 (1963) 403-417: I omega' = -m g R sin(alpha - theta) about a corner, until the
+    other one is hit, where omega+ = (1 - 3/2 sin(alpha)^2) omega- if nothing slides or bounces."""
+    m, a, b = 2.0, 0.15, 0.05  # half height and half width
+
+    def corners(q, s):
+        return q[1] + s * b * np.sin(q[2]) - a * np.cos(q[2])
+
+    block = da.Lagrangian(
+        lambda q, v: m * (v[0] ** 2 + v[1] ** 2) / 2 + m * (a**2 + b**2) / 6 * v[2] ** 2 - m * G * q[1],
+        dim=3,
+        unilateral=lambda q: [corners(q, -1), corners(q, 1)],
+        slip=lambda q, v: [v[0] + v[2] * (-s * b * np.sin(q[2]) + a * np.cos(q[2])) for s in (-1, 1)],
+        friction=1.0,
+        restitution=0.0,
+    )
+    alpha, R, tilt = np.arctan2(b, a), np.hypot(a, b), 0.15
+    start = [b * np.cos(tilt) - a * np.sin(tilt), b * np.sin(tilt) + a * np.cos(tilt), tilt]
+    run = da.simulate(block, da.CVA(da.Gauss(stages=2)), q0=start, v0=[0, 0, 0], h=0.005, t1=0.6)
+    rate = 3 * G / (4 * R)
+    quarter = quad(
+        lambda s: 2 * s / np.sqrt(2 * rate * (np.cos(alpha - tilt) - np.cos(alpha - tilt + s**2))), 0, np.sqrt(tilt)
+    )[0]
+    assert np.isclose(run.impacts.t[0], quarter, rtol=1e-8) and run.impacts.which[0] == 1
+    H_pp = np.diag([1 / m, 1 / m, 3 / (m * R**2)])
+    before, after = (H_pp @ p for p in (run.impacts.p_before[0], run.impacts.p_after[0]))
+    assert np.isclose(after[2] / before[2], 1 - 1.5 * np.sin(alpha) ** 2, rtol=1e-9)
+    # it turns where the energy that is left lifts it: cos(alpha - theta) by the energy about the other corner
+    kinetic = 2 * m * R**2 / 3 * after[2] ** 2
+    turn = alpha - np.arccos(kinetic / (m * G * R) + np.cos(alpha))
+    second = run.t[(run.t > quarter) & (run.q[:, 2] == run.q[run.t < 0.6, 2].min())]
+    assert len(second) == 1 and np.isclose(run.q[:, 2].min(), -turn, rtol=2e-3)
+    assert min(corners(q, s) for q in run.q for s in (-1, 1)) > -1e-12
+
+
+def test_friction_in_space_is_left_to_time_stepping():
+    space = da.Lagrangian(lambda q, v: v @ v / 2 - G * q[2], dim=3, unilateral=lambda q: q[2], friction=0.3)
+    with pytest.raises(da.UnsupportedSystem, match=r"in a plane only.*da\.NonsmoothRattle\(\) or da\.MoreauJean\(\)"):
+        da.simulate(space, da.CVA(), q0=[0, 0, 1.0], v0=[1, 0, 0], h=0.01, steps=1)
+
+
+def test_random_contacts_keep_their_promises():
+    """The beginning of benchmarks/random_contacts.py, which runs a thousand of them."""
+    path = Path(__file__).parents[2] / "benchmarks" / "random_contacts.py"
+    spec = importlib.util.spec_from_file_location("random_contacts", path)
+    random_contacts = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(random_contacts)
+    for seed in range(12):
+        end, broken = random_contacts.broken(seed)
+        assert end == "done" and not broken, (seed, end, broken)
