@@ -76,65 +76,95 @@ def _rows(walled: MechanicalSystem, count: int) -> tuple[np.ndarray, np.ndarray]
     return first + np.arange(count), first + count + walled.n_nonholonomic + np.arange(count)
 
 
-def frictional_impact(
-    walled: MechanicalSystem, start: State, t: float, here: np.ndarray, walls: set[int], held: Collection[int]
-) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """The momentum after an impact on some walls at once, its rows of the log, and the walls that stay in contact.
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """An impact on some walls at once: Moreau's law.
 
-    Moreau's law: phi_dot+ >= -e phi_dot- on each wall, with equality where it gives an impulse, and Coulomb's law between its
-    impulses and the slip after the impact. `held` walls have e = 0. Where that would make energy, as it can if friction
-    couples with the approach, all e are lowered as far as necessary: for e = 0 it takes energy away.
+    phi_dot+ >= -e phi_dot- on each wall, with equality where it gives an impulse, and Coulomb's law between its impulses and
+    the slip after the impact. J. J. Moreau, in Nonsmooth Mechanics and Applications, CISM 302 (1988), section 7.
     """
-    (q, p), theta, chosen = np.split(here, 2), start.theta, tuple(sorted(walls))
-    friction = friction_at(walled, start, t, here, chosen, 0.0)
-    stuck = walled.in_contact(chosen, (0,) * len(chosen))
-    before = stuck.evaluate("hidden", t, q, p, theta=theta)
-    law, approach = friction.law, before[friction.law.normal]
-    speed = np.zeros(walled.n_unilateral)
-    speed[list(chosen)] = np.maximum(-approach, 0.0)
-    e = walled.evaluate("restitution", speed, theta=theta)[list(chosen)]
-    if not np.all((e >= 0) & (e <= 1)):
-        raise StepFailed("the restitution is not between 0 and 1 at this approach speed")
-    e = np.where(np.isin(chosen, list(held)), 0.0, e)
 
-    def impulses(e: np.ndarray) -> np.ndarray:
-        floor = -e * np.minimum(approach, 0.0)
-        own = PlanarFriction(law.A, before, law.normal, law.tangent, law.mu, floor)
+    law: PlanarFriction
+    before: np.ndarray
+    """The velocities (g_dot, phi_dot, k, slip) before it."""
+
+    def impulses(self, e: np.ndarray) -> np.ndarray:
+        """The impulses for coefficients of restitution e."""
+        law, approach = self.law, self.before[self.law.normal]
+        own = PlanarFriction(law.A, self.before, law.normal, law.tangent, law.mu, -e * np.minimum(approach, 0.0))
         choices: list[tuple[int, ...]] = [(0, 1, -1, OPEN) if mu else (1, OPEN) for mu in law.mu]
-        found = own.solve(choices, np.zeros(len(chosen), dtype=int))
+        found = own.solve(choices, np.zeros(len(e), dtype=int))
         if found is None:
             raise StepFailed("no impulses fulfil the conditions of this impact with friction")
         return found[1]
 
-    def gain(P: np.ndarray) -> float:
-        return float(P @ before + P @ law.A @ P / 2)
+    def gain(self, P: np.ndarray) -> float:
+        """The kinetic energy that impulses give where walls are at rest."""
+        return float(P @ self.before + P @ self.law.A @ P / 2)
 
-    P, low = impulses(e), 0.0
-    if gain(P) > 0 and np.any(approach < 0) and not np.any(walled.evaluate("phi_t", t, q, theta=theta)):
-        high = 1.0
+    def without_gain(self, e: np.ndarray) -> np.ndarray:
+        """The impulses for the largest multiple of e, at most e itself, that gives no energy: e = 0 takes some away."""
+        P, low, high = self.impulses(e), 0.0, 1.0
+        if self.gain(P) <= 0 or not np.any(self.before[self.law.normal] < 0):
+            return P
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (middle, high) if gain(impulses(middle * e)) <= 0 else (low, middle)
-        P = impulses(low * e)
-    rows, momentum = [], p
-    normals, slip_v = walled.evaluate("phi_q", t, q, theta=theta), walled.evaluate("slip_v", t, q, theta=theta)
+            low, high = (middle, high) if self.gain(self.impulses(middle * e)) <= 0 else (low, middle)
+        return self.impulses(low * e)
+
+    def resting(self, P: np.ndarray) -> np.ndarray:
+        """Which walls have no normal velocity after the impact."""
+        sizes = np.abs(self.before) + np.abs(self.law.A) @ np.abs(P)
+        return (np.abs(self.before + self.law.A @ P) <= AT_REST * sizes)[self.law.normal]
+
+
+def frictional_impact(
+    walled: MechanicalSystem, start: State, t: float, here: np.ndarray, walls: set[int], held: Collection[int]
+) -> tuple[np.ndarray, np.ndarray, set[int]]:
+    """The momentum after an impact on some walls, its rows of the log, and the walls that stay in contact.
+
+    `held` walls have e = 0. Where Moreau's law would make energy, as it can if friction couples with the approach (Kane's
+    paradox), all e are lowered as far as necessary; where a wall moves, it may do work.
+    """
+    (q, p), theta, chosen = np.split(here, 2), start.theta, tuple(sorted(walls))
+    law = friction_at(walled, start, t, here, chosen, 0.0).law
+    impact = Impact(law, walled.in_contact(chosen, (0,) * len(chosen)).evaluate("hidden", t, q, p, theta=theta))
+    speed = np.zeros(walled.n_unilateral)
+    speed[list(chosen)] = np.maximum(-impact.before[law.normal], 0.0)
+    e = walled.evaluate("restitution", speed, theta=theta)[list(chosen)]
+    for wall, coefficient in zip(chosen, e, strict=True):
+        if not 0 <= coefficient <= 1:
+            raise StepFailed(
+                f"the restitution of unilateral[{wall}] is {coefficient:.6g} at the approach speed {speed[wall]:.6g}: it must "
+                "be between 0 and 1"
+            )
+    e = np.where(np.isin(chosen, list(held)), 0.0, e)
+    at_rest = not np.any(walled.evaluate("phi_t", t, q, theta=theta))
+    P = impact.without_gain(e) if at_rest else impact.impulses(e)
+    momentum, rows = _entries(walled, theta, t, here, chosen, law, P)
+    return momentum, rows, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
+
+
+def _entries(
+    walled: MechanicalSystem,
+    theta: np.ndarray,
+    t: float,
+    here: np.ndarray,
+    walls: tuple[int, ...],
+    law: PlanarFriction,
+    P: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The momentum after impulses P, and a row of the log for each wall that gives one; other constraints act first."""
+    q, p = np.split(here, 2)
+    normals, slip_v = (walled.evaluate(name, t, q, theta=theta) for name in ("phi_q", "slip_v"))
     others = np.setdiff1d(np.arange(len(P)), np.concatenate([law.normal, law.tangent]))
-    if len(others):
-        C = np.vstack([walled.evaluate("G", t, q, theta=theta), walled.evaluate("k_v", t, q, p, theta=theta)])
-        momentum = momentum + C.T @ P[others]
-    for i, wall in enumerate(chosen):
-        N, T = P[law.normal[i]], P[law.tangent[i]]
+    C = np.vstack([walled.evaluate("G", t, q, theta=theta), walled.evaluate("k_v", t, q, p, theta=theta)])
+    p, rows = p + C.T @ P[others], []
+    for wall, N, T in zip(walls, P[law.normal], P[law.tangent], strict=True):
         if N <= 0:
             continue
-        after = momentum + N * normals[wall] + T * slip_v[wall]
-        energies = [walled.evaluate("H", t, q, x, theta=theta)[0] for x in (momentum, after)]
-        row = np.zeros(at.LOG_STATE + 3 * len(q))
-        row[: at.LOG_STATE] = t, wall, N, *energies, T
-        row[at.LOG_STATE :] = np.concatenate([q, momentum, after])
-        rows.append(row)
-        momentum = after
-    rates = before + law.A @ P
-    none = AT_REST * (np.abs(before) + np.abs(law.A) @ np.abs(P))[law.normal]
-    slow = np.abs(rates[law.normal]) <= none
-    resting = {k for k, rests in zip(chosen, slow, strict=True) if rests}
-    return momentum, np.array(rows).reshape(len(rows), at.LOG_STATE + 3 * len(q)), resting
+        after = p + N * normals[wall] + T * slip_v[wall]
+        energies = [walled.evaluate("H", t, q, x, theta=theta)[0] for x in (p, after)]
+        rows.append(np.concatenate([[t, wall, N, *energies, T], q, p, after]))
+        p = after
+    return p, np.array(rows).reshape(len(rows), at.LOG_STATE + 3 * len(q))
