@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert.compiler import observer
-from dalembert.contact._forces import ContactForces, contact_forces
+from dalembert.contact._contact_forces import ContactForces, contact_forces
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
@@ -189,8 +189,8 @@ class Trajectory(Variables):
             >>> block = da.Lagrangian(lambda q, v: v @ v - 2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
             >>> run = da.simulate(block, da.CVA(), q0=[0, 0], v0=[1, 0], h=0.01, t1=0.5)
             >>> forces = run.contact_forces
-            >>> forces.normal[[0, -1], 0].round(12).tolist(), forces.friction[[0, -1], 0].round(12).tolist()
-            ([19.62, 19.62], [-9.81, 0.0])
+            >>> forces.normal[0].round(9).tolist(), forces.friction[0].round(9).tolist()
+            ([19.62], [-9.81])
 
         """
         if self.contacts is None or not isinstance(self.system, MechanicalSystem):
