@@ -44,7 +44,7 @@ from dalembert.methods import (
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
-from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent, forces
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
 from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
+    from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -61,6 +62,7 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "explore": "explorer",
     "Fit": "derivatives._fit",
     "OptimalControl": "derivatives._optimal_control",
     "OptimalRun": "derivatives._optimal_control",
@@ -131,6 +133,7 @@ __all__ = [
     "RungeKutta",
     "Sensitivities",
     "Shake",
+    "Spheres",
     "State",
     "StepFailed",
     "StoredTrajectory",
@@ -145,6 +148,7 @@ __all__ = [
     "consistent",
     "draw",
     "experiments",
+    "explore",
     "fit",
     "forces",
     "from_mjcf",

@@ -67,6 +67,7 @@ REASONS = {
         "no solution of the contact laws was found, by Newton's method and by projections: reduce h, or check that the "
         "coefficients of friction are not far above 1"
     ),
+    5: "there are more contacts than equal spheres can have: make radii less different",
     driver.NOT_FINITE: "its result is not finite: reduce h",
     driver.PAINLEVE: (
         "a contact slides under a load where the rigid model has no or several solutions (Painleve's paradox): "
@@ -96,7 +97,7 @@ class SteppedContacts(Contacts):
 
 @dataclass
 class SteppingRun:
-    """The mutable side of one simulation by time stepping."""
+    """The mutable side of one simulation by time stepping; `_load`, `_drive` and `contacts` know the kind of the contacts."""
 
     spec: RunSpec
     room: int | None = None

@@ -26,7 +26,7 @@ import numpy as np
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod, Step
 from dalembert.symbolic import SymbolicArray, as_column, from_column
-from dalembert.systems import BoundSystem, MechanicalSystem, System
+from dalembert.systems import BoundSystem, MechanicalSystem, Spheres, System
 
 
 class Tuning(NamedTuple):
@@ -108,7 +108,7 @@ class TimeStepping(OneStepMethod):
     def check(self, system: System) -> None:
         """Refuse systems without walls."""
         super().check(system)
-        if not isinstance(system, MechanicalSystem) or not system.n_unilateral:
+        if not isinstance(system, MechanicalSystem) or not (system.n_unilateral or isinstance(system, Spheres)):
             raise UnsupportedSystem(
                 f"{self} is for contact, and this system has no unilateral constraints: state them with unilateral=lambda q: "
                 "..., or use da.Rattle()"
