@@ -80,7 +80,8 @@ class Contact:
                 self._hit(hit)
             return self._move()
         except (DalembertError, SingularMatrix, np.linalg.LinAlgError) as error:
-            return f"the contact that begins at t = {self.begin:.6g} could not be resolved ({error})"
+            reason = str(error) or "the equations of the contact are singular here: reduce h, or change the start"
+            return f"the contact that begins at t = {self.begin:.6g} could not be resolved ({reason})"
 
     def _move(self) -> str | None:
         run, chunk, events = self.run, 16, 0
