@@ -11,6 +11,7 @@ import re
 
 import bench_chain
 import bench_cold_start
+import bench_derivatives
 import bench_double_pendulum
 import bench_ensemble
 import bench_four_bar
@@ -30,6 +31,7 @@ PARTS = {
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,
     "four_bar": bench_four_bar,
+    "derivatives": bench_derivatives,
 }
 PAGE = ROOT / "docs" / "performance.md"
 
