@@ -16,6 +16,7 @@ import bench_double_pendulum
 import bench_ensemble
 import bench_four_bar
 import bench_impacts
+import bench_mechanisms
 import bench_methods
 import bench_scale
 import bench_work_precision
@@ -31,6 +32,7 @@ PARTS = {
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,
     "four_bar": bench_four_bar,
+    "mechanisms": bench_mechanisms,
     "derivatives": bench_derivatives,
 }
 PAGE = ROOT / "docs" / "performance.md"
