@@ -140,6 +140,7 @@ def test_docstrings_become_restructured_text(reference):
 
     text = "First *line*.\n\nWith `x_i`,\n\n    da.f(*x)\n\nOne\n- of\n  two\n\nExample:\n    >>> f(*a)\n    `b`\n"
     shown = list(docstrings.restructured(text.splitlines()))
+    assert "    &a < b_i" in docstrings.restructured(["With", "", "    a < b_i"])
     assert shown[0] == r"First \*line\*." and shown[2] == "With ``x_i``,"
     assert shown[shown.index("One") + 1 :][:3] == ["", "- of", "  two"]
     assert shown[-3:] == ["Example:", "    >>> f(*a)", "    `b`"]
