@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert.compiler import observer
+from dalembert.contact._contact_forces import ContactForces, contact_forces
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
@@ -25,7 +26,7 @@ from dalembert.runs._variables import Variables
 from dalembert.storage._groups import StoredArray, read_rows
 from dalembert.storage._npz import reading_npz, write_npz
 from dalembert.storage._run_store import Header, RunStore
-from dalembert.systems import State, System
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._matrices import Matrices
 from dalembert.systems._newton import solve_rows
@@ -193,6 +194,23 @@ class Trajectory(Variables):
         if np.isnan(guesses[0]).any():  # the start has no last step
             guesses[0] = self.start.multipliers
         return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
+
+    @property
+    def contact_forces(self) -> ContactForces:
+        """The forces of sustained contacts at every stored state: arrays `normal` and `friction`, (time, wall).
+
+        Example:
+            >>> import dalembert as da
+            >>> block = da.Lagrangian(lambda q, v: v @ v - 2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
+            >>> run = da.simulate(block, da.CVA(), q0=[0, 0], v0=[1, 0], h=0.01, t1=0.5)
+            >>> forces = run.contact_forces
+            >>> forces.normal[0].round(9).tolist(), forces.friction[0].round(9).tolist()
+            ([19.62], [-9.81])
+
+        """
+        if self.contacts is None or not isinstance(self.system, MechanicalSystem):
+            raise DalembertError("contact forces belong to runs with walls, by a collision integrator, and need the model")
+        return contact_forces(self.system, self.contacts, np.asarray(self.t), np.asarray(self.states), self._theta)
 
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
         """The same model at other times and states."""
