@@ -22,6 +22,8 @@ from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
+from dalembert.runs._tables import columns_of as columns_of_run
+from dalembert.runs._tables import dataset, frame
 from dalembert.runs._variables import Variables
 from dalembert.storage._groups import StoredArray, read_rows
 from dalembert.storage._npz import reading_npz, write_npz
@@ -308,25 +310,21 @@ class Trajectory(Variables):
 
     def to_xarray(self) -> Any:
         """The run as an xarray.Dataset with named dimensions (needs the package xarray)."""
-        try:
-            import xarray
-        except ImportError:
-            raise DalembertError("to_xarray needs the package xarray: pip install xarray") from None
-        (first, dim_y), (second, dim_z) = self.blocks
-        data: dict[str, Any] = {
-            second: (("time", "coordinate" if dim_y in (0, dim_z) else "coordinate_z"), self._block(second))
-        }
-        if first:
-            data |= {first: (("time", "coordinate"), self._block(first)), "v": (("time", "coordinate"), self.v)}
-        data |= {"lam": (("time", "constraint"), self.lam), "psi": (("time", "nonholonomic_constraint"), self.psi)}
-        if self.has_energy:
-            data["energy"] = (("time",), self.energy)
-        for name, value in self.residuals.items():
-            data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
         attributes = {"method": self.method, "h": self.h, "status": self.status}
-        dimensions = {"y": "coordinate", "g": "constraint", "k": "nonholonomic_constraint"}
-        coordinates = {dimensions[name]: list(labels) for name, labels in self.names.items() if name in dimensions}
-        return xarray.Dataset(data, coords={"time": self.t, **coordinates}, attrs=attributes)
+        return dataset(columns_of_run(self, self.has_energy), {"time": self.t}, self.names, attributes)
+
+    def to_dataframe(self) -> Any:
+        """The run as a pandas.DataFrame: a row a time, columns by quantity and name (needs the package pandas).
+
+        Example:
+            >>> import dalembert as da
+            >>> run = da.simulate(da.problems.double_pendulum(), da.Rattle(), steps=10)
+            >>> table = run.to_dataframe()
+            >>> list(table["q"].columns), table["energy"].shape
+            (['x1', 'z1', 'x2', 'z2'], (11,))
+
+        """
+        return frame(columns_of_run(self, self.has_energy), {"time": self.t}, self.names)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """One page on the run, written to `path` as .png, .pdf or .svg; the options are those of `da.plot.overview`."""
