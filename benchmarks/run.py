@@ -12,10 +12,12 @@ import re
 import bench_catalogue
 import bench_chain
 import bench_cold_start
+import bench_derivatives
 import bench_double_pendulum
 import bench_ensemble
 import bench_four_bar
 import bench_impacts
+import bench_mechanisms
 import bench_methods
 import bench_molecules
 import bench_scale
@@ -36,6 +38,8 @@ PARTS = {
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,
     "four_bar": bench_four_bar,
+    "mechanisms": bench_mechanisms,
+    "derivatives": bench_derivatives,
 }
 PAGE = ROOT / "docs" / "performance.md"
 

@@ -49,6 +49,7 @@ from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
+    from dalembert.derivatives._bridges import to_jax, to_torch
     from dalembert.derivatives._fit import Fit, fit
     from dalembert.derivatives._gradient import gradient
     from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
@@ -71,6 +72,8 @@ LATER = {
     "gradient": "derivatives._gradient",
     "lyapunov": "derivatives._tangent_map",
     "sensitivities": "derivatives._sensitivities",
+    "to_jax": "derivatives._bridges",
+    "to_torch": "derivatives._bridges",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -172,5 +175,7 @@ __all__ = [
     "step_function",
     "systems",
     "tableaux",
+    "to_jax",
+    "to_torch",
     "verify",
 ]

@@ -33,7 +33,7 @@ GROUPS = {
     "coefficients": ("tableaux", "schemes"),
     "analysis": ("verify", "modified", "_fits"),
     "problems": ("problems",),
-    "pictures": ("plot", "draw", "explore"),
+    "pictures": ("plot", "draw", "explorer"),
     "experiments": ("experiments", "reproduction"),
     "errors": ("errors",),
     "simulation": ("runs", "contact._records", "compiler", ""),  # and all that has no page of its own
@@ -130,7 +130,7 @@ class Names(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Autodoc's directives, parsed."""
         entries = sorted((e for e in public_names() if e.group == self.arguments[0]), key=lambda e: e.name.lower())
-        table = [".. autosummary::", "   :nosignatures:", "", *(f"   {entry.name}" for entry in entries), ""]
+        table = [".. autosummary::", "   :nosignatures:", "", *(f"   ~{entry.name}" for entry in entries), ""]
         return self.parse_text_to_nodes("\n".join([*table, *(line for entry in entries for line in described(entry))]))
 
 

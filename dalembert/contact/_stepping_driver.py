@@ -29,9 +29,10 @@ LEAST = 1e-15
 """The part of the largest impulse so far below which impulses are rounding errors."""
 NEAR = 0.1
 """What part of its own stiffness a sliding contact may have left for an unsolved step to be put down to the paradox."""
-STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1e-2**2, 0.25**2
-LOOSE = 1e-5
-"""How much less the impulses of single contacts count than their sums, which move the bodies."""
+STALLED, TIGHT, CAREFUL, STALL = 1e-7**2, 4e-16**2, 1e-2**2, 0.25**2
+LOOSE, BLURRED = 1e-5, 1e-2
+"""How much less the impulses of single contacts count than their sums, which move the bodies, and those of constraints, which
+rounding errors of positions, divided by h, blur."""
 
 
 @internal()
@@ -83,7 +84,7 @@ def increment(at, kernels, tables, memory):
     for block in range(len(tables.blocks)):
         count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
         scale = max(largest(memory, at.x + first, count), 1e-4 * (positions if kind == 0 else momenta) + 1e-300)
-        weight = LOOSE if kind >= 2 else 1.0
+        weight = LOOSE if kind >= 2 else BLURRED if kind < 0 else 1.0
         size = max(size, weight * largest(memory, at.residual + first, count) / scale)
         if not np.isfinite(largest(memory, at.x + first, count)):
             return np.inf

@@ -80,7 +80,7 @@ class SteppingProgram:
     columns: np.ndarray
     """Of the entries of the matrix."""
     blocks: np.ndarray
-    """(size, kind) of each block of unknowns: velocities; momenta and impulses of constraints; P_N; P_F."""
+    """(size, kind) of each block of unknowns: -1 for impulses of constraints, 0 velocities, 1 momenta, 2 P_N, 3 P_F."""
 
 
 _programs: dict[tuple[str, TimeStepping], SteppingProgram] = Recent()
@@ -117,8 +117,8 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
     )
     assembly, used = emit_module(kernels, slots.room)
     rows, columns = (np.array(table, dtype=np.int64) for table in reduced.jacobian.sparsity().get_triplet())
-    kinds = {"P_N": 2, "P_F": 3}
-    blocks = [(b.symbols.shape[0], 0 if b.per_h else kinds.get(b.name[:3], 1)) for b in reduced.blocks]
+    kinds = {"V": 0, "L": -1, "Psi": -1, "P_N": 2, "P_F": 3}
+    blocks = [(b.symbols.shape[0], kinds.get(b.name.rstrip("1"), 1)) for b in reduced.blocks]
     code = compile_module(assembly, KERNELS)
     return SteppingProgram(slots, code, slots.room + used, rows, columns, np.array(blocks, dtype=np.int64))
 

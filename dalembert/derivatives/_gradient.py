@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert._progress import ProgressLine
-from dalembert.derivatives._loss import AtTimes, Running
+from dalembert.derivatives._loss import AtTimes, Running, Weighted
 from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._sensitivities import forward, segment, through_starting
 from dalembert.derivatives._wanted import Differentiated, differentiated
@@ -93,7 +93,7 @@ class Adjoint:
 
     def __init__(self, given: Differentiated, loss: Callable | None, at: Any, running: Callable | None) -> None:
         self.given, spec = given, given.spec
-        self.at_times = None if loss is None else AtTimes.of(loss, spec, at)
+        self.at_times: AtTimes | Weighted | None = None if loss is None else AtTimes.of(loss, spec, at)
         self.running = None if running is None else Running(running, spec.system, given.chosen)
         self.run = make_run(prepared(replace(spec, save_every=spec.steps)))
         self.record = Record(self.run, given.chosen, segment(self.run, spec.steps, SEGMENT))

@@ -1,4 +1,4 @@
-"""Knife edges, wheels and balls that roll on a plane or a surface, and points that a plane or a joint's range stops.
+"""Knife edges, wheels and balls that roll on a plane or a surface, and the ranges of joints; see `_touching.py` for contacts.
 
 The plane has the unit normal n and goes through `origin`; t1 and t2 lie in it. A wheel is a circle of radius r about c with the
 axis a. It touches the plane at its lowest point,
@@ -156,26 +156,6 @@ class KnifeEdge(Part):
         frame = at.of(self.body)
         across = cross(self.plane.n, frame.direction(self.body.local(self.along)))
         return [dot(across, frame.speed(self.body.arm(self.point)))]
-
-
-@dataclass(eq=False, repr=False)
-class Touching(Part):
-    """A point of a body, or a ball about it, stays above a plane."""
-
-    body: Body
-    point: np.ndarray
-    radius: Value
-    plane: Plane
-    restitution: float
-
-    def check(self, params: Mapping[str, Any]) -> None:
-        """Refuse a negative radius."""
-        positive(f"the radius of {self.name!r}", self.radius, params, zero=True)
-
-    def gaps(self, at: Placement) -> list[Any]:
-        """What stays positive."""
-        r = at.value(f"the radius of {self.name!r}", self.radius)
-        return [self.plane.height(at.of(self.body).point(self.body.arm(self.point))) - r]
 
 
 @dataclass(eq=False, repr=False)

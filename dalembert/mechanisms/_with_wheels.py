@@ -14,8 +14,9 @@ from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._rigid import Body, Value, positive
 from dalembert.mechanisms._surfaces import Surface
+from dalembert.mechanisms._touching import Touching
 from dalembert.mechanisms._vectors import direction, triple
-from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Touching, Wheel
+from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Wheel
 from dalembert.mechanisms._with_loads import WithLoads
 
 
@@ -136,15 +137,22 @@ class WithWheels(WithLoads):
     def contact(
         self,
         body: Body,
+        other: Body | None = None,
         *,
         at: Any = None,
         radius: Value = 0.0,
+        other_at: Any = None,
+        other_radius: Value = 0.0,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
         restitution: float = 1.0,
+        friction: Value = 0.0,
         name: str | None = None,
     ) -> Touching:
-        """A point of a body, or a ball about it, that bounces off a plane; runs then take a collision integrator, da.CVA().
+        """A point of a body, or a ball about it, that touches a plane, or the ball about a point of another body.
+
+        Runs take a collision integrator, da.CVA(); with `friction`, Coulomb's coefficient, or beside wheels they take
+        da.NonsmoothRattle() or da.MoreauJean().
 
         Example:
             >>> import dalembert as da
@@ -152,6 +160,8 @@ class WithWheels(WithLoads):
             >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
             >>> m.contact(a, radius=0.02, origin=(0, 0, -0.5), restitution=0.6)
             <Touching 'contact 1'>
+            >>> m.contact(a, b, radius=0.02, other_radius=0.03, friction=0.3)
+            <Touching 'contact 2'>
 
         """
         self._own("a contact", body)
@@ -160,8 +170,17 @@ class WithWheels(WithLoads):
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
-        self._in_plane(name, body, plane.normal)
-        return self._add(Touching(name, self, body, point, radius, plane, restitution))
+        if other is None:
+            self._in_plane(name, body, plane.normal)
+            return self._add(Touching(name, self, body, point, radius, plane, restitution, friction))
+        self._own("a contact", other)
+        other = carrier(other)
+        if other is body:
+            raise ModelError(f"{name!r} is between a body and itself: name two bodies")
+        other_point = other.centre if other_at is None else triple(f"the other point of {name!r}", other_at)
+        self._without_arm(f"{name!r}", other, other_point)
+        both = (other, other_point, other_radius)
+        return self._add(Touching(name, self, body, point, radius, plane, restitution, friction, *both))
 
     def stop(
         self,
