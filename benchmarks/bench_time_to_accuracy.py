@@ -86,7 +86,8 @@ def run() -> Section:
 The least time of a run, without setting up and compiling, whose position error at t is below the target: `da.LobattoIIIAB` with
 {", ".join(map(str, STAGES))} stages and h from {max(SIZES)} down, and heyoka {version("heyoka")} in minimal coordinates with
 tolerances {max(TOLERANCES):.0e} to {min(TOLERANCES):.0e}. Both ran in turn, {ROUNDS} times each. The reference is
-heyoka's in extended precision. `dalembert` keeps the constraints of Cartesian coordinates at round-off, and its energy error does not grow.
+heyoka's in extended precision. `dalembert` keeps the constraints of Cartesian coordinates at round-off, and its
+energy error does not grow.
 
 {table(("example", "t", "error below", "dalembert", "ms", "heyoka", "ms", "ratio"), rows)}
 """
