@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --editable
 
-.PHONY: setup run test test-all bench bench-peers lint docs clean
+.PHONY: setup run test test-all bench bench-peers soak lint docs clean
 
 setup: $(READY)
 
@@ -45,6 +45,9 @@ bench: $(READY)-test
 
 bench-peers: $(READY)-bench
 	$(BIN)/python benchmarks/peers_work_precision.py
+
+soak: $(READY)-test
+	$(BIN)/python benchmarks/fuzz.py --cases 1000000 --log fuzz.jsonl
 
 lint: $(READY)-lint
 	$(BIN)/ruff check dalembert tests benchmarks docs

@@ -11,10 +11,12 @@ import re
 
 import bench_chain
 import bench_cold_start
+import bench_derivatives
 import bench_double_pendulum
 import bench_ensemble
 import bench_four_bar
 import bench_impacts
+import bench_mechanisms
 import bench_methods
 import bench_scale
 import bench_work_precision
@@ -30,6 +32,8 @@ PARTS = {
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,
     "four_bar": bench_four_bar,
+    "mechanisms": bench_mechanisms,
+    "derivatives": bench_derivatives,
 }
 PAGE = ROOT / "docs" / "performance.md"
 

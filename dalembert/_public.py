@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
-from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
+from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI, MoreauJean, NonsmoothRattle
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
 from dalembert.methods import (
@@ -44,14 +44,18 @@ from dalembert.methods import (
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
-from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, State, consistent, forces
+from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
 from dalembert.tableaux import Tableau
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
+    from dalembert.derivatives._bridges import to_jax, to_torch
+    from dalembert.derivatives._fit import Fit, fit
     from dalembert.derivatives._gradient import gradient
+    from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
+    from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare
     from dalembert.runs._reopen import load, resume
@@ -59,10 +63,17 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.verify._discrete_mechanics import DiscreteMechanics, momentum_map
 
 LATER = {
+    "explore": "explorer",
+    "Fit": "derivatives._fit",
+    "OptimalControl": "derivatives._optimal_control",
+    "OptimalRun": "derivatives._optimal_control",
     "Sensitivities": "derivatives._sensitivities",
+    "fit": "derivatives._fit",
     "gradient": "derivatives._gradient",
     "lyapunov": "derivatives._tangent_map",
     "sensitivities": "derivatives._sensitivities",
+    "to_jax": "derivatives._bridges",
+    "to_torch": "derivatives._bridges",
     "PoincareSection": "runs._poincare",
     "poincare": "runs._poincare",
     "DiscreteMechanics": "verify._discrete_mechanics",
@@ -93,6 +104,7 @@ __all__ = [
     "DiscreteLagrangeDAlembert",
     "DiscreteMechanics",
     "Ensemble",
+    "Fit",
     "Gauss",
     "GaussLobattoEMPRK",
     "GaussLobattoSPARK",
@@ -111,8 +123,12 @@ __all__ = [
     "Mechanism",
     "ModelError",
     "ModifiedHamiltonian",
+    "MoreauJean",
     "NonholonomicEuler",
+    "NonsmoothRattle",
     "OneStepMethod",
+    "OptimalControl",
+    "OptimalRun",
     "PartitionedRungeKutta",
     "PoincareSection",
     "RadauIIA",
@@ -120,6 +136,7 @@ __all__ = [
     "RungeKutta",
     "Sensitivities",
     "Shake",
+    "Spheres",
     "State",
     "StepFailed",
     "StoredTrajectory",
@@ -134,6 +151,8 @@ __all__ = [
     "consistent",
     "draw",
     "experiments",
+    "explore",
+    "fit",
     "forces",
     "from_mjcf",
     "from_sympy",
@@ -156,5 +175,7 @@ __all__ = [
     "step_function",
     "systems",
     "tableaux",
+    "to_jax",
+    "to_torch",
     "verify",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ __all__ = ["DalembertError", "InconsistentStart", "InputError", "ModelError", "P
 
 
 class DalembertError(Exception):
-    """Base class of all errors that dalembert raises on purpose."""
+    """Base class of all errors that dalembert raises on purpose; what they quote, such as an array, is put on one line."""
+
+    def __init__(self, message: object = "", *rest: object) -> None:
+        super().__init__(re.sub(r"\s*\n\s*", " ", str(message)), *rest)
 
 
 class ModelError(DalembertError, ValueError):
@@ -35,6 +39,10 @@ class UnsupportedSystem(DalembertError, TypeError):
 
 class PivotWarning(UserWarning):
     """Many steps of a run were several times slower than they should be, because the pivot order chosen at its start failed."""
+
+
+class ContactWarning(UserWarning):
+    """Contact forces of some steps of a run are approximate: there were more contacts than sweeps over them could solve."""
 
 
 class StepFailed(DalembertError, RuntimeError):

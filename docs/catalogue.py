@@ -72,13 +72,16 @@ def _section(problem: Problem) -> str:
 def _description(problem: Problem) -> str:
     """The docstring of a problem, without its example."""
     text = inspect.getdoc(getattr(da.problems, problem.name)) or ""
-    return re.sub(r"(?<=\n\n)(?: {4}.*\n)+", _display, text.partition("\nExample:")[0].rstrip() + "\n").rstrip()
+    parts = re.split(r"(?<=\n\n)((?: {4}.*\n)+)", text.partition("\nExample:")[0].rstrip() + "\n")
+    parts[::2] = [typeset.in_text(part, "${}$") for part in parts[::2]]
+    parts[1::2] = [_display(part) for part in parts[1::2]]
+    return "".join(parts).rstrip()
 
 
-def _display(block: re.Match[str]) -> str:
+def _display(block: str) -> str:
     """Mathematics of a docstring as a display."""
-    formula = typeset.block(block[0].splitlines())
-    return block[0] if formula is None else f"$$\n{formula}\n$$\n"
+    formula = typeset.block(block.splitlines())
+    return block if formula is None else f"$$\n{formula}\n$$\n"
 
 
 def _variables(problem: Problem) -> str:

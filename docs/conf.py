@@ -64,7 +64,7 @@ def first_page(app: Sphinx, name: str, text: list[str]) -> None:
     if name != "index":
         return
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    readme = re.sub(r"\]\((?!docs/|[a-z]+:|#)", "](../", readme).replace("](docs/", "](")
+    readme = re.sub(r"\]\((?!docs/|[a-z]+:|#)", "](path:../", readme).replace("](docs/", "](")
     listed = set(re.findall(r"^[\w/-]+$", text[0], re.MULTILINE)) | {"index"}
     more = sorted(app.project.docnames - listed)
     rest = "\n".join(["", "```{toctree}", ":hidden:", ":caption: More", "", *more, "```"]) if more else ""

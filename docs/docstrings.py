@@ -34,8 +34,8 @@ def restructured(lines: list[str]) -> Iterator[str]:
     r"""The lines of a docstring in reStructuredText; sections such as "Args:" are left to napoleon.
 
     Example:
-        >>> list(restructured(["With `x_i` and a_ij,", "", "    a < b_i"]))
-        ['With ``x_i`` and a\\_ij,', '', '.. math::', '', '    \\begin{aligned}', '    &a < b_i', '    \\end{aligned}', '']
+        >>> list(restructured(["With `x_i` and a_ij.", "", "    da.f(*x)"]))
+        ['With ``x_i`` and :math:`a_{ij}`.', '', '::', '', '    da.f(*x)', '']
 
     """
     section, example, before = "", False, ""
@@ -66,6 +66,9 @@ def displayed(block: list[str]) -> list[str]:
 
 
 def inline(line: str) -> str:
-    """A line of plain text: `code` is literal, and nothing else has a meaning."""
-    parts = re.split(r"(`[^`]+`)", line)
-    return "".join(f"`{part}`" if part.startswith("`") else re.sub(r"([*_|\\])", r"\\\1", part) for part in parts)
+    """A line of plain text: `code` is literal, symbols are typeset, and nothing else has a meaning."""
+    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", typeset.in_text(line, "${}$"))
+    marks = {"`": "`{}`", "$": ":math:`{}`"}
+    return "".join(
+        marks[part[0]].format(part.strip("$")) if part[:1] in marks else re.sub(r"([*_|\\])", r"\\\1", part) for part in parts
+    )

@@ -10,13 +10,15 @@ import enum
 import importlib
 import inspect
 import os
+import tomllib
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from docstrings import reread
+from docstrings import inline, reread
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -31,12 +33,16 @@ GROUPS = {
     "coefficients": ("tableaux", "schemes"),
     "analysis": ("verify", "modified", "_fits"),
     "problems": ("problems",),
-    "pictures": ("plot", "draw", "explore"),
+    "pictures": ("plot", "draw", "explorer"),
     "experiments": ("experiments", "reproduction"),
     "errors": ("errors",),
     "simulation": ("runs", "contact._records", "compiler", ""),  # and all that has no page of its own
 }
 """By page, the modules that its names are exported from or defined in."""
+
+
+ARGUMENTS = tomllib.loads(Path(__file__).with_name("arguments.toml").read_text(encoding="utf-8"))
+"""Sentences about arguments that many functions share."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,29 @@ def described(entry: Entry) -> Iterator[str]:
     yield ""
 
 
+def describe_arguments(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """For autodoc-process-docstring: the sentences about its arguments, unless the docstring has its own."""
+    runs = (
+        da.simulate,
+        da.simulate_many,
+        da.poincare,
+        da.consistent,
+        da.resume,
+        da.verify.order,
+        da.gradient,
+        da.sensitivities,
+    )
+    if obj in (da.Hamiltonian, da.Lagrangian):
+        known = ARGUMENTS["system"]
+    elif obj in (da.compose, da.adjoint) or (inspect.isclass(obj) and issubclass(obj, da.OneStepMethod)):
+        known = ARGUMENTS["method"]
+    else:
+        known = ARGUMENTS["run"] if obj in runs else {}
+    if known and not any(line.startswith(":param") for line in lines):
+        found = [argument for argument in inspect.signature(obj).parameters if argument in known]
+        lines += ["", *(f":param {argument}: {inline(known[argument])}" for argument in found), ""]
+
+
 class Names(SphinxDirective):
     """`.. names:: group`: a table of the names of a group, and an entry for each."""
 
@@ -101,7 +130,7 @@ class Names(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Autodoc's directives, parsed."""
         entries = sorted((e for e in public_names() if e.group == self.arguments[0]), key=lambda e: e.name.lower())
-        table = [".. autosummary::", "   :nosignatures:", "", *(f"   {entry.name}" for entry in entries), ""]
+        table = [".. autosummary::", "   :nosignatures:", "", *(f"   ~{entry.name}" for entry in entries), ""]
         return self.parse_text_to_nodes("\n".join([*table, *(line for entry in entries for line in described(entry))]))
 
 
@@ -127,4 +156,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("names", Names)
     app.add_directive("command", Command)
     app.connect("autodoc-process-docstring", reread, priority=400)
+    app.connect("autodoc-process-docstring", describe_arguments, priority=600)  # after napoleon
     return {"parallel_read_safe": True}

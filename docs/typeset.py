@@ -95,6 +95,26 @@ def _aligned(text: str) -> str:
     return f"{text[: relation.start()]}&{text[relation.start() :]}" if relation else f"&{text}"
 
 
+SYMBOL = re.compile(
+    rf"(?<![^\s(\[/-])(?:[A-Za-z]|{GREEK}|{CAPITAL}|lam)~?'*"  # a letter
+    r"(?:_(?:\{[^{}]*\}|[A-Za-z0-9]{1,3})(?:\^(?:-?\d+|[A-Za-z]))?|\^(?:-?\d+|[A-Za-z])|(?<=~)|(?<=\w'))(?=[\s),.;:\]/-]|$)"
+)
+"""A letter with an index, a power, a tilde or a prime, in a text."""
+
+
+def in_text(text: str, template: str) -> str:
+    r"""A text with its symbols typeset; `code` between backticks stays as it is.
+
+    Example:
+        >>> in_text("M = H_pp^-1 at y_0, with `x_0` and a save_to", "${}$")
+        'M = $H_{pp}^{-1}$ at $y_0$, with `x_0` and a save_to'
+
+    """
+    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", text)
+    parts[::2] = [SYMBOL.sub(lambda match: template.format(latex(match[0])), part) for part in parts[::2]]
+    return "".join(parts)
+
+
 def latex(text: str) -> str:
     r"""A line of plain mathematics in LaTeX.
 

@@ -13,7 +13,17 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import dalembert
-from dalembert.cli import _bench, _cache, _completion, _info, _list, _reproduce_command, _resume, _run_command
+from dalembert.cli import (
+    _bench,
+    _cache,
+    _completion,
+    _explore_command,
+    _info,
+    _list,
+    _reproduce_command,
+    _resume,
+    _run_command,
+)
 from dalembert.cli._user_code import UsageError
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem, suggestion
 
@@ -21,6 +31,7 @@ RawText = argparse.RawDescriptionHelpFormatter
 COMMANDS = {
     "list": _list,
     "run": _run_command,
+    "explore": _explore_command,
     "resume": _resume,
     "reproduce": _reproduce_command,
     "bench": _bench,
@@ -36,6 +47,8 @@ EPILOG = """\
 examples:
   dalembert run double_pendulum --plot double_pendulum.png
   dalembert run double_pendulum --set m2=3 --h 0.05 --steps 10000 --plot heavier.png
+  dalembert explore double_pendulum     a page with sliders, in your browser
+  dalembert list methods --for walls    what there is, for what
   dalembert reproduce                   the literature's experiments, and a report about them
   dalembert bench double_pendulum       what a step costs on this machine
   dalembert run --help                  every command explains itself, as in dalembert help run

@@ -90,6 +90,12 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     return Model(name, thing, params, Path(file), module)
 
 
+def maker(chosen: Model) -> Callable[..., Any] | None:
+    """The function of the user's file that made a model; None if the model itself stands there."""
+    thing = None if chosen.module is None else getattr(chosen.module, chosen.name)
+    return thing if callable(thing) and not isinstance(thing, (da.problems.Problem, da.systems.System)) else None
+
+
 def drawing(text: str, chosen: Model) -> tuple[Drawing, Path]:
     """The function `mymodel.py:name` that draws a mechanism, and its file, which may be that of the model."""
     file, _, name = text.partition(":")

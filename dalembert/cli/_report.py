@@ -25,6 +25,7 @@ def add_output(out: argparse._ArgumentGroup, saved: str) -> None:
     out.add_argument("--save", metavar="FILE.npz", help=saved)
     out.add_argument("--plot", metavar="FILE", help="draw the run as .png, .pdf or .svg")
     out.add_argument("--animate", metavar="FILE", help="film the mechanism as .html, .gif or .mp4")
+    out.add_argument("--shaded", action="store_true", help="film lit surfaces with shadows, for --animate FILE.html")
     out.add_argument("--draw", metavar="FILE.py:NAME", help="a function of the state that draws it, for --plot and --animate")
     out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
 
@@ -52,6 +53,8 @@ def prepare(options: argparse.Namespace, chosen: Model) -> Output:
     draw, source = (None, chosen.file) if options.draw is None else drawing(options.draw, chosen)
     if options.draw is not None and options.plot is None and options.animate is None:
         raise UsageError("--draw says how to draw the mechanism: give --plot or --animate with it")
+    if options.shaded and (options.animate is None or Path(options.animate).suffix.lower() != ".html"):
+        raise UsageError("--shaded films lit surfaces: give --animate FILE.html with it")
     if options.animate is not None:
         check_film(options.animate)
         if draw is None and (chosen.problem is None or chosen.problem.drawing is None):
@@ -95,7 +98,7 @@ def write(run: Trajectory, chosen: Model, output: Output) -> None:
     tasks: list[tuple[str | None, Callable[[str], Any]]] = [
         (options.save, run.save),
         (options.plot, lambda path: overview(run, path, problem=chosen.problem, draw=output.draw)),
-        (options.animate, lambda path: run.animate(path, draw=output.draw)),
+        (options.animate, lambda path: run.animate(path, draw=output.draw, shaded=options.shaded)),
     ]
     for path, task in tasks:
         if path is None:

@@ -45,14 +45,27 @@ from dalembert.errors import InconsistentStart
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dalembert run`."""
     parser.add_argument("problem", metavar="PROBLEM", help="a name of the catalogue, or mymodel.py:name")
-    how = parser.add_argument_group("method")
+    add_steps(parser.add_argument_group("method"))
+    what = parser.add_argument_group("model")
+    add_model(what)
+    out = parser.add_argument_group("output")
+    out.add_argument("--save-every", metavar="K", default="1", help="store every K-th state (%(default)s)")
+    out.add_argument("--save-to", metavar="RUN.zarr", help="write the run while it goes on, for dalembert resume and da.load")
+    add_output(out, saved="write the run, for da.load")
+
+
+def add_steps(how: argparse._ArgumentGroup) -> None:
+    """The options that say how steps are made, and how many."""
     how.add_argument("--method", metavar="NAME", help="see dalembert list methods (LobattoIIIAB, if that serves the model)")
     how.add_argument("--stages", metavar="S", help="number of stages of the method")
     how.add_argument("--h", metavar="H", help="step size; the problem's own by default")
     length = how.add_mutually_exclusive_group()
     length.add_argument("--steps", metavar="N", help="number of steps; the problem's own by default")
     length.add_argument("--t1", metavar="T", help="final time, instead of --steps")
-    what = parser.add_argument_group("model")
+
+
+def add_model(what: argparse._ArgumentGroup) -> None:
+    """The options that change a model and where it starts."""
     what.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="change a constant; may be repeated")
     what.add_argument("--q0", metavar="LIST", help="initial positions, with commas between them")
     momenta = what.add_mutually_exclusive_group()
@@ -62,10 +75,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--z0", metavar="LIST", help="initial values of z for a da.ODAE, a guess of them for a da.IndexTwoDAE")
     what.add_argument("--lam0", metavar="LIST", help="guess of multipliers that enter nonlinearly: it chooses the branch")
     what.add_argument("--project", action="store_true", help="project the initial values onto the constraints first")
-    out = parser.add_argument_group("output")
-    out.add_argument("--save-every", metavar="K", default="1", help="store every K-th state (%(default)s)")
-    out.add_argument("--save-to", metavar="RUN.zarr", help="write the run while it goes on, for dalembert resume and da.load")
-    add_output(out, saved="write the run, for da.load")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -93,10 +102,15 @@ def execute(options: argparse.Namespace) -> int:
     return conclude(run, chosen, output, options.save_to)
 
 
+def initial_values(options: argparse.Namespace) -> dict[str, Any]:
+    """The initial values that were given, by name."""
+    given = {name: vector(getattr(options, name)) for name in ("q0", "p0", "v0", "y0", "z0", "lam0")}
+    return {name: values for name, values in given.items() if values is not None}
+
+
 def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     """The initial values and parameters, as `da.simulate` takes them."""
-    given = {name: vector(getattr(options, name)) for name in ("q0", "p0", "v0", "y0", "z0", "lam0")}
-    initial: dict[str, Any] = {name: values for name, values in given.items() if values is not None}
+    initial = initial_values(options)
     problem, params = chosen.problem, chosen.params or None
     mechanical = isinstance(chosen.system, da.systems.MechanicalSystem)
     guessed = isinstance(chosen.system, da.IndexTwoDAE)  # z0 chooses a branch, if there are several

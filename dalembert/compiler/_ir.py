@@ -39,6 +39,8 @@ class Kernel:
     name: str
     inputs: Sequence[tuple[ca.SX, int]]
     outputs: Sequence[tuple[ca.SX, int]]
+    instructions: tuple[Tape, np.ndarray, np.ndarray] | None = None
+    """What `tape` gives of a kernel that is a part of another."""
 
     def function(self) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """One CasADi function of one column, with the slots of its inputs and outputs."""
@@ -51,6 +53,8 @@ class Kernel:
     @lru_cache(maxsize=8)  # noqa: B019 - for as long as a program is made of it
     def tape(self) -> tuple[Tape, np.ndarray, np.ndarray]:
         """The instructions, with the slots of inputs and outputs."""
+        if self.instructions is not None:
+            return self.instructions
         function, load_slots, store_slots = self.function()
         return read_tape(function), load_slots, store_slots
 
@@ -58,6 +62,20 @@ class Kernel:
     def operations(self) -> int:
         """How many arithmetic operations the kernel takes."""
         return len(self.tape()[0].computed)
+
+
+def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str]) -> tuple[Kernel, Kernel, int]:
+    """A kernel as two: the second computes all that depends on the last input, the first what can be known before it is.
+
+    Besides, how many slots of memory from `slot` on hold what the first hands on to the second.
+    """
+    tape, load_slots, store_slots = kernel.tape()
+    late = np.arange(len(load_slots)) >= len(load_slots) - kernel.inputs[-1][0].shape[0]
+    first, second, its = tape.split(late)
+    handed = slot + np.arange(len(first.outputs) - np.count_nonzero(~its))
+    early = (first, load_slots, np.concatenate([store_slots[~its], handed]))
+    rest = (second, np.concatenate([load_slots, handed]), store_slots[its])
+    return Kernel(names[0], (), (), early), Kernel(names[1], (), (), rest), len(handed)
 
 
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:

@@ -72,6 +72,14 @@ def number_values(codes, to, first, second, bits, special, binary, commutative, 
 
 
 @njit(cache=True, nogil=True)
+def mark_dependent(operands, marked):
+    """Mark all values that depend on marked ones."""
+    for k in range(len(operands)):
+        for operand in operands[k]:
+            marked[k] |= operand >= 0 and marked[operand]
+
+
+@njit(cache=True, nogil=True)
 def spines(code, operands, uses, family, difference):
     """For every sum (or maximum) the operand that continues it, -1 if none does, and how many terms it has so far."""
     length, spine = np.zeros(len(code), np.int64), np.full(len(code), -1)

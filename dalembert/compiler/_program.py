@@ -19,7 +19,7 @@ from dalembert.compiler._elimination import (
 )
 from dalembert.compiler._guess import predictor
 from dalembert.compiler._increments import Measure, weights_and_noise
-from dalembert.compiler._ir import Kernel, emit_module
+from dalembert.compiler._ir import Kernel, emit_module, in_two_parts
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
@@ -208,18 +208,20 @@ def _straight_line_kernels(
 ) -> _Compiled:
     """Kernels that eliminate in a fixed order, in code without loops."""
     forms = LinearForms(reduced.x, ca.vertcat(*reduced.data, reduced.metric.column))
-    residual, explicit = forms.rewrite(reduced.residual), forms.rewrite(reduced.explicit_stage)
+    explicit, slopes = forms.rewrite(reduced.explicit_stage), forms.rewrite(reduced.slopes)
+    residual = reduced.combination @ forms.rewrite(reduced.plain)
     results = _solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
     results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
-    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(residual, reduced.x), order))
-    layout = _layout(reduced, len(stored), len(forms.once))
+    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(slopes, reduced.x), order))
+    coefficients = _used(forms, ca.vertcat(residual, explicit, *results, *(value for _, value in stored)))
+    layout = _layout(reduced, len(stored), len(coefficients))
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
     weights = ca.SX.sym("weight", layout.n_x)
     step = substitute(reciprocals, lower, upper, order, residual)
     size = measure_of(reduced).size(reduced, weights, step, explicit)
-    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in forms.once)), layout.once)]
+    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in coefficients)), layout.once)]
     metric = (reduced.metric.column, layout.metric)
     factor = Kernel("factor", symbols, [(values, layout.factors)])
     iterate = Kernel(
@@ -228,7 +230,7 @@ def _straight_line_kernels(
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
-    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in forms.once))
+    once = ca.vertcat(ca.SX(0, 1), *(value for _, value in coefficients))
     return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
 
 
@@ -241,16 +243,16 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     results = list(zip(_results(reduced), layout.results, strict=True))
-    last: tuple[Kernel, ...] = ()
-    if reduced.last is not None:
-        outputs = [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
-        last = (Kernel("last", symbols, outputs),)
-        symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
     if reduced.turn is not None:
         results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
         results.append((entries_of(reduced.turn.matrix), layout.turn_entries))
-    finish = Kernel("finish", [*symbols, (reduced.metric.column, layout.metric)], results)
-    return _assemble(reduced, layout, (factor, iterate, *last, finish), ca.SX(0, 1), None, contiguous)
+    symbols = [*symbols, (reduced.metric.column, layout.metric)]
+    if reduced.last is None:
+        return _assemble(reduced, layout, (factor, iterate, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous)
+    results += [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
+    whole = Kernel("finish", [*symbols, (reduced.last.y, layout.last_unknowns)], results)
+    last, finish, handed = in_two_parts(whole, layout.work, ("last", "finish"))
+    return _assemble(reduced, layout, (factor, iterate, last, finish), ca.SX(0, 1), None, contiguous, handed)
 
 
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
@@ -279,6 +281,7 @@ def _assemble(
     once: ca.SX,
     increment: tuple[ca.SX, ca.SX] | None,
     contiguous: bool,
+    handed: int = 0,
 ) -> _Compiled:
     """Put the kernels that predict and weigh before those that factor, iterate and finish, and compile all."""
     delta = ca.SX.sym("delta", layout.n_state)
@@ -287,10 +290,10 @@ def _assemble(
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving)
-    assembly, used = emit_module(kernels, layout.work)
-    return _Compiled(
-        kernels, layout, increment, compile_module(assembly, tuple(kernel.name for kernel in kernels)), layout.work + used
-    )
+    work = layout.work + handed
+    assembly, used = emit_module(kernels, work)
+    code = compile_module(assembly, tuple(kernel.name for kernel in kernels))
+    return _Compiled(kernels, layout, increment, code, work + used)
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:
@@ -307,6 +310,12 @@ def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list
         y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
         results = [ca.substitute(result, reduced.last.y, y) for result in results]
     return results
+
+
+def _used(forms: LinearForms, expressions: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
+    """The coefficients that occur in expressions: in derivatives of linear forms not all do."""
+    names = {name.element_hash() for name in ca.symvar(expressions)}
+    return [(name, value) for name, value in forms.once if name.element_hash() in names]
 
 
 def _name_factors(

@@ -10,9 +10,10 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._last_stage import explicit_last_stage, same
+from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
 from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import Turn, misses, step_orientation
+from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_stages
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
@@ -40,6 +41,11 @@ class ReducedStep:
     blocks: tuple[UnknownBlock, ...]
     x: ca.SX
     residual: ca.SX
+    plain: ca.SX
+    """The residual before its rows were combined, as `combination` does, so that each contains the forces of one stage."""
+    combination: ca.DM
+    slopes: ca.SX
+    """The residual in another form, from which its derivative is taken."""
     increment: ca.SX
     stage_multipliers: dict[str, ca.SX]
     jacobian: ca.SX
@@ -172,17 +178,31 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         left, right = [*left, symbols], [*right, value]
         open_equations[open_equations.index(own)] = Equation(own.left[:kept], own.right[:kept])
         remaining[0] = replace(first.without_last_stages(1), ends=bool(first.nodes[-1] == 1.0))
+    uncoupled = None if stage is not None else uncoupled_stages(step, open_equations, left, right)
+    for equation in list(open_equations):
+        place = next((k for k, b in enumerate(remaining) if k > 0 and same(b.symbols, equation.left)), None)
+        combined = None if place is None else dependent_last_stage(equation, remaining[place])
+        if place is None or combined is None:
+            continue
+        block, kept = remaining[place], equation.left.shape[0] - remaining[place].size
+        right = [_substitute(r, [block.symbols[kept:]], [combined]) for r in right]
+        left, right = [*left, block.symbols[kept:]], [*right, combined]
+        open_equations[open_equations.index(equation)] = Equation(equation.left[:kept], equation.right[:kept])
+        remaining[place] = block.without_last_stages(1)
     blocks = tuple(b for b in remaining if b.symbols.shape[0])  # the eliminated stage may have been the only one
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
     residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
+    slopes, combination = _combined(residual, open_equations, uncoupled, left, right)
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
     multipliers = {name: _substitute(value, left, right) for name, value in equations.stage_multipliers.items()}
     if last is not None and blocks and blocks[-1].kind == "impulse" and multipliers[blocks[-1].of].shape == last.y.shape:
         blocks = (*blocks[:-1], replace(blocks[-1], ends=True))
-    jacobian = ca.jacobian(residual, x)
+    rows = residual.shape[0]
+    slopes, combination = slopes[:rows], combination[:rows, :rows]
+    jacobian = ca.jacobian(slopes, x)
     new = ca.vertsplit(
         equations.state + increment, np.cumsum([0, *(size for _, size in step.definition.state_blocks)]).tolist()
     )
@@ -198,7 +218,10 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         equations=equations,
         blocks=blocks,
         x=x,
-        residual=residual,
+        residual=combination @ residual,
+        plain=residual,
+        combination=combination,
+        slopes=slopes,
         increment=increment,
         stage_multipliers=multipliers,
         jacobian=jacobian,
@@ -228,9 +251,36 @@ def _split_off_last(
     matrix = ca.jacobian(end, y)
     if ca.depends_on(matrix, y):
         return blocks, x, residual, None
+    matrix = _symmetric(matrix)
     shortened = blocks[-1].without_last_stages(n_end // blocks[-1].size)
     rhs = -ca.substitute(end, y, ca.SX.zeros(n_end, 1))
     return tuple(b for b in (*blocks[:-1], shortened) if b.symbols.shape[0]), kept, rest, LastBlock(y, matrix, rhs)
+
+
+def _combined(
+    residual: ca.SX, equations: list[Equation], uncoupled: Uncoupled | None, left: list[ca.SX], right: list[ca.SX]
+) -> tuple[ca.SX, ca.DM]:
+    """The residual for derivatives, and the matrix that combines its rows."""
+    if uncoupled is None:
+        return residual, ca.DM.eye(residual.shape[0])
+    before = sum(e.left.shape[0] for e in equations[: equations.index(uncoupled.equation)])
+    end = before + uncoupled.rows.shape[0]
+    slopes = ca.vertcat(residual[:before], _substitute(uncoupled.rows, left, right), residual[end:])
+    return slopes, ca.diagcat(ca.DM.eye(before), uncoupled.inverse, ca.DM.eye(residual.shape[0] - end))
+
+
+def _symmetric(matrix: ca.SX) -> ca.SX:
+    """The matrix; entries above the diagonal are those below it where both are equal, as in G M^-1 G^T."""
+    mirrored = ca.tril2symm(ca.tril(matrix))
+    if mirrored.sparsity() != matrix.sparsity():
+        return matrix
+    function = ca.Function("both", [ca.vertcat(*ca.symvar(matrix))], [entries_of(matrix), entries_of(mirrored)])
+    random = np.random.default_rng(1788)
+    for _ in range(3):
+        one, other = (np.array(x, dtype=float) for x in function(random.uniform(0.5, 1.5, function.numel_in(0))))
+        if not np.allclose(one, other, rtol=1e-10, atol=1e-10 * np.max(np.abs(one), initial=0.0)):
+            return matrix
+    return mirrored
 
 
 def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:

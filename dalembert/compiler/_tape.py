@@ -7,7 +7,7 @@ expression simplify, as (x / a) * a does, it has replaced later expressions by v
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -58,6 +58,35 @@ class Tape:
         """Operation, operands, number and position of one value after the other."""
         operands = [[k for k in pair if k >= 0] for pair in self.operands.tolist()]
         return zip(self.code.tolist(), operands, self.constants.tolist(), self.inputs.tolist(), strict=True)
+
+    def split(self, late: np.ndarray) -> tuple[Tape, Tape, np.ndarray]:
+        """Two tapes, of which the second computes what depends on the inputs marked `late`; which outputs are the second's.
+
+        The first has the other outputs, and then the values that it hands on: for the second they are inputs, that follow those
+        of this tape.
+        """
+        from dalembert.compiler._passes import mark_dependent
+
+        dependent = (self.inputs >= 0) & late[self.inputs]
+        mark_dependent(self.operands, dependent)
+        computed, its = np.isin(np.arange(len(self.code)), self.computed), dependent[self.outputs]
+        used = np.zeros(len(self.code), dtype=bool)
+        used[self.operands[dependent & computed].ravel()] = True
+        used[-1] &= dependent[-1]  # an operand that is missing is -1
+        handed = np.flatnonzero(used & ~dependent & computed)
+        code, inputs = self.code.copy(), self.inputs.copy()
+        code[handed], inputs[handed] = ca.OP_INPUT, len(late) + np.arange(len(handed))
+        first = replace(self, outputs=np.concatenate([self.outputs[~its], handed]))
+        second = replace(self, code=code, inputs=inputs, outputs=self.outputs[its])
+        return first._only(~dependent), second._only(dependent | used), its
+
+    def _only(self, kept: np.ndarray) -> Tape:
+        """Some of the values, numbered anew; all operands of computed ones are among them."""
+        number = np.cumsum(kept) - 1
+        code = self.code[kept]
+        leaf = (code == ca.OP_CONST) | (code == ca.OP_INPUT)
+        operands = np.where((self.operands[kept] >= 0) & ~leaf[:, None], number[self.operands[kept]], -1)
+        return Tape(code, operands, self.constants[kept], self.inputs[kept], number[self.outputs])
 
 
 RECORD = np.dtype([("code", np.int32), ("to", np.int32), ("first", np.int32), ("second", np.int32)])

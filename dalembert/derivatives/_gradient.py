@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from dalembert._progress import ProgressLine
-from dalembert.derivatives._loss import AtTimes, Running
+from dalembert.derivatives._loss import AtTimes, Running, Weighted
 from dalembert.derivatives._record import Part, Record
-from dalembert.derivatives._sensitivities import segment, through_starting
+from dalembert.derivatives._sensitivities import forward, segment, through_starting
 from dalembert.derivatives._wanted import Differentiated, differentiated
 from dalembert.errors import InputError
-from dalembert.runs._drivers import make_run, prepared
+from dalembert.runs._drivers import driver_of, make_run, prepared
 
 SEGMENT = 3_000_000
 """Numbers of a record that are kept at a time: 24 MB."""
@@ -46,7 +46,8 @@ def gradient(
     gradient has one row for each interval.
 
     The gradient is a dictionary with an array for each name, or that array if `wrt` is one name. It takes one more pass over
-    the steps, or two if there are too many of them to be kept in memory.
+    the steps, or two if there are too many of them to be kept in memory. Through impacts it is computed forwards, as by
+    `da.sensitivities`.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -59,8 +60,32 @@ def gradient(
     if loss is None and running is None:
         raise InputError("give a loss, a function of the final state, or running=, a function that is summed over all states")
     given = differentiated("gradient", system, method, wrt, arguments)
-    value, parts = Adjoint(given, loss, at, running).value_and_gradient(progress)
+    if driver_of(given.spec.method).has_impacts:
+        value, parts = _forwards_through_impacts(given, loss, at, running)
+    else:
+        value, parts = Adjoint(given, loss, at, running).value_and_gradient(progress)
     return value, parts[wrt] if isinstance(wrt, str) else parts
+
+
+def _forwards_through_impacts(
+    given: Differentiated, loss: Callable | None, at: Any, running: Callable | None
+) -> tuple[float, dict[str, np.ndarray]]:
+    """The same from the sensitivities of all states, for runs with impacts."""
+    spec, theta = replace(given.spec, save_every=1), given.start.state.theta
+    s = forward(replace(given, spec=spec), progress=False)
+    total, values, seeds = np.zeros(len(given.columns)), [], given.seeds()
+    if loss is not None:
+        at_times = AtTimes.of(loss, spec, at)
+        value, of_states, of_theta = at_times.value_and_gradient(s.run.states[at_times.steps], theta)
+        values.append(value)
+        total += np.einsum("ti,tid->d", of_states, s.values[at_times.steps]) + of_theta[list(given.chosen)] @ seeds
+    if running is not None:
+        along, of_states, of_chosen = Running(running, spec.system, given.chosen).along(s.run.t[1:], s.run.states[1:], theta)
+        values.append(math.fsum(along))
+        total += np.einsum("ti,tid->d", of_states, s.values[1:]) + of_chosen.sum(axis=0) @ seeds
+    ends = np.cumsum([len(each.columns) for each in given.wanted])[:-1]
+    parts = zip(given.wanted, np.split(total, ends), strict=True)
+    return math.fsum(values), {each.name: part.reshape(each.shape) for each, part in parts}
 
 
 class Adjoint:
@@ -68,7 +93,7 @@ class Adjoint:
 
     def __init__(self, given: Differentiated, loss: Callable | None, at: Any, running: Callable | None) -> None:
         self.given, spec = given, given.spec
-        self.at_times = None if loss is None else AtTimes.of(loss, spec, at)
+        self.at_times: AtTimes | Weighted | None = None if loss is None else AtTimes.of(loss, spec, at)
         self.running = None if running is None else Running(running, spec.system, given.chosen)
         self.run = make_run(prepared(replace(spec, save_every=spec.steps)))
         self.record = Record(self.run, given.chosen, segment(self.run, spec.steps, SEGMENT))

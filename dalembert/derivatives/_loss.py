@@ -87,6 +87,18 @@ class AtTimes:
         return float(result), np.asarray(of_states, dtype=float).T, np.asarray(of_theta, dtype=float).ravel()
 
 
+@dataclass(frozen=True)
+class Weighted:
+    """A sum of states after some of the steps, times given numbers: what a covector of these states is."""
+
+    steps: np.ndarray
+    weights: np.ndarray
+
+    def value_and_gradient(self, states: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The sum, and its derivatives as those of `AtTimes`."""
+        return float(np.sum(self.weights * states)), self.weights, np.zeros(len(theta))
+
+
 class Running:
     """A function of t and the state that is summed over the states after all steps, compiled with its derivatives."""
 

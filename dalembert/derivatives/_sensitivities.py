@@ -10,12 +10,13 @@ import numpy as np
 
 from dalembert._progress import ProgressLine
 from dalembert.derivatives._record import Record
+from dalembert.derivatives._through_impacts import ImpactPush
 from dalembert.derivatives._wanted import Differentiated, Wanted, differentiated
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.runs._arguments import check_memory
-from dalembert.runs._drivers import make_run, prepared
+from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 
@@ -83,6 +84,8 @@ def sensitivities(
 def forward(given: Differentiated, progress: bool | None = None) -> Sensitivities:
     """Run, and push derivatives along."""
     spec, S, seeds = given.spec, given.start.derivative(given.columns), given.seeds()
+    if driver_of(spec.method).has_impacts:
+        return _forward_through_impacts(given, S, seeds)
     check_memory(8 * (spec.steps // spec.save_every) * spec.system.n_state * (1 + len(given.columns)))
     S = through_starting(spec, S, given.chosen, seeds)
     run = make_run(prepared(spec))
@@ -98,6 +101,14 @@ def forward(given: Differentiated, progress: bool | None = None) -> Sensitivitie
         saved[count] = S
         count += 1
     return Sensitivities(trajectory_of(spec, run, "done", "", given.drawing), given.wanted, saved[:count])
+
+
+def _forward_through_impacts(given: Differentiated, S: np.ndarray, seeds: np.ndarray) -> Sensitivities:
+    push, every = ImpactPush(given.spec, given.chosen, seeds), given.spec.save_every
+    run = push.trajectory()
+    rows = np.unique([*range(0, given.spec.steps + 1, every), given.spec.steps])
+    thinned = replace(run, t=run.t[rows], states=run.states[rows], drawing=given.drawing)
+    return Sensitivities(thinned, given.wanted, push.along(run, S)[rows])
 
 
 def segment(run: Run, steps: int, numbers: int = SEGMENT) -> int:

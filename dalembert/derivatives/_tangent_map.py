@@ -15,7 +15,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import count
-from dalembert.runs._drivers import make_run, prepared
+from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 
@@ -57,6 +57,8 @@ def lyapunov(
 
     """
     given = differentiated("lyapunov", system, method, None, arguments)
+    if driver_of(given.spec.method).has_impacts:
+        raise InputError("da.lyapunov takes runs without impacts: leave unilateral= out, or take a smooth method")
     spec = prepared(given.spec)
     every = count("every", every, least=1)
     basis = tangent_space(spec.system, given.start.state)

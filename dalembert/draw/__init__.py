@@ -10,7 +10,7 @@ Points are in the plane or in space. Problems of the catalogue bring their drawi
 
 from dalembert.draw._animation import Animation, animate
 from dalembert.draw._bodies import mechanism
-from dalembert.draw._parts import Drawing, Part, ball, body, disc, line, mass, picture, rod, spring, trace, track, wall
+from dalembert.draw._parts import Drawing, Part, ball, body, disc, line, mass, picture, rod, solid, spring, trace, track, wall
 
 __all__ = [
     "Animation",
@@ -25,6 +25,7 @@ __all__ = [
     "mechanism",
     "picture",
     "rod",
+    "solid",
     "spring",
     "trace",
     "track",

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.draw._film import ffmpeg, write_film
 from dalembert.draw._parts import Drawing
-from dalembert.draw._scene import AZIMUTH, ELEVATION, Scene, drawing_of, sample
+from dalembert.draw._scene import AZIMUTH, ELEVATION, MovingPart, Scene, drawing_of, sample
 from dalembert.draw._style import replacing
 from dalembert.errors import DalembertError, InputError
 
@@ -39,6 +39,8 @@ class Animation:
     speed: float
     """Units of the run's time in one second of the film."""
     caption: str = ""
+    shaded: bool = False
+    """Whether the page shows lit surfaces with shadows."""
 
     @property
     def duration(self) -> float:
@@ -47,7 +49,10 @@ class Animation:
 
     def html(self) -> str:
         """A page with a player; it makes no requests."""
-        page = resources.files("dalembert.draw").joinpath("player.html").read_text(encoding="utf-8")
+        files = resources.files("dalembert.draw")
+        page = files.joinpath("player.html").read_text(encoding="utf-8")
+        if self.shaded:
+            page = page.replace("/*__SHADED__*/", files.joinpath("shaded.js").read_text(encoding="utf-8"))
         data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
         return page.replace("__CAPTION__", html.escape(self.caption)).replace("__DATA__", data)
 
@@ -55,15 +60,9 @@ class Animation:
         scene = self.scene
         size = float(np.max(scene.half))
         digits = max(0, 5 - int(np.floor(np.log10(size))))  # five digits of the picture's size: less than a pixel
-        parts = [
-            {
-                "kind": part.kind, "color": part.color, "radius": part.radius, "count": part.points.shape[1],
-                "still": len(part.points) == 1, "points": part.points.round(digits).ravel().tolist(),
-            }
-            for part in scene.parts
-        ]  # fmt: skip
         return {
-            "dim": scene.dim, "times": scene.t.round(9).tolist(), "speed": self.speed, "parts": parts,
+            "dim": scene.dim, "shaded": self.shaded, "finer": scene.finer, "low": scene.low, "times": scene.t.round(9).tolist(),
+            "speed": self.speed, "parts": [_part_data(part, digits) for part in scene.parts],
             "follows": scene.follows, "centres": scene.centres.round(digits).tolist(), "half": scene.half.tolist(),
             "view": [AZIMUTH, ELEVATION],
         }  # fmt: skip
@@ -101,6 +100,7 @@ def animate(
     speed: float | None = None,
     duration: float | None = None,
     fps: float = 25.0,
+    shaded: bool = False,
     progress: bool | None = None,
 ) -> Animation:
     """A film of a run, in which time passes as in physics; `path` writes it as .html, .gif or .mp4.
@@ -108,8 +108,8 @@ def animate(
     The film begins where `window` does (the run, by default), shows `speed` units of time a second, and lasts `duration`
     seconds, or until the window ends. By default a second is one unit of time, or less where the film would last less than 4
     seconds, and of a long run it shows the first 20 seconds: the whole of a long run is shown by a higher `speed`. Frames stand
-    at uniform times, `fps` a second, between stored states by linear interpolation. `draw` says how the mechanism is drawn;
-    problems of the catalogue bring their own.
+    at uniform times, `fps` a second, between stored states by dense output. `draw` says how the mechanism is drawn; problems of
+    the catalogue bring their own. `shaded` shows a mechanism in space as lit surfaces with shadows, as .html only.
 
     Example:
         >>> import dalembert as da
@@ -123,6 +123,8 @@ def animate(
     """
     if path is not None:
         check_film(path)
+    if shaded and path is not None and Path(path).suffix.lower() != ".html":
+        raise InputError(f"a shaded film is written as .html, by the end of its name; got {os.fspath(path)!r}")
     drawing = drawing_of(run, draw)
     if len(run.t) == 1:
         raise InputError(f"a film needs a run of at least one step; this one has its state at t = {run.t[0]:g} only")
@@ -138,11 +140,38 @@ def animate(
     seconds = min(abs(last - first) / speed, LONGEST if duration is None else duration)
     times = first + along * speed / fps * np.arange(int(seconds * fps * (1 + 1e-12)) + 1)
     method = run.method.removeprefix("da.")
-    scene = sample(run, drawing, along * np.minimum(along * times, along * last))
-    film = Animation(scene, float(fps), float(speed), f"{method}, h = {run.h:g}")
+    scene = sample(run, drawing, along * np.minimum(along * times, along * last), smooth=True)
+    if shaded and scene.dim == 2:
+        raise InputError("a shaded film shows a mechanism in space, and this drawing is in the plane: leave shaded= out")
+    film = Animation(scene, float(fps), float(speed), f"{method}, h = {run.h:g}", bool(shaded))
     if path is not None:
         film.save(path, progress=progress)
     return film
+
+
+def _part_data(part: MovingPart, digits: int) -> dict[str, Any]:
+    """A part as the page takes it: a solid by three of its corners, between which all others have fixed coordinates."""
+    data: dict[str, Any] = {"kind": part.kind, "color": part.color, "radius": part.radius, "still": len(part.points) == 1}
+    points = part.points
+    if part.skin is not None:
+        first, local = _rigid_coordinates(points[0])
+        points = points[:, first]
+        data |= {"local": local.round(9).ravel().tolist(), "faces": part.skin.faces, "outlines": part.skin.outlines}
+        data |= {"dark": sorted(part.skin.dark)}
+        digits += 2
+    if part.kind == "trace" and not data["still"]:
+        data["path"] = part.trail(np.iinfo(np.int64).max - 1).round(digits).ravel().tolist()
+    return data | {"count": points.shape[1], "points": points.round(digits).ravel().tolist()}
+
+
+def _rigid_coordinates(points: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """Three points p, q, r far from a line, and the coordinates of all in p + a (q - p) + b (r - p) + c (q - p) x (r - p)."""
+    second = int(np.argmax(np.sum((points - points[0]) ** 2, axis=1)))
+    u = points[second] - points[0]
+    third = int(np.argmax(np.sum(np.cross(points - points[0], u) ** 2, axis=1)))
+    v = points[third] - points[0]
+    frame = np.stack([u, v, np.cross(u, v)], axis=1)
+    return [0, second, third], np.linalg.solve(frame, (points - points[0]).T).T
 
 
 def check_film(path: str | os.PathLike[str]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.draw._parts import BLUE, GREY, INK, Drawing, Part, body, disc, line, mass, rod, spring, trace, track
-from dalembert.mechanisms import Body, Mechanism
-from dalembert.mechanisms._coordinates import Planar, Point
+from dalembert.draw._parts import GREY, INK, Drawing, Part, body, disc, line, mass, rod, solid, spring, trace, track
+from dalembert.mechanisms import Body, Mechanism, Mesh
+from dalembert.mechanisms._coordinates import Planar, Point, Quaternion
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import Spring
 from dalembert.mechanisms._rigid import Placement, valued
@@ -66,7 +66,7 @@ class _Picture:
     flat: bool
 
     def __call__(self, q: np.ndarray) -> list[Part]:
-        at, flat = Placement(q, None, 0.0, {}), self.flat
+        at, flat = Placement(self._normalised(q), None, 0.0, {}), self.flat
         parts = [part for b in self.bodies for part in _body(self.joints, b, at, flat)]
         for joint in self.joints:
             ends = [_cut(end, flat) for end in joint.ends(at)]
@@ -77,6 +77,15 @@ class _Picture:
         for wheel in self.wheels:
             parts += _wheel(wheel, at, flat)
         return [*parts, trace(_cut(at.of(self.bodies[-1]).centre, flat))]
+
+    def _normalised(self, q: np.ndarray) -> np.ndarray:
+        """Quaternions of unit length, which they do not have between stored states."""
+        q = np.array(q, dtype=float)
+        for b in self.bodies:
+            if isinstance(b.coordinates, Quaternion):
+                e = q[b.slice][3:]
+                e /= np.linalg.norm(e)
+        return q
 
 
 def _cut(point: Any, flat: bool) -> np.ndarray:
@@ -91,17 +100,16 @@ def _body(joints: Sequence[Joint], b: Body, at: Placement, flat: bool) -> list[P
             return [mass(_cut(frame.centre, flat))]
         centre = _cut(frame.centre, flat)
         return [*(rod(centre, _cut(frame.point(b.arm(point)), flat)) for point in joined), mass(centre)]
-    outlines = [_placed(b, frame, outline) for outline in b.solid.outlines()]
+    own = b.axes.T @ b.rotation  # from the axes in which the solid was given to principal ones
+    columns = np.array(frame.columns, dtype=float)
+    corners = np.array(frame.centre, dtype=float) + b.solid.vertices @ own.T @ columns
     if not flat:
-        return [body(*outline, color=BLUE) for outline in outlines]
-    areas = [abs(_area(outline)) for outline in outlines]
-    return [body(*outlines[int(np.argmax(areas))][:, :2], color=BLUE)]
-
-
-def _placed(b: Body, frame: Any, outline: np.ndarray) -> np.ndarray:
-    """Points in the body's own axes, where they are in space."""
-    own = b.axes.T @ b.rotation
-    return np.array([np.array(frame.point(tuple(own @ point)), dtype=float) for point in outline])
+        return [solid(corners, b.solid.faces, outlines=b.solid.outlines, dark=b.solid.dark)]
+    outlines = [corners[list(outline), :2] for outline in b.solid.outlines]
+    areas = [_area(outline) for outline in outlines]
+    if isinstance(b.solid, Mesh):
+        return [body(*outline) for outline, area in zip(outlines, areas, strict=True) if area > 0]
+    return [body(*outlines[int(np.argmax(np.abs(areas)))])]
 
 
 def _area(outline: np.ndarray) -> float:

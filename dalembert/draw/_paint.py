@@ -41,13 +41,16 @@ def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bo
             continue
         if part.kind == "trace":
             if paths:
-                path = project(part.points[: i + 1, 0])[0]
+                path = project(part.trail(i * scene.finer))[0]
                 ax.plot(*path.T, color=part.color, linewidth=TAIL, zorder=1.5, solid_joinstyle="round")
         elif part.kind in ("track", "wall"):
             if shade is None:
                 ax.plot(*points.T, color=part.color, linewidth=1.0, zorder=1)
-        elif part.kind == "body":
-            ax.fill(*points.T, facecolor=(color, 0.25 * alpha), edgecolor=(color, alpha), linewidth=1.2, zorder=z)
+        elif part.kind in ("body", "solid"):
+            for outline in part.outlines:
+                ax.fill(
+                    *points[list(outline)].T, facecolor=(color, 0.25 * alpha), edgecolor=(color, alpha), linewidth=1.2, zorder=z
+                )
         elif part.kind == "line":
             ax.plot(*points.T, color=color, linewidth=1.0, zorder=z + 0.01, alpha=alpha)
         elif part.kind == "rod":
@@ -66,7 +69,7 @@ def _ground(ax: Axes, scene: Scene, centre: np.ndarray, reach: float) -> None:
     spacing *= 1 if reach / spacing < 3 else 2 if reach / spacing < 6 else 5
     first = np.floor((centre[:2] - 2 * reach) / spacing) * spacing
     ticks = [first[axis] + spacing * np.arange(int(4 * reach / spacing) + 2) for axis in (0, 1)]
-    height = [] if scene.dim == 2 else [float(min(part.points[..., 2].min() for part in scene.parts))]
+    height = [] if scene.dim == 2 else [scene.low]
     for axis in (0, 1):
         for tick in ticks[axis]:
             ends = np.array([[tick, ticks[1 - axis][0]], [tick, ticks[1 - axis][-1]]])[:, :: 1 - 2 * axis]

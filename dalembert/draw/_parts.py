@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,8 +13,21 @@ from dalembert.draw._colors import normal_color
 from dalembert.errors import InputError, ModelError
 
 INK, BLUE, VERMILION, GREY = "#30363f", "#0072B2", "#D55E00", "#8a8f98"
-Kind = Literal["rod", "line", "body", "mass", "track", "wall", "trace"]
+Kind = Literal["rod", "line", "body", "solid", "mass", "track", "wall", "trace"]
+Polygon = tuple[int, ...]
 TURN = np.linspace(0.0, 2 * np.pi, 33)
+
+
+@dataclass(frozen=True)
+class Skin:
+    """How the points of a solid are joined, by their numbers."""
+
+    faces: tuple[Polygon, ...]
+    """Counter-clockwise, seen from outside."""
+    outlines: tuple[Polygon, ...]
+    """What is drawn of it as lines."""
+    dark: frozenset[int] = frozenset()
+    """Faces that are painted darker, to show how it turns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +45,8 @@ class Part:
     color: str
     radius: float = 0.0
     """Of a mass, in units of length; 0 is a dot of a size that can be seen."""
+    skin: Skin | None = None
+    """Of a solid."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "color", normal_color(self.color))
@@ -68,6 +83,21 @@ def mass(point: Any, radius: float = 0.0, *, color: str = BLUE) -> Part:
 def body(*outline: Any, color: str = BLUE) -> Part:
     """A rigid body by its outline, which closes by itself."""
     return Part("body", _points(outline, least=3), color)
+
+
+def solid(
+    points: Any, faces: Sequence[Polygon], *, outlines: Sequence[Polygon] = (), dark: Iterable[int] = (), color: str = BLUE
+) -> Part:
+    """A rigid solid in space: its corners, and its faces and outlines by the numbers of corners.
+
+    Example:
+        >>> part = solid([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)])
+        >>> part.kind, len(part.skin.outlines)
+        ('solid', 4)
+
+    """
+    skin = Skin(tuple(faces), tuple(outlines or faces), frozenset(dark))
+    return Part("solid", _points(points, least=3), color, skin=skin)
 
 
 def disc(centre: Any, radius: float, across: Any = (1.0, 0.0), up: Any = (0.0, 1.0), *, color: str = BLUE) -> list[Part]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.draw._parts import Drawing, Kind, asks_for, picture
+from dalembert.draw._between import states_at
+from dalembert.draw._parts import Drawing, Kind, Skin, asks_for, picture
 from dalembert.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ class MovingPart:
     color: str
     radius: float
     points: np.ndarray
+    skin: Skin | None = None
+    path: np.ndarray | None = None
+    """Of a traced point: where it is at the times of the scene and at others between them, (times, dim)."""
+
+    @property
+    def outlines(self) -> Sequence[Sequence[int]]:
+        """Polygons that show it as lines, by the numbers of its points."""
+        return [range(self.points.shape[1])] if self.skin is None else self.skin.outlines
+
+    def trail(self, last: int) -> np.ndarray:
+        """Where a traced point was until the given entry of its path, (times, dim)."""
+        return (self.points[:, 0] if self.path is None else self.path)[: last + 1]
 
     def at(self, i: int) -> np.ndarray:
         """Its points at the i-th time."""
@@ -39,6 +52,8 @@ class Scene:
 
     t: np.ndarray
     parts: tuple[MovingPart, ...]
+    finer: int = 1
+    """How many pieces of the paths of traced points lie between two times."""
 
     @property
     def dim(self) -> int:
@@ -79,6 +94,11 @@ class Scene:
         return np.maximum((high - low) / 2 + dots, 0.02 * np.max(high - low) + 1e-12)
 
     @cached_property
+    def low(self) -> float:
+        """The height of the lowest point, on which the ground is drawn."""
+        return float(min(part.points[..., -1].min() for part in self._solid)) if self.dim == 3 else 0.0
+
+    @cached_property
     def extent(self) -> np.ndarray:
         """Half the width and half the height of the projected picture."""
         if self.dim == 3 and self.follows:
@@ -98,19 +118,6 @@ def with_impacts(run: Trajectory, times: np.ndarray) -> np.ndarray:
     return np.union1d(times, run.impacts.t[(run.impacts.t > times[0]) & (run.impacts.t < times[-1])])
 
 
-def _known_states(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-    """The stored states and those at impacts, by time; of those at one time, the last."""
-    t, states = run.t, np.asarray(run.states)
-    if run.impacts is not None and len(run.impacts):
-        t = np.concatenate([t, run.impacts.t])
-        states = np.vstack([states, np.hstack([run.impacts.q, run.impacts.p_after])])
-        order = np.argsort(t, kind="stable")
-        t, states = t[order], states[order]
-        keep = np.append(np.diff(t) > 0, True)
-        t, states = t[keep], states[keep]
-    return t, states
-
-
 def drawing_of(run: Trajectory, draw: Drawing | None) -> Drawing:
     """How a run is drawn: as the caller says, or as its problem does."""
     drawing = run.drawing if draw is None else draw
@@ -122,8 +129,10 @@ def drawing_of(run: Trajectory, draw: Drawing | None) -> Drawing:
     return drawing
 
 
-def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
-    """A scene of a run at any times within it, its states interpolated linearly between the stored ones and impacts.
+def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool = False) -> Scene:
+    """A scene of a run at any times within it, between stored states by dense output (`_between.py`).
+
+    With `smooth`, the paths of traced points also go through times between these, as many as they need to look round.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -135,14 +144,20 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
 
     """
     times = np.asarray(times, dtype=float)
-    known_t, known = _known_states(run)
-    along = np.sign(run.h)  # so that time rises
-    after = np.clip(np.searchsorted(along * known_t, along * times), 1, max(len(known_t) - 1, 1))
-    if len(known_t) == 1:
-        states = np.repeat(known[:1], len(times), axis=0)
-    else:
-        share = ((times - known_t[after - 1]) / (known_t[after] - known_t[after - 1]))[:, None]
-        states = np.where(share == 1, known[after], (1 - share) * known[after - 1] + share * known[after])
+    parts = _moving(run, drawing, times)
+    finer = max((_refinement(part.points[:, 0]) for part in parts if part.kind == "trace"), default=1) if smooth else 1
+    if finer == 1:
+        return Scene(times, parts)
+    steps = np.arange(finer) / finer
+    between = np.append((times[:-1, None] + np.diff(times)[:, None] * steps).ravel(), times[-1])
+    paths = iter(part for part in _moving(run, drawing, between) if part.kind == "trace")
+    traced = (replace(part, path=next(paths).points[:, 0]) if part.kind == "trace" else part for part in parts)
+    return Scene(times, tuple(traced), finer)
+
+
+def _moving(run: Trajectory, drawing: Drawing, times: np.ndarray) -> tuple[MovingPart, ...]:
+    """The parts of a drawing at some times."""
+    states = states_at(run, times)
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])
@@ -157,8 +172,25 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray) -> Scene:
         if not np.all(np.isfinite(points)):
             raise InputError("the drawing has points that are not finite: draw a part of the run where it has states")
         still = np.array_equal(points, np.broadcast_to(points[0], points.shape))
-        moving.append(MovingPart(parts[0].kind, parts[0].color, parts[0].radius, points[:1] if still else points))
-    return Scene(times, tuple(moving))
+        look = parts[0]
+        moving.append(MovingPart(look.kind, look.color, look.radius, points[:1] if still else points, look.skin))
+    return tuple(moving)
+
+
+def _refinement(path: np.ndarray) -> int:
+    """Into how many pieces the steps of a path are cut so that it looks round: by the angles at its corners, cusps left out."""
+    ways = np.diff(path, axis=0)
+    lengths = np.linalg.norm(ways, axis=1)
+    ways = ways[lengths > 1e-3 * np.max(lengths, initial=0.0)]
+    if len(ways) < 3:
+        return 1
+    units = ways / np.linalg.norm(ways, axis=1, keepdims=True)
+    angles = np.arccos(np.clip(np.sum(units[1:] * units[:-1], axis=1), -1, 1))
+    return int(np.clip(np.ceil(np.quantile(angles, 0.9) / ROUND), 1, FINEST))
+
+
+ROUND, FINEST = 0.1, 8
+"""The angle at a corner that is not seen, and the most pieces of a step."""
 
 
 def _velocities(run: Trajectory, times: np.ndarray, states: np.ndarray) -> np.ndarray:

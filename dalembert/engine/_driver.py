@@ -40,6 +40,7 @@ def solve_step(sub):
     for k in range(size):
         guess[k] = memory[at(x + k)]
     iterations, doubtful, renewed = -1, True, sub.counts.age < 0
+    kept, before = sub.counts.age, sub.counts.iterations
     watched = sub.numbers.far < np.inf
     while True:  # the only place for `solve`, which is long: every other copy of it takes seconds to compile
         if renewed:
@@ -58,7 +59,8 @@ def solve_step(sub):
         return False, True
     dense = sub.layout.straight_line >= PIVOTING
     cost_ratio = sub.numbers.dense_ratio if dense else sub.numbers.cost_ratio
-    if not keep_factors(iterations, sub.counts, sub.numbers, sub.known, cost_ratio):
+    spent = sub.counts.iterations - before
+    if not keep_factors(kept, spent, iterations, sub.counts, sub.numbers, sub.known, cost_ratio):
         sub.counts.age = -1
     if dense:
         count_pivoted(sub)

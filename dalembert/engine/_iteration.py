@@ -111,18 +111,23 @@ def first_rate(last_rate):
 
 
 @inlined
-def keep_factors(iterations, counts, numbers, known, cost_ratio):
+def keep_factors(kept, spent, iterations, counts, numbers, known, cost_ratio):
     """Whether the next step should reuse the factors: only while it is expected to cost less than the average so far.
 
     A period from one factorisation to the next costs `cost_ratio` + sum of its iterations. Its average is smallest if it ends
-    when the next step would cost more than the average; what a step of a given age costs is known from earlier periods.
+    when the next step would cost more than the average; what a step of a given age costs is known from earlier periods. Where
+    factors of the age `kept` did not serve and were renewed within the step, all that it `spent` is what that age costs.
     """
+    renewed = kept > 0 and counts.age == 0
+    if renewed:
+        known[min(kept, KNOWN_AGES - 1)] = spent + cost_ratio
     if counts.age == 0:
         numbers.period_cost = cost_ratio
     counts.age += 1
     numbers.period_cost += iterations
     age = min(counts.age, KNOWN_AGES - 1)
-    known[age - 1] = iterations
+    if not (renewed and iterations == spent):  # else iterations with both factors
+        known[age - 1] = iterations
     expected = known[age] if known[age] > 0.0 and counts.periods % 512 != 511 else float(iterations)
     if expected <= numbers.period_cost / counts.age:
         return True

@@ -181,7 +181,7 @@ def solve_step_lanes(sub):
             memory[at(control + MASK * lanes + lane)] = memory[at(control + ALIVE * lanes + lane)]
             memory[at(control + AGE_IN_STEP * lanes + lane)] = 0.0  # nothing is learnt from this about rates
         call_kernel(sub.kernels.iterate, memory)
-    if not keep_factors(iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio):
+    if not keep_factors(-1, iterations, iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio):
         counts.age = -1
     return True
 

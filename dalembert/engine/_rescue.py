@@ -16,7 +16,7 @@ from dalembert.engine import _driver as driver
 from dalembert.errors import PivotWarning
 from dalembert.systems import State, System
 from dalembert.systems._consistent import short, unpack
-from dalembert.systems._matrices import Matrix, determinant_sign, is_finite, row_norms, scaled_rows, sparse_matrix
+from dalembert.systems._matrices import Matrix, determinant_sign, is_finite, is_sparse, row_norms, scaled_rows, sparse_matrix
 from dalembert.systems._newton import newton
 from dalembert.systems._rank import least_singular_value, smallest_singular_value
 from dalembert.systems._states import States
@@ -220,8 +220,9 @@ def diagnose(run: Stepper, problem: str | None) -> str:
             kind = "holonomic constraints" if not system.n_nonholonomic else "constraints"
             how = f"its smallest singular value falls to {least:.1e}" if least < 1e-2 else "it turns around"
             return (
-                f"the {kind} lose independence here ({symbol} loses rank: {how}), so the motion beyond is not determined: "
-                "take an h that steps over it, reduce h, change the start or remove the singular configuration from the model"
+                f"the {kind}{_dependent_parts(run, y, z, v)} lose independence here ({symbol} loses rank: {how}), so the "
+                "motion beyond is not determined: take an h that steps over it, reduce h, change the start or remove the "
+                "singular configuration from the model"
             )
         if problem == "turned" and not system.linear_in_multipliers:
             return (
@@ -255,11 +256,29 @@ def _drift(run: Stepper, t: float, state: np.ndarray) -> str | None:
     rows = row_norms(G)
     if np.all(np.abs(g) <= 0.1 * rows * np.linalg.norm(y)) and np.all(np.abs(g_dot) <= 0.1 * rows * np.linalg.norm(v)):
         return None
+    names = system.row_names.get("g", ())
+    worst = f" in {names[int(np.argmax(np.abs(g)))]!r}" if len(names) == len(g) else ""
     return (
         f"{run.method} does not keep the holonomic constraints and their derivative, and has left them: |g| is "
-        f"{np.abs(g).max():.1e}, |g_dot| {np.abs(g_dot).max():.1e}; take projected=True, or a method that keeps them, such as "
-        f"{system.served_by}"
+        f"{np.abs(g).max():.1e}{worst}, |g_dot| {np.abs(g_dot).max():.1e}; take projected=True, or a method that keeps "
+        f"them, such as {system.served_by}"
     )
+
+
+def _dependent_parts(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> str:
+    """Which parts of a mechanism state the rows that nearly depend on each other along the tangent, where rows have names."""
+    system, found = run.system, []
+    names = [*system.row_names.get("g", ()), *system.row_names.get("k", ())]
+    for k in PATH if len(names) == system.n_multipliers else ():
+        rows = system.matrix("hidden_z", run.time + k * run.h, y + k * run.h * v, z, theta=run.start.theta)
+        if not is_sparse(rows) and is_finite(rows):
+            left, values, _ = np.linalg.svd(np.asarray(scaled_rows(rows, 1 / np.maximum(row_norms(rows), 1e-300))))
+            found.append((values[-1], np.abs(left[:, -1])))
+    if not found:
+        return ""
+    weights = min(found, key=lambda pair: pair[0])[1]
+    parts = dict.fromkeys(names[k].partition(", row ")[0] for k in np.flatnonzero(weights > 0.2 * weights.max()))
+    return f" of {' and '.join(map(repr, list(parts)[:6]))}"
 
 
 def _independence_ahead(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[float, bool]:

@@ -171,6 +171,7 @@ class Mechanism(WithWheels):
         if found["gaps"]:
             owners: list[tuple[Any, tuple[int, ...]]] = [(part, rows) for part, rows, _ in found["gaps"]]
             functions["restitution"] = [part.restitution for part, rows in owners for _ in rows]
+            functions |= self._rubbing(owners)
         force = self._with_arguments("t q v", self._force) if self.loads else None
         energy = self._with_arguments("t q p", self._energy)
         system = Hamiltonian(energy, self.dim, force=force, params=self.params or None, **functions)
@@ -181,6 +182,24 @@ class Mechanism(WithWheels):
             for name, kind in (("g", "rows"), ("k", "rates"), ("phi", "gaps"))
         }
         return Assembled(system, *(tuple((part, rows) for part, _, rows in found[kind]) for kind in ("rows", "rates", "gaps")))
+
+    def _rubbing(self, owners: Sequence[tuple[Any, tuple[int, ...]]]) -> dict[str, Any]:
+        """Coefficients of friction and sliding velocities of all gaps, if some contact rubs; stops do not."""
+        touching = [part for part, _ in owners if hasattr(part, "slides")]
+        if all(part.friction == 0 for part in touching):
+            return {}
+        components = 1 if all(part.planar for part in touching) else 2
+
+        def friction(params: Mapping[str, Any], t: Any, q: Any) -> list[Any]:
+            at = self._placement(q, None, t, params)
+            return [part.coefficient(at) if part in touching else 0.0 for part, rows in owners for _ in rows]
+
+        def slip(params: Mapping[str, Any], t: Any, q: Any, v: Any) -> list[Any]:
+            at = self._placement(q, v, t, params)
+            values = ((part.slides(at) if part in touching else [], rows) for part, rows in owners)
+            return [x for value, rows in values for _ in rows for x in [*value, 0.0, 0.0][:components]]
+
+        return {"friction": self._with_arguments("t q", friction), "slip": self._with_arguments("t q v", slip)}
 
     def _placement(self, q: Any, v: Any, t: Any, params: Mapping[str, Any]) -> Placement:
         return Placement(q, v, t, {**params, "t": t} if "t" not in params else params)

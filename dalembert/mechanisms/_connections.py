@@ -38,5 +38,5 @@ def _linked_by(part: Part, ground: Body) -> list[Body]:
             return list(part.bodies)
         case Gear():
             return [body for joint in part.joints for body in (joint.first, joint.second)]
-    body = getattr(part, "body", None)
-    return [] if body is None else [body, ground]
+    body, other = getattr(part, "body", None), getattr(part, "other", None)
+    return [] if body is None else [body, ground if other is None else other]

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.errors import InputError
 from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import JointSpring, Motor, Spring, asked
 from dalembert.mechanisms._rigid import Body, Part, Placement
 from dalembert.mechanisms._vectors import Vector, subtract, triple
@@ -113,6 +114,32 @@ class BodyReading(Reading):
         return self._rows(self._at.of(self.part).speed(self.part.arm(triple("a point of a body", at))))
 
 
+class FrameReading(Reading):
+    """A massless frame along a run."""
+
+    part: Marker
+
+    @property
+    def position(self) -> np.ndarray:
+        """Its origin, (time, 3)."""
+        return self._rows(self.part.at(self._at).centre)
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """The velocity of its origin, (time, 3)."""
+        return self._rows(self.part.at(self._at).velocity)
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        """In space, (time, 3)."""
+        return self._rows(self.part.at(self._at).omega)
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """The matrix from its axes to those of space, (time, 3, 3)."""
+        return np.stack([self._rows(column) for column in self.part.at(self._at).columns], axis=-1)
+
+
 class JointReading(Reading):
     """A joint along a run."""
 
@@ -166,12 +193,13 @@ class WheelReading(Reading):
 
     @property
     def contact_point(self) -> np.ndarray:
-        """Where it touches the plane, (time, 3)."""
+        """Where it touches the plane or the surface, (time, 3)."""
+        self.part.refuse_if_not_found(self._at)
         return self._rows(self.part.contact_point(self._at))
 
     @property
     def force(self) -> np.ndarray:
-        """What the plane exerts on it, (time, 3)."""
+        """What the plane or the surface exerts on it, (time, 3)."""
         return self._reaction(self.part.body, self.part.contact_point(self._at))[0]
 
 
@@ -225,10 +253,14 @@ def read(part: Any, run: Any) -> Any:
     match part:
         case Body():
             return BodyReading(part, run)
+        case Marker():
+            return FrameReading(part, run)
         case Joint():
             return JointReading(part, run)
         case Wheel():
             return WheelReading(part, run)
         case Spring() | Motor() | JointSpring():
             return LoadReading(part, run)
-    raise InputError(f"run.of takes a body, a joint, a wheel, a spring or a motor of the mechanism; got {one_line(part)}")
+    raise InputError(
+        f"run.of takes a body, a frame, a joint, a wheel, a spring or a motor of the mechanism; got {one_line(part)}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 
@@ -10,10 +11,28 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.systems._model import one_line
 
+Polygon = tuple[int, ...]
+SECTORS = 24
+"""Of circles, in drawings."""
+
+
+def _circle(radius: float, height: float) -> np.ndarray:
+    turn = 2 * np.pi * np.arange(SECTORS) / SECTORS
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full(SECTORS, height)], axis=1)
+
+
+def _ring(first: int) -> list[int]:
+    return list(range(first, first + SECTORS))
+
+
+def _quarters(count: int) -> frozenset[int]:
+    """The sectors of every other quarter, in some rings of them."""
+    return frozenset(k for k in range(count) if k % SECTORS // (SECTORS // 4) % 2)
+
 
 @dataclass(frozen=True)
 class Solid(ABC):
-    """A homogeneous solid about its centre; its axes are principal axes."""
+    """A homogeneous solid, given about its centre and in principal axes unless it says otherwise."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -31,9 +50,35 @@ class Solid(ABC):
     def moments(self) -> np.ndarray:
         """The principal moments of inertia of one unit of mass."""
 
+    @property
+    def centre(self) -> np.ndarray:
+        """The centre of mass, in the coordinates in which the solid was given."""
+        return np.zeros(3)
+
+    @property
+    def axes(self) -> np.ndarray:
+        """The principal axes, as columns."""
+        return np.eye(3)
+
+    @property
     @abstractmethod
-    def outlines(self) -> list[np.ndarray]:
-        """Closed polygons in body axes that show the solid, (points, 3) each."""
+    def vertices(self) -> np.ndarray:
+        """Points about the centre, of which faces and outlines are made, (points, 3)."""
+
+    @property
+    @abstractmethod
+    def faces(self) -> list[Polygon]:
+        """The surface, counter-clockwise seen from outside, by the numbers of vertices."""
+
+    @property
+    def outlines(self) -> list[Polygon]:
+        """Closed polygons that show the solid in a drawing of lines, by the numbers of vertices."""
+        return self.faces
+
+    @property
+    def dark(self) -> frozenset[int]:
+        """Which faces are painted darker, to show how the solid turns."""
+        return frozenset()
 
 
 @dataclass(frozen=True)
@@ -63,16 +108,15 @@ class Box(Solid):
         x, y, z = self.x**2, self.y**2, self.z**2
         return np.array([y + z, x + z, x + y]) / 12
 
-    def outlines(self) -> list[np.ndarray]:
+    @property
+    def vertices(self) -> np.ndarray:
+        """The eight corners."""
+        return np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * [self.x, self.y, self.z]
+
+    @property
+    def faces(self) -> list[Polygon]:
         """The six faces."""
-        half = np.array([self.x, self.y, self.z]) / 2
-        square = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], dtype=float)
-        faces = []
-        for axis in range(3):
-            for side in (-1.0, 1.0):
-                face = np.insert(square, axis, side, axis=1)
-                faces.append(face * half)
-        return faces
+        return [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
 @dataclass(frozen=True)
@@ -100,12 +144,29 @@ class Cylinder(Solid):
         across = self.radius**2 / 4 + self.length**2 / 12
         return np.array([across, across, self.radius**2 / 2])
 
-    def outlines(self) -> list[np.ndarray]:
+    @property
+    def vertices(self) -> np.ndarray:
+        """Both centres of the ends, and their circles."""
+        ends = [side * self.length / 2 for side in (-1, 1)]
+        return np.concatenate([[(0.0, 0.0, end) for end in ends], *(_circle(self.radius, end) for end in ends)])
+
+    @property
+    def faces(self) -> list[Polygon]:
+        """The sectors of both ends and of the side."""
+        low, high = _ring(2), _ring(2 + SECTORS)
+        around = [(k, (k + 1) % SECTORS) for k in range(SECTORS)]
+        sides = [(low[i], low[j], high[j], high[i]) for i, j in around]
+        return [*((1, high[i], high[j]) for i, j in around), *((0, low[j], low[i]) for i, j in around), *sides]
+
+    @property
+    def outlines(self) -> list[Polygon]:
         """Both ends, each with a radius that shows how it turns."""
-        turn = np.linspace(0, 2 * np.pi, 25)
-        circle = self.radius * np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1)
-        end = np.concatenate([np.zeros((1, 3)), circle])
-        return [end + np.array([0.0, 0.0, side * self.length / 2]) for side in (-1, 1)]
+        return [(end, *ring, ring[0]) for end, ring in ((0, _ring(2)), (1, _ring(2 + SECTORS)))]
+
+    @property
+    def dark(self) -> frozenset[int]:
+        """Every other quarter."""
+        return _quarters(3 * SECTORS)
 
 
 @dataclass(frozen=True)
@@ -131,8 +192,40 @@ class Sphere(Solid):
         """The principal moments of inertia of one unit of mass."""
         return np.full(3, 0.4 * self.radius**2)
 
-    def outlines(self) -> list[np.ndarray]:
+    @property
+    def vertices(self) -> np.ndarray:
+        """Both poles, and circles of latitude between them."""
+        latitudes = np.pi * np.arange(1, SECTORS // 2) / (SECTORS // 2) - np.pi / 2
+        poles = [(0.0, 0.0, side * self.radius) for side in (-1, 1)]
+        return np.concatenate([poles, *(_circle(self.radius * np.cos(x), self.radius * np.sin(x)) for x in latitudes)])
+
+    @property
+    def _circles(self) -> list[list[int]]:
+        """From south to north."""
+        return [[0] * SECTORS, *(_ring(2 + SECTORS * k) for k in range(SECTORS // 2 - 1)), [1] * SECTORS]
+
+    @property
+    def faces(self) -> list[Polygon]:
+        """Between circles of latitude and longitude; triangles at the poles."""
+        found = []
+        for low, high in itertools.pairwise(self._circles):
+            for i in range(SECTORS):
+                j = (i + 1) % SECTORS
+                found.append(tuple(dict.fromkeys((low[i], low[j], high[j], high[i]))))
+        return found
+
+    @property
+    def outlines(self) -> list[Polygon]:
         """Three great circles."""
-        turn = np.linspace(0, 2 * np.pi, 25)[:-1]
-        flat = self.radius * np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1)
-        return [np.roll(flat, k, axis=1) for k in range(3)]
+        circles = self._circles
+        meridians = [
+            tuple([ring[k] for ring in circles] + [ring[k + SECTORS // 2] for ring in reversed(circles[1:-1])])
+            for k in (0, SECTORS // 4)
+        ]
+        return [tuple(circles[SECTORS // 4]), *meridians]
+
+    @property
+    def dark(self) -> frozenset[int]:
+        """Every other octant."""
+        half = SECTORS * SECTORS // 4
+        return frozenset(k for k in range(2 * half) if (k in _quarters(2 * half)) != (k < half))

@@ -17,6 +17,7 @@ from dalembert.errors import InconsistentStart, InputError
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._rigid import Body, Part, Placement, number
 from dalembert.mechanisms._vectors import triple
+from dalembert.mechanisms._wheels import Wheel
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, consistent
 from dalembert.systems._model import one_line
@@ -86,6 +87,9 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     q = solver.position(places)
     if not complete:
         solver.refuse_too_few(q, places, moves)
+    for part in m.parts:
+        if isinstance(part, Wheel):
+            part.refuse_if_not_found(Placement(q, None, t0, values))
     v = solver.velocity(q, moves)
     p = np.linalg.solve(system.evaluate("H_pp", t0, q, np.zeros(m.dim), theta=theta), v)
     return consistent(system, q0=q, p0=p, t0=t0, params=params)

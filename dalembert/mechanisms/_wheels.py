@@ -1,24 +1,25 @@
-"""Knife edges, wheels and balls that roll on a plane, and points that a plane or a joint's range stops.
+"""Knife edges, wheels and balls that roll on a plane or a surface, and the ranges of joints; see `_touching.py` for contacts.
 
 The plane has the unit normal n and goes through `origin`; t1 and t2 lie in it. A wheel is a circle of radius r about c with the
 axis a. It touches the plane at its lowest point,
 
     P = c + r u,   u = -(n - (n.a) a) / s,   s = |n - (n.a) a|,   0 = n.(c - origin) - r s,   0 = t_i.(c' + omega x r u)
 
-and for a ball of radius r, u = -n.
+and for a ball of radius r, u = -n. For surfaces see `_surfaces.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ModelError
+from dalembert.errors import InconsistentStart, ModelError
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._rigid import Body, Part, Placement, Value, number, positive, valued
+from dalembert.mechanisms._surfaces import Surface, as_vector
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, normals, scale, subtract
 
 
@@ -46,6 +47,20 @@ def _tuple(vector: np.ndarray) -> Vector:
     return (x, y, z)
 
 
+@dataclass(frozen=True)
+class Contact:
+    """Where a wheel or a ball touches its plane or surface."""
+
+    point: Vector
+    gap: Any
+    """How far it is above it."""
+    tangents: tuple[Vector, Vector]
+    left: Sequence[Any] = ()
+    """What Newton's steps to the point left of its equations; in units of length."""
+    bend: Any = 1.0
+    """Positive where the point is the nearest one: the wheel or ball bends more sharply than the surface."""
+
+
 @dataclass(eq=False, repr=False)
 class Wheel(Part):
     """A wheel, or a ball if it has no axis, that rolls without slipping."""
@@ -54,37 +69,77 @@ class Wheel(Part):
     centre: np.ndarray
     axis: np.ndarray | None
     radius: Value
-    plane: Plane
+    plane: Plane | Surface
+    reference: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    """A direction to which the normal of the surface under a ball is never opposite."""
 
     def check(self, params: Mapping[str, Any]) -> None:
         """Refuse a radius that is none."""
         positive(f"the radius of {self.name!r}", self.radius, params)
 
-    def to_contact(self, at: Placement) -> tuple[Vector, Any]:
-        """The unit vector u from the centre to the contact point, and s = |n - (n.a) a|."""
-        n = self.plane.n
-        if self.axis is None:
-            return scale(-1.0, n), 1.0
-        a = at.of(self.body).direction(self.body.local(self.axis))
-        across = subtract(n, scale(dot(n, a), a))
-        s = np.sqrt(dot(across, across))
-        return scale(-1.0 / s, across), s
+    def contact(self, at: Placement) -> Contact:
+        """Where it touches."""
+        c = at.of(self.body).point(self.body.arm(self.centre))
+        a = None if self.axis is None else at.of(self.body).direction(self.body.local(self.axis))
+        r = at.value(f"the radius of {self.name!r}", self.radius)
+        if isinstance(self.plane, Plane):
+            return _on_plane(self.plane, c, a, r)
+        return _ball_on(self.plane, at.params, c, r, self.reference) if a is None else _wheel_on(self.plane, at.params, c, a, r)
 
     def contact_point(self, at: Placement) -> Vector:
-        """Where it touches the plane."""
-        r = at.value(f"the radius of {self.name!r}", self.radius)
-        return add(at.of(self.body).point(self.body.arm(self.centre)), scale(r, self.to_contact(at)[0]))
+        """Where it touches the plane or the surface."""
+        return self.contact(at).point
 
     def rows(self, at: Placement) -> list[Any]:
-        """It touches the plane."""
-        r, s = at.value(f"the radius of {self.name!r}", self.radius), self.to_contact(at)[1]
-        return [self.plane.height(at.of(self.body).point(self.body.arm(self.centre))) - r * s]
+        """It touches."""
+        return [self.contact(at).gap]
 
     def rates(self, at: Placement) -> list[Any]:
-        """The velocity of its material point at the contact, along the plane."""
-        r, frame = at.value(f"the radius of {self.name!r}", self.radius), at.of(self.body)
-        velocity = add(frame.speed(self.body.arm(self.centre)), cross(frame.omega, scale(r, self.to_contact(at)[0])))
-        return [dot(tangent, velocity) for tangent in self.plane.tangents]
+        """The velocity of its material point at the contact, along the plane or the surface."""
+        contact, frame = self.contact(at), at.of(self.body)
+        c = frame.point(self.body.arm(self.centre))
+        velocity = add(frame.speed(self.body.arm(self.centre)), cross(frame.omega, subtract(contact.point, c)))
+        return [dot(tangent, velocity) for tangent in contact.tangents]
+
+    def refuse_if_not_found(self, at: Placement) -> None:
+        """Refuse states in which Newton's steps do not lead to a point of contact."""
+        contact, r = self.contact(at), at.value(f"the radius of {self.name!r}", self.radius)
+        if contact.left and not (np.max(np.abs(contact.left)) < FOUND * r and np.min(contact.bend) > 0):
+            raise InconsistentStart(
+                f"the point where {self.name!r} touches its surface was not found: the surface bends more sharply than it "
+                "does, or its normal has turned over"
+            )
+
+
+FOUND = 1e-9
+"""How exact a point of contact must be, in terms of the radius."""
+OPPOSITE = 1e-2
+"""The least 1 + m.n of a normal n that is not opposite to the reference m."""
+
+
+def _on_plane(plane: Plane, c: Vector, a: Vector | None, r: Any) -> Contact:
+    n = plane.n
+    if a is None:
+        return Contact(add(c, scale(-r, n)), plane.height(c) - r, plane.tangents)
+    lowest = subtract(n, scale(dot(n, a), a))
+    s = np.sqrt(dot(lowest, lowest))
+    return Contact(add(c, scale(-r / s, lowest)), plane.height(c) - r * s, plane.tangents)
+
+
+def _ball_on(surface: Surface, params: Mapping[str, Any], c: Vector, r: Any, reference: np.ndarray) -> Contact:
+    """The tangents t are those of a reference normal m, turned with m to n: t - (t.n) (m + n) / (1 + m.n)."""
+    P, n, left, bend = surface.evaluate(surface.ball, params, c, r)
+    point, normal, m = as_vector(P), as_vector(n), _tuple(reference)
+    both, opposite = add(m, normal), 1 + dot(m, normal)
+    t1, t2 = (subtract(_tuple(t), scale(dot(_tuple(t), normal) / opposite, both)) for t in normals(reference))
+    return Contact(point, dot(normal, subtract(c, point)) - r, (t1, t2), left, np.minimum(bend[0], opposite - OPPOSITE))
+
+
+def _wheel_on(surface: Surface, params: Mapping[str, Any], c: Vector, a: Vector, r: Any) -> Contact:
+    P, n, gap, left, bend = surface.evaluate(surface.wheel, params, c, a, r)
+    point = as_vector(P)
+    along = scale(1 / r, cross(a, subtract(point, c)))
+    return Contact(point, gap[0], (along, cross(as_vector(n), along)), left, bend[0])
 
 
 @dataclass(eq=False, repr=False)
@@ -101,26 +156,6 @@ class KnifeEdge(Part):
         frame = at.of(self.body)
         across = cross(self.plane.n, frame.direction(self.body.local(self.along)))
         return [dot(across, frame.speed(self.body.arm(self.point)))]
-
-
-@dataclass(eq=False, repr=False)
-class Touching(Part):
-    """A point of a body, or a ball about it, stays above a plane."""
-
-    body: Body
-    point: np.ndarray
-    radius: Value
-    plane: Plane
-    restitution: float
-
-    def check(self, params: Mapping[str, Any]) -> None:
-        """Refuse a negative radius."""
-        positive(f"the radius of {self.name!r}", self.radius, params, zero=True)
-
-    def gaps(self, at: Placement) -> list[Any]:
-        """What stays positive."""
-        r = at.value(f"the radius of {self.name!r}", self.radius)
-        return [self.plane.height(at.of(self.body).point(self.body.arm(self.point))) - r]
 
 
 @dataclass(eq=False, repr=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Building
+from dalembert.mechanisms._links import Marker, carrier
 from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
 from dalembert.mechanisms._solids import Box, Solid
 from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
@@ -25,7 +26,7 @@ class WithBodies(Building):
         *,
         mass: Value | None = None,
         inertia: Any = None,
-        at: Any = (0.0, 0.0, 0.0),
+        at: Any = None,
         rotation: Any = None,
         shape: Solid | None = None,
         density: float | None = None,
@@ -35,7 +36,8 @@ class WithBodies(Building):
         """A rigid body with its centre of mass `at` a point; `rotation` turns its own axes to those of space.
 
         `inertia` about the centre, in the body's own axes, is a symmetric matrix, three principal moments, or one number (for
-        a planar body that about z). A `shape` (Box, Cylinder, Sphere of da.mechanisms) gives it from `mass` or `density`.
+        a planar body that about z). A `shape` (Box, Cylinder, Sphere, Mesh of da.mechanisms) gives it from `mass` or `density`.
+        Without `at` the body's own frame has its origin in that of space: the corners of a mesh stay where they are.
 
         Example:
             >>> import dalembert as da
@@ -46,38 +48,73 @@ class WithBodies(Building):
         """
         name = self._name(name, "body")
         if shape is not None and not isinstance(shape, Solid):
-            raise ModelError(f"the shape of {name!r} is a da.mechanisms.Box, Cylinder or Sphere; got {one_line(shape)}")
-        if density is not None:
-            if shape is None or mass is not None:
-                raise ModelError(f"the density of {name!r} needs a shape, and no mass: give one or the other")
-            mass = positive(f"the density of {name!r}", density, self.params) * shape.volume
-        if mass is None:
-            raise ModelError(f"the body {name!r} has no mass: give mass=, or density= with shape=")
-        positive(f"the mass of {name!r}", mass, self.params)
-        if inertia is None:
-            if shape is None:
-                raise ModelError(
-                    f"the body {name!r} has no inertia: give inertia= or shape=, or make it a point with m.point(...)"
-                )
-            inertia = tuple(_multiple(mass, float(moment)) for moment in shape.moments)
-        centre, given = triple(f"the position of {name!r}", at), rotation_matrix(f"the rotation of {name!r}", rotation)
-        moments, axes = principal(name, inertia, self.params)
+            raise ModelError(f"the shape of {name!r} is a da.mechanisms.Box, Cylinder, Sphere or Mesh; got {one_line(shape)}")
+        mass = self._weight(name, mass, density, shape)
+        given = rotation_matrix(f"the rotation of {name!r}", rotation)
+        own = np.zeros(3) if shape is None else given @ shape.centre
+        centre = triple(f"the position of {name!r}", own if at is None else at)
         kind = self.default_coordinates if coordinates is None else coordinates
+        moments, axes = self._moments(name, mass, inertia, shape, kind == "planar")
         if kind == "planar":
             if abs(given[2, 2]) < 1 - 1e-12:
                 raise ModelError(f"the planar body {name!r} is rotated about another axis than z: give rotation= an angle")
-            angle = np.arctan2(given[1, 0], given[0, 0])
-            principal_axes, moments = about_z(angle), _about_own_z(name, inertia, moments)
+            principal_axes = about_z(np.arctan2(given[1, 0], given[0, 0]))
         else:
             principal_axes = given @ axes
         chosen = coordinates_of(kind, centre[2], moments)
         return self._add_body(Body(name, self, chosen, 0, mass, moments, centre, principal_axes, given, shape, free))
+
+    def _weight(self, name: str, mass: Value | None, density: Any, shape: Solid | None) -> Value:
+        """The mass of a body, given or by its density."""
+        if density is not None:
+            if shape is None or mass is not None:
+                raise ModelError(f"the density of {name!r} needs a shape, and no mass: give one or the other")
+            if isinstance(density, str) or callable(density):
+                raise ModelError(f"the density of {name!r} is a number: for one that varies give mass=lambda rho: rho * volume")
+            mass = positive(f"the density of {name!r}", density, self.params) * shape.volume
+        if mass is None:
+            raise ModelError(f"the body {name!r} has no mass: give mass=, or density= with shape=")
+        positive(f"the mass of {name!r}", mass, self.params)
+        return mass
+
+    def _moments(
+        self, name: str, mass: Value, inertia: Any, shape: Solid | None, planar: bool
+    ) -> tuple[tuple[Value, Value, Value], np.ndarray]:
+        """Principal moments and axes of a body, given or by its shape; of a planar body only the moment about z counts."""
+        if inertia is not None:
+            moments, axes = principal(name, inertia, self.params)
+            return (_about_own_z(inertia, moments) if planar else moments), axes
+        if shape is None:
+            raise ModelError(f"the body {name!r} has no inertia: give inertia= or shape=, or make it a point with m.point(...)")
+        if planar:
+            return (_multiple(mass, float(shape.axes[2] ** 2 @ shape.moments)),) * 3, np.eye(3)
+        x, y, z = (_multiple(mass, float(moment)) for moment in shape.moments)
+        return (x, y, z), shape.axes
 
     def _add_body(self, body: Body) -> Body:
         body.check(self.params)
         body.first = sum(other.size for other in self.bodies)
         self.bodies.append(body)
         return body
+
+    def frame(self, name: str | None, body: Body, *, at: Any, rotation: Any = None) -> Marker:
+        """A massless frame on a body, or on the ground: a point and axes that a run knows, and that joints and forces may name.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism()
+            >>> arm = m.rod("arm", (0, 0, 0), (1, 0, 0), mass=1.0)
+            >>> hinge = m.revolute(m.ground, arm, at=(0, 0, 0))
+            >>> tool = m.frame("tool", arm, at=(1, 0, 0))
+            >>> m.at(m.start(rates={hinge: 3.0})).of(tool).velocity.round(12).tolist()[0][:2]
+            [0.0, 3.0]
+
+        """
+        self._own("a frame", body)
+        name = self._name(name, "frame")
+        point = triple(f"the position of {name!r}", at)
+        self._without_arm(f"{name!r}", carrier(body), point)
+        return self._add(Marker(name, self, carrier(body), point, rotation_matrix(f"the rotation of {name!r}", rotation)))
 
     def rod(
         self,
@@ -164,7 +201,7 @@ def _proportional(name: str, factor: float) -> Callable[..., Any]:
     return moment
 
 
-def _about_own_z(name: str, inertia: Any, moments: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
+def _about_own_z(inertia: Any, moments: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
     """The moments of a planar body, of which only that about z counts."""
     if np.shape(np.array(inertia, dtype=object)) == (3, 3):
         matrix = np.array(inertia, dtype=float)

@@ -11,6 +11,7 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._building import MEETING, Z, two_points
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Gear, Joint, Prescribed
+from dalembert.mechanisms._links import Link, carrier, composed
 from dalembert.mechanisms._rigid import Body, Value, number
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._with_bodies import WithBodies
@@ -153,8 +154,32 @@ class WithJoints(WithBodies):
             raise ModelError("the points of a distance joint coincide, so that it has no direction: use m.spherical(...)")
         return self._joint("distance", first, second, (P, Q), Z, name, length=apart if length is None else length)
 
+    def link(self, first: Body, second: Body, *, at: Any, axes: Any = (Z, Z), name: str | None = None) -> Joint:
+        """A massless link, `at` = (on the first body, on the second), hinged to both about `axes`; None there is a ball joint.
+
+        Example:
+            >>> import dalembert as da
+            >>> m = da.Mechanism(coordinates="planar")
+            >>> a, b = (m.rod(name, (x, 0), (x, 1), mass=0.2) for name, x in (("crank", 0.0), ("rocker", 0.5)))
+            >>> hinges = [m.revolute(m.ground, rod, at=(x, 0)) for rod, x in ((a, 0.0), (b, 0.5))]
+            >>> m.link(a, b, at=((0, 1), (0.5, 1)), name="coupler").length, m.system().n_holonomic
+            (0.5, 5)
+
+        """
+        P, Q = two_points("a link", at)
+        if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+            raise ModelError("the axes of a link are two directions, or None for a ball joint, such as ((0, 0, 1), None)")
+        units = tuple(None if axis is None else direction("an axis of a link", axis) for axis in axes)
+        shown = name or "the link"
+        place = composed(shown, P, Q, (units[0], units[1]))
+        hinged = (units[0] is not None, units[1] is not None)
+        one, other = (np.array(Z) if unit is None else unit for unit in units)
+        points = place["points"]
+        return self._joint("link", first, second, points, one, name, other_axis=other, length=place["length"], hinged=hinged)
+
     def _joint(self, kind: str, first: Body, second: Body, at: Any, axis: Any, name: str | None, **more: Any) -> Joint:
         self._own(f"a {kind} joint", first, second)
+        first, second = carrier(first), carrier(second)
         if first is second:
             raise ModelError(f"a {kind} joint needs two bodies; got {first.name!r} twice")
         if at is None:
@@ -168,18 +193,20 @@ class WithJoints(WithBodies):
             gap = gap - (gap @ unit) * unit
         if kind == "planar":
             gap = (gap @ unit) * unit
-        if kind != "distance" and np.linalg.norm(gap) > MEETING * self._size(*points):
+        if kind not in ("distance", "link") and np.linalg.norm(gap) > MEETING * self._size(*points):
             raise ModelError(
                 f"the points of {name!r} do not meet in the assembled pose, they are {np.linalg.norm(gap):.3g} apart: give the "
                 "bodies a pose in which they do; m.start(...) moves the mechanism elsewhere"
             )
-        for body, point in zip((first, second), points, strict=True):
-            if not body.turns and body.coordinates is not None and kind not in ("spherical", "distance"):
+        hinged = more.get("hinged", (kind not in ("spherical", "distance"),) * 2)
+        for body, point, turns in zip((first, second), points, hinged, strict=True):
+            if not body.turns and body.coordinates is not None and turns:
                 raise ModelError(
                     f"{name!r} is a {kind} joint, but {body.name!r} is a point, which has no rotation: use m.spherical"
                 )
             self._without_arm(f"{name!r}", body, point)
-        return self._add(Joint(name, self, kind, first, second, points, unit, **more))
+        of = Link if kind == "link" else Joint
+        return self._add(of(name, self, kind, first, second, points, unit, **more))
 
     @staticmethod
     def _check_plane(name: str, kind: str, unit: np.ndarray, first: Body, second: Body) -> None:

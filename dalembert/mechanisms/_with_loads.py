@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.mechanisms._building import as_function, plain, two_points
 from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
 from dalembert.mechanisms._rigid import Body, Value
 from dalembert.mechanisms._vectors import triple
@@ -41,6 +42,7 @@ class WithLoads(WithJoints):
 
         """
         self._own("a spring", first, second)
+        first, second = carrier(first), carrier(second)
         P, Q = two_points("a spring", at)
         name = self._name(name, "spring")
         for body, point in ((first, P), (second, Q)):
@@ -116,6 +118,7 @@ class WithLoads(WithJoints):
 
         """
         self._own("a force", body)
+        body = carrier(body)
         name = self._name(name, "force")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
@@ -133,6 +136,7 @@ class WithLoads(WithJoints):
 
         """
         self._own("a torque", body)
+        body = carrier(body)
         name = self._name(name, "torque")
         function = as_function(f"the torque {name!r}", torque)
         return self._add(AppliedForce(name, self, body, function, body.centre, True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Value
+from dalembert.mechanisms._links import carrier
+from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._surfaces import Surface
+from dalembert.mechanisms._touching import Touching
 from dalembert.mechanisms._vectors import direction, triple
-from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Touching, Wheel
+from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Wheel
 from dalembert.mechanisms._with_loads import WithLoads
 
 
@@ -28,11 +32,14 @@ class WithWheels(WithLoads):
         centre: Any = None,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
+        surface: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Wheel:
-        """A thin wheel that rolls on a plane without slipping, upright or leaning; `centre` is by default that of mass.
+        """A thin wheel that rolls without slipping, upright or leaning; `centre` is by default that of mass.
 
-        The plane goes through `origin` and has this normal, on the side of the wheel.
+        The plane goes through `origin` and has this normal, on the side of the wheel. A `surface` is a function instead: its
+        height, lambda x, y: ..., or a function of x, y and z that is zero on it and positive on the side of the wheel; it may
+        name parameters.
 
         Example:
             >>> import dalembert as da
@@ -42,7 +49,7 @@ class WithWheels(WithLoads):
             <Wheel 'wheel 1'>
 
         """
-        return self._rolling("wheel", name, body, centre, axis, radius, normal, origin)
+        return self._rolling("wheel", name, body, centre, axis, radius, self._floor(normal, origin, surface))
 
     def ball(
         self,
@@ -52,9 +59,10 @@ class WithWheels(WithLoads):
         centre: Any = None,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
+        surface: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Wheel:
-        """A ball that rolls on a plane without slipping.
+        """A ball that rolls without slipping on a plane, or on a `surface` as a wheel does.
 
         Example:
             >>> import dalembert as da
@@ -64,28 +72,39 @@ class WithWheels(WithLoads):
             'rolling ball 1'
 
         """
-        return self._rolling("rolling ball", name, body, centre, None, radius, normal, origin)
+        return self._rolling("rolling ball", name, body, centre, None, radius, self._floor(normal, origin, surface))
+
+    def _floor(self, normal: Any, origin: Any, surface: Callable[..., Any] | None) -> Plane | Surface:
+        """What a wheel or a ball rolls on."""
+        if surface is not None:
+            return Surface("a surface", surface, self.params)
+        return Plane(triple("the origin of a plane", origin), direction("the normal of a plane", normal))
 
     def _rolling(
-        self, kind: str, name: str | None, body: Body, centre: Any, axis: Any, radius: Value, normal: Any, origin: Any
+        self, kind: str, name: str | None, body: Body, centre: Any, axis: Any, radius: Value, floor: Plane | Surface
     ) -> Wheel:
         """A wheel about an axis, or a ball, which has none."""
         self._own(f"a {kind}", body)
+        body = carrier(body)
         if not body.turns or body.coordinates is None:
             raise ModelError(f"a {kind} is a body that turns; {body.name!r} does not")
         name = self._name(name, kind)
-        plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
         unit = None if axis is None else direction(f"the axis of {name!r}", axis)
-        if unit is not None and abs(unit @ plane.normal) > 1 - 1e-9:
-            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
-        self._in_plane(name, body, plane)
         place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
-        return self._add(Wheel(name, self, body, place, unit, radius, plane))
+        normal = floor.normal if isinstance(floor, Plane) else floor.normal_at(place, self.params)
+        if unit is not None and abs(unit @ normal) > 1 - 1e-9:
+            raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
+        self._in_plane(name, body, normal)
+        wheel = Wheel(name, self, body, place, unit, radius, floor)
+        if isinstance(floor, Surface):
+            size = positive(f"the radius of {name!r}", radius, self.params)
+            wheel.reference = floor.settle(place, size, unit, self.params)
+        return self._add(wheel)
 
     @staticmethod
-    def _in_plane(name: str, body: Body, plane: Plane) -> None:
+    def _in_plane(name: str, body: Body, normal: np.ndarray) -> None:
         """Refuse a floor that is the plane in which a body moves, or leans on it."""
-        if isinstance(body.coordinates, Planar) and abs(plane.normal[2]) > 1e-9:
+        if isinstance(body.coordinates, Planar) and abs(normal[2]) > 1e-9:
             raise ModelError(
                 f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give one that lies in it, such "
                 "as normal=(0, 1)"
@@ -103,6 +122,7 @@ class WithWheels(WithLoads):
 
         """
         self._own("a knife edge", body)
+        body = carrier(body)
         name = self._name(name, "knife edge")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
@@ -117,15 +137,22 @@ class WithWheels(WithLoads):
     def contact(
         self,
         body: Body,
+        other: Body | None = None,
         *,
         at: Any = None,
         radius: Value = 0.0,
+        other_at: Any = None,
+        other_radius: Value = 0.0,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
         restitution: float = 1.0,
+        friction: Value = 0.0,
         name: str | None = None,
     ) -> Touching:
-        """A point of a body, or a ball about it, that bounces off a plane; runs then take a collision integrator, da.CVA().
+        """A point of a body, or a ball about it, that touches a plane, or the ball about a point of another body.
+
+        Runs take a collision integrator, da.CVA(); with `friction`, Coulomb's coefficient, or beside wheels they take
+        da.NonsmoothRattle() or da.MoreauJean().
 
         Example:
             >>> import dalembert as da
@@ -133,15 +160,27 @@ class WithWheels(WithLoads):
             >>> a, b = (m.body(name, mass=0.2, inertia=1e-4, at=(x, 0, 0)) for name, x in (("a", 0.0), ("b", 0.1)))
             >>> m.contact(a, radius=0.02, origin=(0, 0, -0.5), restitution=0.6)
             <Touching 'contact 1'>
+            >>> m.contact(a, b, radius=0.02, other_radius=0.03, friction=0.3)
+            <Touching 'contact 2'>
 
         """
         self._own("a contact", body)
+        body = carrier(body)
         name = self._name(name, "contact")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
         self._without_arm(f"{name!r}", body, point)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
-        self._in_plane(name, body, plane)
-        return self._add(Touching(name, self, body, point, radius, plane, restitution))
+        if other is None:
+            self._in_plane(name, body, plane.normal)
+            return self._add(Touching(name, self, body, point, radius, plane, restitution, friction))
+        self._own("a contact", other)
+        other = carrier(other)
+        if other is body:
+            raise ModelError(f"{name!r} is between a body and itself: name two bodies")
+        other_point = other.centre if other_at is None else triple(f"the other point of {name!r}", other_at)
+        self._without_arm(f"{name!r}", other, other_point)
+        both = (other, other_point, other_radius)
+        return self._add(Touching(name, self, body, point, radius, plane, restitution, friction, *both))
 
     def stop(
         self,

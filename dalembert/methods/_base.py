@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._step import Step, StepEquations
-from dalembert.systems import BoundSystem, MechanicalSystem, State, System
+from dalembert.systems import BoundSystem, MechanicalSystem, Spheres, State, System
 from dalembert.tableaux import Tableau
 
 
@@ -89,6 +89,8 @@ class OneStepMethod(ABC):
             )
         if system.n_nonholonomic and not self.serves_nonholonomic:
             raise UnsupportedSystem(f"{self} cannot serve nonholonomic constraints: use {system.served_by}")
+        if isinstance(system, Spheres) and self.driver != "time stepping":
+            raise UnsupportedSystem(f"{self} does not see the contacts of da.Spheres: use da.MoreauJean()")
         if system.n_unilateral and not self.serves_unilateral:
             raise UnsupportedSystem(
                 f"{self} does not see the unilateral constraints of this system: use a collision integrator, da.CVA(base), "

@@ -168,7 +168,7 @@ def residuals(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None 
         drawn = [(name, value) for name, value in run.residuals.items() if value.shape[1]]
         for (name, value), color in zip(drawn, (BLUE, VERMILION, *CYCLE[2:]), strict=False):
             t, _, largest = envelope(run.t, np.max(np.abs(value), axis=1), bins=100)
-            axes.plot(t, np.maximum(largest, LEAST_RESIDUAL), color=color, label=RESIDUAL_NAMES.get(name, f"$|{name}|$"))
+            axes.plot(t, np.maximum(largest, LEAST_RESIDUAL), color=color, label=_residual_name(run, name, value))
             top = max(top, 3 * float(np.nanmax(largest)))
         if drawn:
             axes.axhline(EPSILON, color="#707070", linewidth=0.8, linestyle=(0, (4, 3)))
@@ -180,6 +180,13 @@ def residuals(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None 
             axes.text(0.5, 0.5, "no constraints", ha="center", va="center", transform=axes.transAxes)
             axes.set_axis_off()
     return figure
+
+
+def _residual_name(run: Trajectory, name: str, value: np.ndarray) -> str:
+    """What a residual is called, with the row of a mechanism in which it is largest."""
+    rows = run.names.get("g" if name == "g_dot" else name, ())
+    worst = f", most in {rows[int(np.argmax(np.nanmax(np.abs(value), axis=0)))]}" if rows else ""
+    return RESIDUAL_NAMES.get(name, f"$|{name}|$") + worst
 
 
 def multipliers(
@@ -206,6 +213,8 @@ def multipliers(
     values = np.hstack([run.lam, run.psi])
     letters = ((r"\lambda", run.lam.shape[1]), ("z" if of_index_two(run) else r"\psi", run.psi.shape[1]))
     names = [f"${letter}_{{{i + 1}}}$" for letter, count in letters for i in range(count)]
+    rows = [*run.names.get("g", ()), *run.names.get("k", ())]
+    names = [f"{name} of {row}" for name, row in zip(names, rows, strict=True)] if rows else names
     chosen = list(range(min(len(names), len(CYCLE)))) if which is None else list(which)
     if not names:
         raise InputError("this system has no constraints, so there are no multipliers to draw")

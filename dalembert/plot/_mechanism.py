@@ -55,7 +55,7 @@ def configurations(
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
     snapshots = sample(run, drawing, run.t[rows])
-    paths = sample(run, drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]))
+    paths = sample(run, drawing, with_impacts(run, run.t[spread(last - first + 1, 2000) + first]), smooth=True)
     spatial = snapshots.dim == 3
     with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
         import matplotlib
@@ -63,7 +63,7 @@ def configurations(
         shades = matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows)))
         for part in paths.parts:
             if part.kind == "trace":
-                axes.plot(*part.points[:, 0].T, color=part.color, linewidth=0.8, zorder=1)
+                axes.plot(*part.trail(len(paths.t) * paths.finer).T, color=part.color, linewidth=0.8, zorder=1)
         for part in snapshots.parts:
             if part.kind in ("track", "wall") and len(part.points) == 1:
                 axes.plot(*part.points[0].T, color=part.color, linewidth=0.8, zorder=1)
@@ -83,8 +83,9 @@ def configurations(
 def _outline(axes: Axes, part: MovingPart, i: int, shade: Any) -> None:
     """One part of one snapshot, in a colour that tells the time."""
     points, look = part.at(i), {"color": shade, "zorder": 2 + i}
-    if part.kind == "body":
-        axes.plot(*np.vstack([points, points[:1]]).T, linewidth=1.0, **look)
+    if part.kind in ("body", "solid"):
+        for outline in part.outlines:
+            axes.plot(*points[[*outline, outline[0]]].T, linewidth=1.0, **look)
     elif part.kind != "mass":
         axes.plot(*points.T, linewidth=1.6 if part.kind == "rod" else 0.8, **look)
     elif part.radius == 0:
@@ -129,9 +130,10 @@ def portrait(
     drawing = drawing_of(run, draw)
     last_time = run.t[0] + np.clip(run.t[-1] - run.t[0], -20.0, 20.0)
     first, last = (run.t[0], last_time) if window is None else window
-    scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)))
+    scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)), smooth=window is not None)
     if window is None:
-        scene = sample(run, drawing, with_impacts(run, np.linspace(first, _before_it_is_small(scene), MOMENTS)))
+        times = with_impacts(run, np.linspace(first, _before_it_is_small(scene), MOMENTS))
+        scene = sample(run, drawing, times, smooth=True)
     with panel(ax, path, (3.2, 2.8)) as (figure, axes):
         frame_axes(axes, scene, len(scene.t) - 1, 2.8 / 3.2)
         axes.set_aspect("equal")

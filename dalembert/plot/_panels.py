@@ -76,7 +76,7 @@ def of_index_two(run: Trajectory) -> bool:
 
 def labels_of(run: Trajectory, problem: Problem | None) -> tuple[str, ...]:
     """The names of the coordinates, of the problem or of the mechanism that was run; none if they have no names."""
-    return problem.labels if problem is not None else () if run.system is None else run.system.coordinate_names
+    return problem.labels if problem is not None else run.names.get("y", ())
 
 
 def coordinate_index(coordinate: int | str, run: Trajectory, problem: Problem | None) -> int:

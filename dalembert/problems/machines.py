@@ -77,13 +77,7 @@ def andrews_squeezer(mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785
     """
     m = Mechanism(coordinates="planar", params={"mom": mom, "c0": c0, "l0": l0})
     A, B, C = np.array([-0.06934, -0.00227]), np.array([-0.03635, 0.03273]), np.array([0.014, 0.072])
-    beta, gamma, phi, delta, epsilon = (
-        -0.0617138900142764496,
-        0.455279819163070380,
-        0.222668390165885885,
-        0.487364979543842550,
-        1.23054744454982119,
-    )
+    beta, gamma, phi, delta, epsilon = SQUEEZER_ANGLES
     along, across = lambda x: np.array([np.cos(x), np.sin(x)]), lambda x: np.array([np.sin(x), -np.cos(x)])
     F, G, H = 0.007 * along(beta), A + 0.04 * along(delta), A + 0.04 * across(epsilon)
     E = F - 0.028 * along(beta)
@@ -92,12 +86,8 @@ def andrews_squeezer(mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785
         G + (0.02 - 0.01421) * across(phi + delta), A + 0.02308 * along(delta) - 0.00916 * across(delta),
         H + (0.02 - 0.01421) * along(epsilon - phi), A + 0.01228 * across(epsilon) - 0.00449 * along(epsilon),
     ]  # fmt: skip
-    masses = (0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498)
-    inertias = (2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5)
-    K = [
-        m.body(f"K{i + 1}", mass=mass, inertia=J, at=x)
-        for i, (mass, J, x) in enumerate(zip(masses, inertias, centres, strict=True))
-    ]
+    weights = zip(SQUEEZER, centres, strict=True)
+    K = [m.body(f"K{i + 1}", mass=mass, inertia=J, at=x) for i, ((mass, J), x) in enumerate(weights)]
     drive = m.revolute(m.ground, K[0], at=(0, 0), angle=beta)
     joints = [(K[0], K[1], F), (m.ground, K[2], B), (K[1], K[2], E), (K[1], K[3], E), (K[1], K[5], E), (K[3], K[4], G)]
     for first, second, place in [*joints, (K[5], K[6], H), (m.ground, K[4], A), (m.ground, K[6], A)]:
@@ -107,6 +97,17 @@ def andrews_squeezer(mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785
     m.motor(drive, lambda mom: mom)
     title = "Andrews' squeezing mechanism"
     return _problem(m, m.start(), "andrews_squeezer", title, "Hairer & Wanner II (1996), section VII.7; IFToMM A03", 3e-5, 1000)
+
+
+SQUEEZER_ANGLES = (
+    -0.0617138900142764496, 0.455279819163070380, 0.222668390165885885, 0.487364979543842550, 1.23054744454982119
+)  # fmt: skip
+"""beta, gamma, phi, delta and epsilon at the start; Theta is zero."""
+SQUEEZER = (
+    (0.04325, 2.194e-6), (0.00365, 4.410e-7), (0.02373, 5.255e-6), (0.00706, 5.667e-7), (0.07050, 1.169e-5),
+    (0.00706, 5.667e-7), (0.05498, 1.912e-5),
+)  # fmt: skip
+"""Mass and moment of inertia of each body."""
 
 
 def two_four_bars(g: float = 9.81, speed: float = 1.0) -> Problem:

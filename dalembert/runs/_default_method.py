@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dalembert.contact import CVA
+from dalembert.contact import CVA, MoreauJean, NonsmoothRattle
 from dalembert.methods import SRK, GaussLobattoSPARK, LobattoIIIAB, OneStepMethod, SymplecticEuler, compose
-from dalembert.systems import IndexTwoDAE, MechanicalSystem, System
+from dalembert.systems import IndexTwoDAE, MechanicalSystem, Spheres, System
 
 
 def default_method(system: System) -> OneStepMethod:
@@ -18,8 +18,10 @@ def default_method(system: System) -> OneStepMethod:
     """
     if isinstance(system, IndexTwoDAE):
         return SRK("gauss")
+    if isinstance(system, Spheres):
+        return MoreauJean()
     if system.n_unilateral:
-        return CVA()
+        return NonsmoothRattle() if "friction" in system.function_names or system.n_nonholonomic else CVA()
     if system.n_nonholonomic:
         return GaussLobattoSPARK(stages=2)
     return LobattoIIIAB() if isinstance(system, MechanicalSystem) else compose(SymplecticEuler(), 2)

@@ -14,9 +14,9 @@ from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._event_program import EventProgram, event_program
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import ModelError, StepFailed
+from dalembert.errors import ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
-from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems import MechanicalSystem, Spheres, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._states import States
 
@@ -76,7 +76,25 @@ class ImpactDriver(SmoothDriver):
         return event_program(system, method)
 
 
-DRIVERS: dict[str, SmoothDriver] = {"smooth": SmoothDriver(), "impacts": ImpactDriver()}
+class SteppingDriver(SmoothDriver):
+    """Steps whose equations contain the laws of contact and friction."""
+
+    def run_class(self) -> type[Run]:
+        from dalembert.contact._sphere_run import SphereRun  # loads Numba
+        from dalembert.contact._stepping_run import SteppingRun
+
+        def run_of(spec: RunSpec, room: int | None = None) -> SteppingRun:
+            return (SphereRun if isinstance(spec.system, Spheres) else SteppingRun)(spec, room)
+
+        return run_of  # type: ignore[return-value]
+
+    def ensemble_class(self) -> type[EnsembleRun]:
+        raise UnsupportedSystem("time stepping makes single runs: call da.simulate for each member")
+
+
+DRIVERS: dict[str, SmoothDriver] = {
+    "smooth": SmoothDriver(), "impacts": ImpactDriver(), "time stepping": SteppingDriver(),
+}  # fmt: skip
 
 
 def driver_of(method: OneStepMethod) -> SmoothDriver:

@@ -48,6 +48,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
         multipliers=start.multipliers.tolist(),
         newton_tolerance=spec.newton_tolerance,
         walls=system.n_unilateral,
+        names={name: list(labels) for name, labels in system.names.items()},
         **identity(system, spec.method),
     )
     run = _new_run(header, system, spec.method)

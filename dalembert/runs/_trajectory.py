@@ -86,6 +86,8 @@ class Trajectory(Variables):
     """Where impacts accumulated and a wall was touched for a while."""
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
+    kept_names: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """The names of a run that was loaded without its model; see `names`."""
     controls: Controls | None = field(default=None, repr=False)
     """Parameters that changed along the run; what is computed from a state takes those of the step that begins there."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -95,6 +97,19 @@ class Trajectory(Variables):
 
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What the coordinates ("y") and the rows of constraints ("g", "k", "phi") of a mechanism are called.
+
+        Example:
+            >>> import dalembert as da
+            >>> run = da.simulate(da.problems.slider_crank(), da.Rattle(), steps=2)
+            >>> run.names["y"][2], run.names["g"][0]
+            ('crank.theta', 'revolute 1, row 1')
+
+        """
+        return self.kept_names if self.system is None else self.system.names
 
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:
@@ -233,7 +248,7 @@ class Trajectory(Variables):
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
-        header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks}
+        header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks, "names": self.names}
         header |= {name: getattr(self, name) for name in KEPT}
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
@@ -266,6 +281,7 @@ class Trajectory(Variables):
                 states=file["states"],
                 blocks=tuple((str(name), int(size)) for name, size in header["blocks"]),
                 parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
+                kept_names={name: tuple(labels) for name, labels in header.get("names", {}).items()},
                 **{name: header[name] for name in KEPT},
                 **{name: file.get(name) for name in STAGE},
                 **events,
@@ -290,7 +306,9 @@ class Trajectory(Variables):
         for name, value in self.residuals.items():
             data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
         attributes = {"method": self.method, "h": self.h, "status": self.status}
-        return xarray.Dataset(data, coords={"time": self.t}, attrs=attributes)
+        dimensions = {"y": "coordinate", "g": "constraint", "k": "nonholonomic_constraint"}
+        coordinates = {dimensions[name]: list(labels) for name, labels in self.names.items() if name in dimensions}
+        return xarray.Dataset(data, coords={"time": self.t, **coordinates}, attrs=attributes)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """One page on the run, written to `path` as .png, .pdf or .svg; the options are those of `da.plot.overview`."""
@@ -357,6 +375,7 @@ class StoredTrajectory(Trajectory):
             start=start,
             solver=solver,
             drawing=drawing,
+            kept_names={name: tuple(labels) for name, labels in header.names.items()},
             _observed={},
             **stage,
         )

@@ -50,6 +50,8 @@ class Header:
     casadi: str
     walls: int = 0
     """The number of unilateral constraints."""
+    names: dict[str, Any] = field(default_factory=dict)
+    """What coordinates and rows of constraints are called, where they have names."""
 
     @property
     def chunk_steps(self) -> int:

@@ -9,6 +9,7 @@ from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._odae import ODAE
 from dalembert.systems._system import System
+from dalembert.systems._touching_spheres import Spheres
 
 __all__ = [
     "ODAE",
@@ -17,6 +18,7 @@ __all__ = [
     "IndexTwoDAE",
     "Lagrangian",
     "MechanicalSystem",
+    "Spheres",
     "State",
     "System",
     "consistent",

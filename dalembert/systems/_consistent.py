@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import InconsistentStart, InputError, ModelError
+from dalembert.errors import InconsistentStart, InputError, ModelError, UnsupportedSystem
 from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
 from dalembert.systems._matrices import row_norms, row_sums, scaled_rows, well_conditioned
 from dalembert.systems._mechanical import MechanicalSystem
@@ -147,6 +147,9 @@ def consistent(
     """
     own = getattr(system, "system", system)  # a problem of the catalogue or a mechanism serves as well
     system = own() if own is not system and callable(own) else own
+    if not isinstance(system, System):
+        kinds = "a da.Hamiltonian, a da.Lagrangian, a da.ODAE, a da.Mechanism or a problem of da.problems"
+        raise UnsupportedSystem(f"the first argument of consistent is {kinds}; got {type(system).__name__}")
     theta = system.parameters.vector(params)
     t0 = finite_number("t0", t0)
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}

@@ -138,8 +138,9 @@ class MechanicalSystem(System):
         if model.slip is None:
             phi_q, phi_t = (self._expressions[name][1] for name in ("phi_q", "phi_t"))
             slip = point_tangents(phi_q, phi_t, H_pp, v)
+            mu = mu * ca.vertcat(*(ca.norm_2(ca.densify(phi_q[k, :])) for k in range(count)))  # of forces along grad phi
         else:
-            slip = sliding(model.slip, count, {name: moving[name] for name in ("t", "q", "v")}, v, self.parameters)
+            slip = sliding(model.slip, mu, {name: moving[name] for name in ("t", "q", "v")}, v, self.parameters)
         self.n_tangents = slip.shape[0] // count
         self._define("t y", friction=mu, slip_v=ca.jacobian(slip, v))
         self._define("t y z", slip=ca.substitute(slip, v, self._expressions["H_p"][1]))

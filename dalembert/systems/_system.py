@@ -49,6 +49,13 @@ class System:
     """What the variables y are called in figures and messages, such as "crank.theta"; none where they have no names."""
     row_names: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """What the rows of g, k and phi are called, such as {"g": ("hinge 1, row 1", ...)}."""
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What coordinates ("y") and rows of constraints ("g", "k", "phi") are called, where they have names."""
+        found = {"y": tuple(self.coordinate_names), **{name: tuple(rows) for name, rows in self.row_names.items()}}
+        return {name: labels for name, labels in found.items() if labels}
+
     starts_from: tuple[str, ...] = ("y0", "z0")
     """The names of initial values, for the first and the second block of the state."""
     guesses: tuple[str, str] = ("lam0", "psi0")

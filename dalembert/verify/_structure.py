@@ -8,12 +8,12 @@ import numpy as np
 
 from dalembert.contact import CollisionIntegrator
 from dalembert.derivatives._tangent_map import tangent_map, tangent_space
+from dalembert.derivatives._through_impacts import impact_tangent
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
 from dalembert.systems import MechanicalSystem, State, System
-from dalembert.verify._collisions import collision_tangent
 from dalembert.verify._tangent import checked_step
 
 
@@ -54,7 +54,7 @@ def step_tangent(system: System | Problem, method: OneStepMethod, *, h: float, *
 def _tangent(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
     if isinstance(method, CollisionIntegrator):
         assert isinstance(system, MechanicalSystem)
-        return collision_tangent(system, method, state, h)
+        return impact_tangent(system, method, state, h)
     return tangent_map(system, method, state, h)
 
 

@@ -1,4 +1,4 @@
-"""One step, and solves for its tangent where it meets walls."""
+"""One step from a state."""
 
 from __future__ import annotations
 
@@ -15,12 +15,3 @@ def checked_step(system: System, method: OneStepMethod, state: State, h: float) 
     if not (np.isfinite(h) and h != 0):
         raise InputError(f"h must be a finite number other than zero; got {h!r}")
     return one_step(system, method, state, h)
-
-
-def solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Solve A X = B with one refinement in extended precision, so that the defects below measure the method."""
-    if A.size == 0:
-        return np.zeros((0, B.shape[1]))
-    X = np.linalg.solve(A, B)
-    rest = B.astype(np.longdouble) - A.astype(np.longdouble) @ X.astype(np.longdouble)
-    return X + np.linalg.solve(A, rest.astype(float))

@@ -6,7 +6,7 @@ import pytest
 from compiled_kernels import by_casadi, call, compiled
 
 from dalembert.compiler import _ir, _jit
-from dalembert.compiler._ir import Kernel, emit_kernel, emit_module
+from dalembert.compiler._ir import Kernel, emit_kernel, emit_module, in_two_parts
 from dalembert.compiler._jit import compile_module
 
 
@@ -29,6 +29,22 @@ def tangled(n_inputs, n_operations, seed=0):
             case _:
                 values.append(ca.fmax(ca.tanh(a), b))
     return x, values
+
+
+def test_two_parts_compute_what_the_whole_computes():
+    x, values = tangled(6, 400)
+    late, results = 2, ca.vertcat(*values[:6], *values[-60:], values[7], values[7], ca.SX(2.5))
+    n, m = x.shape[0], results.shape[0]
+    whole = Kernel("whole", [(x[: n - late], 0), (x[n - late :], n - late)], [(results, n)])
+    first, second, handed = in_two_parts(whole, n + m, ("first", "second"))
+    assert 0 < first.operations < whole.operations and first.operations + second.operations == whole.operations
+    row = np.random.default_rng(2).normal(size=n)
+    memory = np.concatenate([row, np.full(m + handed, np.nan)])
+    memory[n - late : n] = np.nan  # the first part must not look at them
+    call(first, memory, len(memory))
+    memory[n - late : n] = row[n - late :]
+    call(second, memory, len(memory))
+    np.testing.assert_allclose(memory[n : n + m], by_casadi(results, x, row[None])[0], rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("piece", [1, 2, 7, 50])

@@ -88,7 +88,8 @@ def test_other_programs_are_not_passed_over(line):
 
 def test_readme_has_its_ten_line_example_its_picture_and_its_two_commands():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = (code for language, _, code in blocks(ROOT / "README.md") if language == "python")
+    example, mechanism = (code for language, _, code in blocks(ROOT / "README.md") if language == "python")
+    assert "da.Mechanism(" in mechanism
     assert len([line for line in example.splitlines() if line.strip()]) <= 10
     assert "make run" in text and "make test" in text
     picture = DOCS / "images" / "double_pendulum.png"

@@ -53,7 +53,7 @@ def test_broken_links_stop_the_build_and_a_page_that_nobody_lists_is_on_the_site
     pytest.importorskip("furo")
     source = tmp_path / "docs"
     source.mkdir()
-    for name in ("conf.py", "reference.py", "docstrings.py", "typeset.py", "_static"):
+    for name in ("conf.py", "reference.py", "docstrings.py", "typeset.py", "arguments.toml", "_static"):
         (shutil.copytree if (DOCS / name).is_dir() else shutil.copy)(DOCS / name, source / name)
     (tmp_path / "README.md").write_text("# Start\n\n[A page](docs/page.md) and [code](code.py).\n")
     (tmp_path / "code.py").write_text("")
@@ -116,9 +116,23 @@ def text_of(page):
 def test_entries_have_signatures_tables_of_parameters_examples_and_aliases(site):
     simulation = text_of(site / "reference" / "simulation.html")
     assert "dalembert.simulate(system, method, *, q0=None" in simulation
-    assert re.search(r"save_every \(int\)", simulation) and ">>> run = da.simulate(" in simulation
+    assert re.search(r"save_every \(int\) . store every so many steps", simulation) and ">>> run = da.simulate(" in simulation
     assert "From a state to the parts of a mechanism." in text_of(site / "reference" / "pictures.html")
     assert "usage: dalembert run" in text_of(site / "reference" / "command.html")
+
+
+def test_sentences_about_arguments_are_about_arguments_that_exist(reference):
+    found = {"run": set(), "system": set(), "method": set()}
+    for name, kind in [("simulate", "run"), ("simulate_many", "run"), ("poincare", "run"), ("gradient", "run")]:
+        found[kind] |= set(inspect.signature(getattr(da, name)).parameters)
+    found["run"] |= set(inspect.signature(da.verify.order).parameters)
+    for value in (da.Hamiltonian, da.Lagrangian):
+        found["system"] |= set(inspect.signature(value).parameters)
+    for entry in reference.public_names():
+        if entry.group == "methods":
+            found["method"] |= set(inspect.signature(entry.value).parameters)
+    for kind, sentences in reference.ARGUMENTS.items():
+        assert set(sentences) <= found[kind], set(sentences) - found[kind]
 
 
 def test_docstrings_become_restructured_text(reference):
@@ -126,6 +140,7 @@ def test_docstrings_become_restructured_text(reference):
 
     text = "First *line*.\n\nWith `x_i`,\n\n    da.f(*x)\n\nOne\n- of\n  two\n\nExample:\n    >>> f(*a)\n    `b`\n"
     shown = list(docstrings.restructured(text.splitlines()))
+    assert "    &a < b_i" in docstrings.restructured(["With", "", "    a < b_i"])
     assert shown[0] == r"First \*line\*." and shown[2] == "With ``x_i``,"
     assert shown[shown.index("One") + 1 :][:3] == ["", "- of", "  two"]
     assert shown[-3:] == ["Example:", "    >>> f(*a)", "    `b`"]

@@ -99,12 +99,27 @@ def oscillator(steps=40, h=0.1):
     return da.simulate(system, da.Gauss(stages=2), q0=[1, 0], p0=[0, 1], h=h, steps=steps)
 
 
-def test_stored_states_are_drawn_as_they_are_and_others_on_the_chord_between_them():
+def test_stored_states_are_drawn_as_they_are_and_others_on_the_curve_between_them():
     run = oscillator()
     times = np.array([0.0, 0.35, run.t[7], run.t[-1]])
     points = sample(run, lambda q: [mass(q)], times).parts[0].points[:, 0]
     np.testing.assert_array_equal(points[[0, 2, 3]], run.q[[0, 7, -1]])
-    np.testing.assert_allclose(points[1], (run.q[3] + run.q[4]) / 2, atol=1e-14)
+    np.testing.assert_allclose(points[1], [np.cos(0.35), np.sin(0.35)], atol=2e-6)
+    assert np.max(np.abs((run.q[3] + run.q[4]) / 2 - points[1])) > 1e-3  # the chord
+
+
+@pytest.mark.parametrize("method", [da.LobattoIIIAB(stages=3), da.compose(da.Rattle(), 4)])
+def test_paths_of_coarse_steps_are_round(method):
+    """An ellipse of 12 steps: with dense output or, where a method has none, by Hermite's cubics, nearer than its polygon."""
+    system = da.Hamiltonian(lambda q, p: (p @ p + q @ q) / 2, dim=2)
+    run = da.simulate(system, method, q0=[1, 0], p0=[0, 1], h=0.4, steps=12)
+    scene = sample(run, lambda q: [trace(q)], run.t, smooth=True)
+    path = scene.parts[0].path
+    assert scene.finer > 3 and len(path) == 12 * scene.finer + 1
+    np.testing.assert_array_equal(path[:: scene.finer], run.q)
+    a, b = np.linalg.lstsq(run.q**2, np.ones(len(run.q)), rcond=None)[0]  # the ellipse through the states
+    assert np.max(np.abs(a * path[:, 0] ** 2 + b * path[:, 1] ** 2 - 1)) < 2e-3
+    assert abs(np.min(np.linalg.norm((run.q[1:] + run.q[:-1]) / 2, axis=1)) - 1) > 0.015  # the polygon
 
 
 def test_what_stands_still_is_kept_once():

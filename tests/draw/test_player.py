@@ -145,3 +145,75 @@ def test_the_page_asks_the_network_for_nothing(browser, opened):
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
     assert asked and all(url.startswith(("file:", "data:")) for url in asked)
+
+
+@pytest.fixture(scope="module")
+def spinning():
+    """A shaded scene of all kinds of solids, a rod, a spring and a wheel: no run, states are stored directly."""
+    m = da.Mechanism(gravity=(0, 0, -9.81))
+    box = m.body("box", mass=1.0, shape=da.mechanisms.Box(0.6, 0.4, 0.2), at=(0, 0, 1))
+    ball = m.body("ball", mass=1.0, shape=da.mechanisms.Sphere(0.3), at=(1.2, 0, 1))
+    stone = m.body("stone", mass=1.0, shape=da.mechanisms.Mesh([(2, 0, 1), (2.5, 0, 1), (2, 0.5, 1), (2, 0, 1.5)]))
+    wheel = m.body(
+        "wheel", mass=1.0, shape=da.mechanisms.Cylinder(0.3, 0.1), at=(0, 0, 0.3), rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]]
+    )
+    m.spring(box, ball, at=((0.3, 0, 1), (0.9, 0, 1)), stiffness=5.0)
+    m.spring(ball, stone, at=((1.5, 0, 1), (2, 0, 1)), stiffness=5.0)
+    m.spring(box, wheel, at=((0, 0, 1), (0, 0, 0.3)), stiffness=5.0)
+    start = m.start(angular_velocities={box: (1.0, 2.0, 0.5), ball: (0, 3.0, 0), stone: (2.0, 0, 1.0), wheel: (0, 4.0, 0)})
+    return da.simulate(m, da.LobattoIIIAB(2), start=start, h=0.05, steps=20)
+
+
+def test_a_shaded_film_is_one_file_without_requests_or_errors(browser, screen, spinning, tmp_path):
+    """Corners of solids are where the run has them; what is lit has several tones of its colour; the ground has a shadow."""
+    import json
+
+    screen(1000, 800)
+    film = spinning.animate(tmp_path / "film.html", shaded=True, fps=10, speed=0.5)
+    assert (tmp_path / "film.html").stat().st_size < 300_000
+    browser.get((tmp_path / "film.html").as_uri())
+    assert browser.execute_script("return film.shaded()")
+    for frame in (0, 7):
+        seek(browser, frame)
+        for points, part in zip(browser.execute_script("return film.positions()"), film.scene.parts, strict=True):
+            np.testing.assert_allclose(points, part.at(frame), atol=1e-4)
+    pixels = browser.execute_script(
+        "const c = document.getElementById('canvas'), gl = c.getContext('webgl'), d = new Uint8Array(4 * c.width * c.height);"
+        "document.getElementById('slider').dispatchEvent(new Event('input'));"
+        "gl.readPixels(0, 0, c.width, c.height, gl.RGBA, gl.UNSIGNED_BYTE, d); return [Array.from(d), c.width, gl.getError()];"
+    )
+    colors, wide, error = np.array(pixels[0]).reshape(-1, 4)[:, :3], pixels[1], pixels[2]
+    assert error == 0
+    blue = colors[(colors[:, 2] > 1.3 * colors[:, 0]) & (colors[:, 2] > 60)]
+    assert len(blue) > 5000 and len(np.unique(blue[:, 2])) > 50  # light falls on surfaces at many angles
+    shadow = np.sum(np.all(np.abs(colors - np.array([181, 183, 187])) < 12, axis=1))
+    assert shadow > 1000
+    x, y = browser.execute_script("return film.pixels()[0][0]")  # a corner of the box is painted where it is said to be
+    around = colors.reshape(-1, wide, 3)[::-1][round(y) - 8 : round(y) + 9, round(x) - 8 : round(x) + 9].reshape(-1, 3)
+    assert np.any(around[:, 2] > 1.3 * around[:, 0])
+    complaints = [e for e in browser.get_log("browser") if e["level"] != "INFO" and "GPU stall" not in e["message"]]
+    assert complaints == []  # (reading pixels stalls the graphics processor, and Chromium says so)
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert asked and all(url.startswith(("file:", "data:")) for url in asked)
+
+
+def test_without_webgl_a_shaded_film_is_drawn_as_lines(browser, screen, spinning, tmp_path):
+    screen(1000, 800)
+    page = spinning.animate(shaded=True, fps=10).html()
+    without = (
+        "const real = HTMLCanvasElement.prototype.getContext; HTMLCanvasElement.prototype.getContext = "
+        "function (kind) { return kind === 'webgl' ? null : real.call(this, kind); };"
+    )
+    broken = page.replace('"use strict";', f'"use strict"; {without}', 1)
+    (tmp_path / "film.html").write_text(broken)
+    browser.get((tmp_path / "film.html").as_uri())
+    assert not browser.execute_script("return film.shaded()") and ink(browser) > 500
+    assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+
+
+def test_shaded_films_are_refused_where_they_cannot_be(spinning, runs, tmp_path):
+    with pytest.raises(da.InputError, match=r"a shaded film is written as \.html"):
+        spinning.animate(tmp_path / "film.gif", shaded=True)
+    with pytest.raises(da.InputError, match="in the plane: leave shaded= out"):
+        runs["double_pendulum"].animate(shaded=True)

@@ -105,3 +105,12 @@ def test_stage_multipliers_are_stored_on_request():
     assert run.stage_lam.shape == (9, 2)
     assert np.abs(run.stage_lam[1:] - run.lam[1:]).max() < 1e-4
     assert da.simulate(problem, da.LobattoIIIAB(4), h=0.01, steps=5).stage_lam is None
+
+
+def test_the_cost_of_steps_does_not_depend_on_luck():
+    """Old factors that do not serve a step cost what it spent on them: else the engine may go on with them for ever."""
+    problem, costs = da.problems.chain(links=100), []
+    for h in (0.01, 0.0100001, 0.0099, 0.0095, 0.0105):
+        stats = da.simulate(problem, da.Rattle(), h=h, steps=300, save_every=300).stats
+        costs.append(stats["newton_iterations"] + stats["factorizations"])
+    assert max(costs) < 1.12 * min(costs)

@@ -17,7 +17,7 @@ ROOMS = [
     "errors", "_version", "_progress", "_fits",
     "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact",
     "draw", "plot", "storage", "parallel", "runs", "derivatives", "verify", "problems", "experiments",
-    "_public", "reproduction", "cli",
+    "_public", "reproduction", "cli", "explorer",
 ]  # fmt: skip
 LATE = {
     "dalembert.compiler._passes": "loads Numba",

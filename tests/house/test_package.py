@@ -100,7 +100,7 @@ def test_wheel_and_source_distribution_have_what_belongs_to_them(built):
 
 @pytest.mark.slow
 def test_the_wheel_runs_the_lines_of_the_readme_in_an_empty_environment(built, tmp_path):
-    (example,) = re.findall(r"^```python\n(.*?)^```$", text_of("README.md"), re.MULTILINE | re.DOTALL)
+    example = re.findall(r"^```python\n(.*?)^```$", text_of("README.md"), re.MULTILINE | re.DOTALL)[0]
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty" / "bin" / "python"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -305,6 +305,32 @@ def test_names_in_labels_rows_figures_and_errors():
         run.of(crank)
 
 
+def test_names_are_kept_with_runs_and_shown_by_all_figures(tmp_path):
+    pytest.importorskip("xarray")
+    m, _, hinges = four_bar()
+    start = m.start(rates={hinges[0]: 8.0})
+    run = da.simulate(m, da.Rattle(), start=start, h=1e-3, steps=20)
+    stored = da.simulate(m, da.Rattle(), start=start, h=1e-3, steps=20, save_to=tmp_path / "run.zarr")
+    run.save(tmp_path / "run.npz")
+    for kept in (run, da.load(tmp_path / "run.npz"), da.load(stored.store.path)):
+        assert kept.names["y"][5] == "coupler.theta" and kept.names["g"][2:4] == ("hinge 2, row 1", "hinge 2, row 2")
+        figure = da.plot.solution(kept, ["crank.x", "coupler.theta"])
+        assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["crank.x", "coupler.theta"]
+    table = run.to_xarray()
+    assert table.q.sel(coordinate="rocker.theta").values[0] == run.q[0, 8]
+    assert table.lam.sel(constraint="hinge 4, row 2").values[3] == run.lam[3, 7]
+    labels = [text.get_text() for text in da.plot.multipliers(run, which=[2, 7]).axes[0].get_legend().get_texts()]
+    assert labels == [r"$\lambda_{3}$ of hinge 2, row 1", r"$\lambda_{8}$ of hinge 4, row 2"]
+    worst = run.names["g"][int(np.argmax(np.abs(run.residuals["g"]).max(axis=0)))]
+    assert da.plot.residuals(run).axes[0].get_legend().get_texts()[0].get_text() == f"$|g|$, most in {worst}"
+
+
+def test_failures_name_the_joints():
+    m, _, hinges = four_bar()
+    with pytest.raises(da.StepFailed, match=r"the holonomic constraints of 'hinge 1' and 'hinge 2'.* lose independence"):
+        da.simulate(m, da.LobattoIIIAB(3), start=m.start(rates={hinges[0]: 8.0}), h=0.5, steps=50)
+
+
 def test_saved_runs_are_read_by_name(tmp_path):
     m, (crank, _, _), hinges = four_bar()
     run = da.simulate(m, da.Rattle(), start=m.start(rates={hinges[0]: 8.0}), h=1e-3, steps=50)
@@ -321,7 +347,8 @@ def test_drawings_follow_from_the_parts():
     scene = sample(run, run.drawing, run.t[::10])
     assert scene.dim == 2 and [part.kind for part in scene.parts].count("body") == 3
     m, _, hinges = four_bar("quaternion")
-    assert len(da.draw.mechanism(m)(m.q0)) == 3 * 6 + 4 + 1
+    parts = da.draw.mechanism(m)(m.q0)
+    assert len(parts) == 3 + 4 + 1 and [len(part.skin.outlines) for part in parts[:3]] == [6, 6, 6]
 
 
 def test_a_part_that_was_refused_leaves_its_name_free():

@@ -223,4 +223,6 @@ ROWS = (
     between_walls(da.MCVA(), ladder(160, 640)),
     between_walls(da.MCVAA(), ladder(160, 640)),
     between_walls(da.MCVAC(), ladder(160, 640)),
+    between_walls(da.MoreauJean(), ladder(160, 640)),
+    between_walls(da.NonsmoothRattle(), ladder(160, 640)),
 )

@@ -1,0 +1,316 @@
+"""Four mechanisms beside Exudyn and MuJoCo: CPU time of one run to a given accuracy, models being ready.
+
+    pip install exudyn mujoco
+    python benchmarks/bench_mechanisms.py [four_bar chain bricard bicycle]
+
+Each tool halves its step until the centre of one body at the end is within 1e-3, 1e-5 and 1e-7 m of a reference by
+LobattoIIIAB(5), or GaussLobattoSPARK(3) for the bicycle, with a small step. The time is that of the whole call, as CPU time of
+the process, the better of two; compiling, which dalembert does once for a model and a method, is not in it and stands apart.
+MuJoCo's loops are soft; they are made as stiff as the step allows (solref of two steps). It has no wheels that roll without
+slipping. Bodies, joints and rates of all tools are read from one da.Mechanism.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from common import Section, note, table
+
+import dalembert as da
+from dalembert.mechanisms import Joint
+
+TARGETS = (1e-3, 1e-5, 1e-7)
+LONGEST = 1.5
+"""Seconds of a run after which a tool gives up."""
+
+
+@dataclass
+class Case:
+    m: da.Mechanism
+    start: Any
+    body: Any
+    t1: float
+    reference: da.OneStepMethod
+    methods: tuple[da.OneStepMethod, ...]
+
+
+def four_bar() -> Case:
+    A, B, C, D = (0, 0), (0, 0.1), (0.29, 0.25), (0.3, 0)
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+    rods = [
+        m.rod(n, *ends, mass=w, width=0.01) for n, ends, w in (("AB", (A, B), 0.2), ("BC", (B, C), 0.6), ("DC", (D, C), 0.4))
+    ]
+    hinge = m.revolute(m.ground, rods[0], at=A)
+    for first, second, at in ((rods[0], rods[1], B), (rods[1], rods[2], C), (m.ground, rods[2], D)):
+        m.revolute(first, second, at=at)
+    return Case(m, m.start(rates={hinge: 8.0}), rods[1], 2.0, da.LobattoIIIAB(5), SYMPLECTIC)
+
+
+def chain(links: int = 10) -> Case:
+    m = da.Mechanism(gravity=(0, 0, -9.81))
+    last = m.ground
+    for k in range(links):
+        rod = m.rod(f"rod {k + 1}", (0.2 * k, 0, 0), (0.2 * k + 0.2, 0, 0), mass=0.1, width=0.02)
+        m.revolute(last, rod, at=(0.2 * k, 0, 0), axis=(0, 1, 0) if k % 2 == 0 else (0, 0, 1))
+        last = rod
+    first = m.part("revolute 2")
+    return Case(m, m.start(rates={first: 2.0}), last, 1.0, da.LobattoIIIAB(5), SYMPLECTIC)
+
+
+def bricard() -> Case:
+    m = da.Mechanism(gravity=(0, -9.81, 0))
+    P = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
+    rods = [m.rod(f"rod {k + 1}", P[k], P[k + 1], mass=1.0, width=0.1) for k in range(5)]
+    for k, axis in enumerate(np.eye(3)[[1, 2, 0, 1, 2, 0]]):
+        m.revolute(m.ground if k == 0 else rods[k - 1], m.ground if k == 5 else rods[k], at=P[k], axis=axis)
+    return Case(m, m.start(), rods[2], 2.0, da.LobattoIIIAB(5), SYMPLECTIC)
+
+
+def bicycle() -> Case:
+    m = da.Mechanism(gravity=(0, 0, -9.81))
+    J = lambda xx, yy, zz, xz=0.0: [[xx, 0.0, -xz], [0.0, yy, 0.0], [-xz, 0.0, zz]]  # noqa: E731
+    rear = m.body("rear wheel", mass=2.0, inertia=J(0.0603, 0.12, 0.0603), at=(0, 0, 0.3))
+    frame = m.body("frame", mass=85.0, inertia=J(9.2, 11.0, 2.8, 2.4), at=(0.3, 0, 0.9))
+    fork = m.body("fork", mass=4.0, inertia=J(0.05892, 0.06, 0.00708, -0.00756), at=(0.9, 0, 0.7))
+    front = m.body("front wheel", mass=3.0, inertia=J(0.1405, 0.28, 0.1405), at=(1.02, 0, 0.35))
+    m.revolute(frame, fork, at=(1.1, 0, 0), axis=(np.sin(np.pi / 10), 0, -np.cos(np.pi / 10)))
+    axle = m.revolute(frame, rear, at=rear.centre, axis=(0, 1, 0))
+    m.revolute(fork, front, at=front.centre, axis=(0, 1, 0))
+    m.wheel(rear, radius=0.3, axis=(0, 1, 0))
+    m.wheel(front, radius=0.35, axis=(0, 1, 0))
+    start = m.start(rates={axle: 5.0 / 0.3}, angular_velocities={frame: (0.2, 0, 0)})
+    methods = (da.GaussLobattoSPARK(1), da.GaussLobattoSPARK(2))
+    return Case(m, start, frame, 2.0, da.GaussLobattoSPARK(3), methods)
+
+
+SYMPLECTIC = (da.Rattle(), da.LobattoIIIAB(3))
+CASES: dict[str, Callable[[], Case]] = {"four_bar": four_bar, "chain": chain, "bricard": bricard, "bicycle": bicycle}
+
+STIFF = 'solimp="0.9999 0.9999 0.001"'
+"""How little a loop of MuJoCo's gives way."""
+Runner = Callable[[int], tuple[float, np.ndarray]]
+"""From a number of steps to CPU seconds and where the body is in the end."""
+
+
+def by_dalembert(case: Case, method: da.OneStepMethod) -> Runner:
+    def run(steps: int) -> tuple[float, np.ndarray]:
+        spec = {"start": case.start, "h": case.t1 / steps, "steps": steps, "save_every": steps}
+        begin = time.process_time()
+        result = da.simulate(case.m, method, **spec, progress=False)
+        return time.process_time() - begin, result.of(case.body).position[-1]
+
+    return run
+
+
+# -- Exudyn ---------------------------------------------------------------------------------------------------------------
+
+
+def by_exudyn(case: Case, radius: float) -> Runner:
+    """The trapezoidal rule with constraints of index 2 (spectral radius 1), or the generalised alpha method."""
+    import exudyn as exu
+    import exudyn.utilities as eu
+
+    def model() -> tuple[Any, list[int]]:
+        container = exu.SystemContainer()
+        mbs = container.AddSystem()
+        snap, gravity = case.m.at(case.start), [*case.m.gravity, 0.0][:3]
+        planar = case.m.default_coordinates == "planar"
+        numbers = {"ground": mbs.CreateGround()}
+        for body in case.m.bodies:
+            speed, spin = snap.of(body).velocity[0], snap.of(body).angular_velocity[0]
+            if planar:
+                place = [*snap.of(body).position[0, :2], float(case.start.q[body.first + 2])]
+                node = mbs.AddNode(
+                    eu.NodeRigidBody2D(referenceCoordinates=place, initialVelocities=[speed[0], speed[1], spin[2]])
+                )
+                numbers[body.name] = mbs.AddObject(
+                    eu.RigidBody2D(physicsMass=body.mass, physicsInertia=body.inertia[2], nodeNumber=node)
+                )
+                marker = mbs.AddMarker(eu.MarkerNodePosition(nodeNumber=node))
+                mbs.AddLoad(eu.Force(markerNumber=marker, loadVector=[body.mass * g for g in gravity]))
+            else:
+                inertia = eu.RigidBodyInertia(mass=body.mass, inertiaTensor=np.diag(body.inertia))
+                numbers[body.name] = mbs.CreateRigidBody(
+                    inertia=inertia, referencePosition=snap.of(body).position[0].tolist(),
+                    referenceRotationMatrix=snap.of(body).rotation[0] @ (body.rotation.T @ body.axes),
+                    initialVelocity=speed.tolist(), initialAngularVelocity=spin.tolist(), gravity=gravity,
+                )  # fmt: skip
+        for part in case.m.parts:
+            if isinstance(part, Joint):
+                pair = [numbers[part.first.name], numbers[part.second.name]]
+                if planar:
+                    ends = [
+                        mbs.AddMarker(eu.MarkerBodyPosition(bodyNumber=number, localPosition=list(body.arm(point))))
+                        for number, body, point in zip(pair, (part.first, part.second), part.points, strict=True)
+                    ]
+                    mbs.AddObject(eu.RevoluteJoint2D(markerNumbers=ends))
+                else:
+                    mbs.CreateRevoluteJoint(
+                        bodyNumbers=pair, position=part.points[0].tolist(), axis=part.axis.tolist(), useGlobalFrame=True
+                    )
+            else:
+                mbs.CreateRollingDisc(
+                    bodyNumbers=[numbers["ground"], numbers[part.body.name]], discRadius=part.radius,
+                    axisPosition=[0.0, 0.0, 0.0], axisVector=list(part.body.local(part.axis)),
+                    planePosition=[0.0, 0.0, 0.0], planeNormal=[0.0, 0.0, 1.0],
+                )  # fmt: skip
+        mbs.Assemble()
+        return mbs, [numbers[case.body.name], container]
+
+    def run(steps: int) -> tuple[float, np.ndarray]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mbs, (number, _container) = model()
+            settings = exu.SimulationSettings()
+            settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = steps, case.t1
+            settings.solutionSettings.writeSolutionToFile, settings.timeIntegration.verboseMode = False, 0
+            settings.timeIntegration.newton.useModifiedNewton = True
+            settings.timeIntegration.newton.relativeTolerance = 1e-10
+            settings.timeIntegration.newton.absoluteTolerance = 1e-12
+            settings.timeIntegration.generalizedAlpha.spectralRadius = radius
+            settings.timeIntegration.generalizedAlpha.useIndex2Constraints = radius == 1
+            settings.timeIntegration.generalizedAlpha.useNewmark = radius == 1
+            settings.linearSolverType = exu.LinearSolverType.EigenDense
+            settings.linearSolverSettings.ignoreSingularJacobian = True
+            begin = time.process_time()
+            mbs.SolveDynamic(settings)
+            return time.process_time() - begin, np.array(
+                mbs.GetObjectOutputBody(number, exu.OutputVariableType.Position, [0, 0, 0])
+            )
+
+    return run
+
+
+# -- MuJoCo ---------------------------------------------------------------------------------------------------------------
+
+
+def by_mujoco(case: Case) -> Runner:
+    """A tree of the bodies by their first joints; the joint that closes a loop is a connect at two points of its axis."""
+    import mujoco
+
+    children: dict[str, list[Joint]] = {}
+    loops, seen = [], {"ground"}
+    for joint in case.m.joints:
+        if joint.second.name in seen:
+            loops.append(joint)
+        else:
+            children.setdefault(joint.first.name, []).append(joint)
+            seen.add(joint.second.name)
+    planar = case.m.default_coordinates == "planar"
+
+    def numbers(values: Any) -> str:
+        return " ".join(f"{float(value):.17g}" for value in values)
+
+    def element(body: Any, parent: np.ndarray) -> str:
+        joint = next(j for joints in children.values() for j in joints if j.second is body)
+        inertia = body.axes @ np.diag([float(x) for x in body.inertia]) @ body.axes.T
+        full = [inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+        inner = "".join(element(j.second, body.centre) for j in children.get(body.name, []))
+        return (
+            f'<body name="{body.name}" pos="{numbers(body.centre - parent)}">'
+            f'<inertial pos="0 0 0" mass="{body.mass}" fullinertia="{numbers(full)}"/>'
+            f'<joint name="{joint.name}" type="hinge" pos="{numbers(joint.points[0] - body.centre)}" '
+            f'axis="{numbers(joint.axis)}"/>'
+            f"{inner}</body>"
+        )
+
+    gravity = [*case.m.gravity, 0.0][:3]
+    rates = {joint.name: case.m.at(case.start).of(joint).rate[0] for joints in children.values() for joint in joints}
+
+    def run(steps: int) -> tuple[float, np.ndarray]:
+        h = case.t1 / steps
+        closed = ""
+        for joint in loops:
+            one, other = (joint.first, joint.second) if joint.second is case.m.ground else (joint.second, joint.first)
+            held = "world" if other is case.m.ground else other.name
+            for side in (0.0,) if planar else (-0.1, 0.1):
+                anchor = numbers(joint.points[0] + side * joint.axis - one.centre)
+                closed += f'<connect body1="{one.name}" body2="{held}" anchor="{anchor}" solref="{2 * h} 1" {STIFF}/>'
+        bodies = "".join(element(j.second, np.zeros(3)) for j in children["ground"])
+        xml = (
+            f'<mujoco><compiler balanceinertia="false"/><option timestep="{h!r}" integrator="RK4" gravity="{numbers(gravity)}" '
+            f'iterations="100" tolerance="1e-14"/><worldbody>{bodies}</worldbody><equality>{closed}</equality></mujoco>'
+        )
+        model = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(model)
+        for name, rate in rates.items():
+            data.joint(name).qvel[0] = rate
+        begin = time.process_time()
+        mujoco.mj_step(model, data, steps)
+        spent = time.process_time() - begin
+        mujoco.mj_kinematics(model, data)
+        return spent, np.array(data.body(case.body.name).xipos)
+
+    return run
+
+
+# -- to accuracy ----------------------------------------------------------------------------------------------------------
+
+
+def to_accuracy(run: Runner, exact: np.ndarray, first: int) -> tuple[list[str], float]:
+    """For each target the CPU time and the steps of the coarsest run that reaches it; the least error found."""
+    found, least, steps = ["-"] * len(TARGETS), np.inf, first
+    while True:
+        try:
+            spent, place = min((run(steps) for _ in range(2)), key=lambda pair: pair[0])
+        except Exception:
+            spent, place = 0.0, np.full(3, np.nan)  # the step is too large for it
+        error = float(np.max(np.abs(place - exact)))
+        least = np.nanmin([least, error])
+        for k, target in enumerate(TARGETS):
+            if error < target and found[k] == "-":
+                found[k] = f"{1e3 * spent:.3g} ms ({steps})"
+        if found[-1] != "-" or spent > LONGEST or steps > 300_000:
+            return found, float(least)
+        steps *= 2
+
+
+def compared(name: str) -> str:
+    """The table of one mechanism."""
+    case = CASES[name]()
+    first = {"four_bar": 100, "chain": 50, "bricard": 50, "bicycle": 25}[name]
+    exact = by_dalembert(case, case.reference)(32 * first)[1]
+    tools: dict[str, Runner] = {str(method): by_dalembert(case, method) for method in case.methods}
+    ready = []
+    for method in case.methods:
+        begin = time.process_time()
+        da.simulate(case.m, method, start=case.start, h=1e-4, steps=1)
+        ready.append(f"{method} {time.process_time() - begin:.1f} s")
+    if find_spec("exudyn"):
+        tools["Exudyn, trapezoidal rule, index 2"] = by_exudyn(case, 1.0)
+        tools["Exudyn, generalised alpha, 0.9"] = by_exudyn(case, 0.9)
+    if find_spec("mujoco") and name != "bicycle":
+        tools["MuJoCo, RK4"] = by_mujoco(case)
+    rows = []
+    for tool, run in tools.items():
+        columns, least = to_accuracy(run, exact, first)
+        rows.append([tool, *columns, f"{least:.1e}"])
+        note(f"{name}: {rows[-1]}")
+    shown = table(["", *(f"{target:g} m" for target in TARGETS), "least error, m"], rows)
+    return f"### {TITLES[name]}\n\n{shown}\n\nReady, with compiling: {', '.join(ready)} of CPU time.\n"
+
+
+TITLES = {
+    "four_bar": "Four-bar linkage in the plane, 2 s",
+    "chain": "Ten hinged links in space, 1 s",
+    "bricard": "Bricard's mechanism, 2 s",
+    "bicycle": "Whipple's bicycle, 2 s",
+}
+INTRODUCTION = """CPU time of one run until the centre of one body is, in the end, within the given distance of a reference
+with small steps; in brackets the number of steps, which is doubled until it suffices. It is the time of the whole call, models
+being ready. MuJoCo's closed loops are soft, made as stiff as the step allows; it has no wheels that roll without slipping."""
+
+
+def run(names: Iterable[str] = tuple(CASES)) -> Section:
+    return Section("Mechanisms beside Exudyn and MuJoCo", "\n".join([INTRODUCTION + "\n", *(compared(name) for name in names)]))
+
+
+if __name__ == "__main__":
+    print(run(sys.argv[1:] or CASES).body)

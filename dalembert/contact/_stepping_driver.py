@@ -1,0 +1,239 @@
+"""The step loop of time stepping: Newton's iteration on equations that contact makes semismooth, in compiled code.
+
+Newton's method with the generalised Jacobian of the projections needs a few iterations as a rule. It may cycle. Then it starts
+again from contacts that stick under a large load, as in an impact without collision, and then come damped projections, P <-
+prox(P - r gamma(P)) with the smooth equations solved at once, in numbers that double from try to try, each followed by
+Newton's method from where they got, with another r. All of this ends after fixed numbers of iterations, so every step ends,
+with a solution or with that reason. Without friction, and with r below 2/|W^T H_pp W|, which the relaxation by the number of
+contacts ensures, the projections are those of a convex quadratic program and converge (Acary and Brogliato 2008, section 12.6).
+
+Contacts may be more than the motion determines, as under a table: their matrix is singular then. A small number on its
+diagonal, which vanishes with the increments, leaves the solution as it is and the impulses near those of the step before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.engine._compiled import compiled, internal
+from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitute_dense
+from dalembert.engine._iteration import judge
+from dalembert.engine._kernel_call import call_kernel
+
+DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL = 0, 1, 2, 3, 4
+NEWTON, TRIES, PROJECTIONS = 40, 7, 25
+"""Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
+DIAGONAL, STIFFEST = 1e-2, 1e-7
+"""What is added to the diagonal for contacts, at first and, shrinking with the increments, at least."""
+LEAST = 1e-15
+"""The part of the largest impulse so far below which impulses are rounding errors."""
+NEAR = 0.1
+"""What part of its own stiffness a sliding contact may have left for an unsolved step to be put down to the paradox."""
+STALLED, TIGHT, CAREFUL, STALL = 1e-7**2, 4e-16**2, 1e-2**2, 0.25**2
+LOOSE, BLURRED = 1e-5, 1e-2
+"""How much less the impulses of single contacts count than their sums, which move the bodies, and those of constraints, which
+rounding errors of positions, divided by h, blur."""
+
+
+@internal()
+def largest(memory, first, count):
+    """The largest absolute value of some slots."""
+    result = 0.0
+    for k in range(count):
+        result = max(result, abs(memory[first + k]))
+    return result
+
+
+@internal()
+def factorize(at, kernels, tables, memory, diagonal):
+    """LU of the matrix at the current unknowns; with 1 on the diagonal the rows of the contacts are projections."""
+    n, first_contact = at.n_x, at.n_x - at.n_laws
+    call_kernel(kernels[1], memory)
+    for k in range(n * n):
+        memory[at.matrix + k] = 0.0
+    for k in range(at.n_entries):
+        row = tables.rows[k]
+        if row < first_contact or diagonal < 1.0:
+            memory[at.matrix + n * row + tables.columns[k]] = memory[at.entries + k]
+    for k in range(first_contact, n):
+        others = -abs(memory[at.matrix + n * k + k])
+        for j in range(n):
+            others += abs(memory[at.matrix + n * k + j])
+        if others != 0.0 or diagonal == 1.0:  # else no contact, and no impulse
+            memory[at.matrix + n * k + k] += diagonal
+    equilibrate(memory, at.matrix, at.scales, n)
+    return eliminate_dense(memory, at.matrix, at.pivots, n)
+
+
+@internal()
+def increment(at, kernels, tables, memory):
+    """Subtract one increment from the unknowns; its size relative to theirs, block by block."""
+    n = at.n_x
+    call_kernel(kernels[0], memory)
+    work = memory[at.residual : at.residual + n]
+    for i in range(n):
+        work[i] *= memory[at.scales + i]
+    substitute_dense(memory, at.matrix, at.pivots, n, work)
+    for i in range(n):
+        work[i] *= memory[at.scales + n + i]
+        memory[at.x + i] -= work[i]
+    dim = at.n_state // 2
+    positions = largest(memory, at.state, dim) / memory[1]
+    momenta = max(memory[at.push], largest(memory, at.state + dim, dim), 1e-5 * memory[at.peak])
+    size, first = 0.0, 0
+    for block in range(len(tables.blocks)):
+        count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
+        scale = max(largest(memory, at.x + first, count), 1e-4 * (positions if kind == 0 else momenta) + 1e-300)
+        weight = LOOSE if kind >= 2 else BLURRED if kind < 0 else 1.0
+        size = max(size, weight * largest(memory, at.residual + first, count) / scale)
+        if not np.isfinite(largest(memory, at.x + first, count)):
+            return np.inf
+        first += count
+    return size
+
+
+@internal()
+def newton(at, kernels, tables, memory, counts, diagonal):
+    """Newton's method from the unknowns in memory; whether it found a solution to round-off."""
+    previous, rate = np.inf, 1.0
+    for iteration in range(1, NEWTON + 1):
+        counts[0] += 1
+        if not factorize(at, kernels, tables, memory, max(STIFFEST, diagonal * min(1.0, previous))):
+            return False
+        size = increment(at, kernels, tables, memory)
+        if not np.isfinite(size):
+            return False
+        converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, STALL, iteration)
+        if converged:
+            return True
+        previous = size
+    return False
+
+
+@internal()
+def load(at, tables, memory):
+    """A guess under which all contacts stick: normal impulses beyond what momenta there are."""
+    dim, first = at.n_state // 2, 0
+    impulse = 1e3 * (largest(memory, at.state + dim, dim) + memory[at.push]) + 1e-300
+    for block in range(len(tables.blocks)):
+        count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
+        for k in range(first, first + count):
+            memory[at.x + k] = memory[at.guess + k] if kind < 2 else impulse if kind == 2 else 0.0
+        first += count
+
+
+@internal()
+def solve(at, kernels, tables, memory, counts, diagonal):
+    """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
+    for attempt in range(TRIES):
+        memory[2] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
+        if newton(at, kernels, tables, memory, counts, diagonal):
+            return True
+        diagonal = DIAGONAL
+        if attempt == 0:
+            counts[1] += 1
+            load(at, tables, memory)
+            if newton(at, kernels, tables, memory, counts, STIFFEST):
+                return True
+        for k in range(at.n_x):
+            memory[at.x + k] = memory[at.guess + k]
+        memory[2] = 1.0 / at.n_laws
+        for _ in range(PROJECTIONS * 2**attempt):
+            if not factorize(at, kernels, tables, memory, 1.0):
+                return False
+            if not np.isfinite(increment(at, kernels, tables, memory)):
+                for k in range(at.n_x):
+                    memory[at.x + k] = memory[at.guess + k]
+                break
+        for k in range(at.n_x):
+            memory[at.guess + k] = memory[at.x + k]
+    return False
+
+
+@internal()
+def solve_without_gain(at, kernels, tables, memory, counts, diagonal):
+    """Solve a step whose contacts add no energy: restitution is reduced, at last left out, while they would."""
+    for share in (1.0, 0.99, 0.95, 0.8, 0.5, 0.0):
+        memory[3] = share
+        solved = solve(at, kernels, tables, memory, counts, diagonal)
+        call_kernel(kernels[2], memory)
+        if solved and (memory[4] <= 1e-9 * memory[5] or memory[5] <= 0.0):
+            return True
+        if not solved:
+            for k in range(at.n_x):
+                memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
+        counts[2] += 1
+    return solved
+
+
+@internal()
+def contradicts(at, memory, least):
+    """Whether a contact that lasts slides where the rigid model contradicts itself, or as near to it as `least` says."""
+    found = False
+    for k in range(at.n_contacts):
+        found = found or (memory[at.touched + k] > 0.0 and memory[at.stiff + k] <= least)
+    return found
+
+
+@compiled()
+def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step, final, save_every, t0, h, stops):
+    """Steps until `last_step`, or until the log is full or a step fails.
+
+    `counts` are Newton iterations, projected steps, steps of less restitution, steps, rows stored and rows logged.
+    """
+    n, laws = at.n_state, at.n_contacts * (1 + at.n_tangents)
+    while counts[3] < last_step:
+        if counts[5] + at.n_contacts > len(log):
+            return FULL
+        memory[0] = t0 + counts[3] * h
+        for k in range(at.n_x):
+            memory[at.guess + k] = memory[at.saved + k] = memory[at.x + k]
+        diagonal = DIAGONAL
+        if at.n_tangents:
+            call_kernel(kernels[2], memory)
+            if contradicts(at, memory, 0.0):
+                if stops:
+                    return PAINLEVE
+                load(at, tables, memory)
+                diagonal = STIFFEST
+        if not solve_without_gain(at, kernels, tables, memory, counts, diagonal):
+            near = contradicts(at, memory, NEAR)
+            for k in range(at.n_x):
+                memory[at.x + k] = memory[at.saved + k]
+            return PAINLEVE if near else UNSOLVED
+        if not np.isfinite(memory[6] + largest(memory, at.delta, n)):
+            return NOT_FINITE
+        for k in range(at.n_contacts):
+            memory[at.touched + k] = memory[at.impulses + k]
+        for k in range(n):
+            memory[at.state + k] += memory[at.delta + k]
+        memory[at.push] = largest(memory, at.delta + n // 2, n // 2)
+        memory[at.peak] = max(memory[at.peak], largest(memory, at.state + n // 2, n // 2))
+        for k in range(laws):
+            memory[at.sums + k] += memory[at.impulses + k]
+        memory[at.most] = max(memory[at.most], largest(memory, at.impulses, at.n_contacts))
+        counts[3] += 1
+        if counts[3] % save_every == 0 or counts[3] == final:
+            note(at, memory, counts, log, counts[3] - (counts[3] - 1) % save_every - 1, t0, h)
+        if counts[3] % save_every == 0:
+            for k in range(n):
+                store[counts[4], k] = memory[at.state + k]
+            counts[4] += 1
+    return DONE
+
+
+@internal()
+def note(at, memory, counts, log, since, t0, h):
+    """Log the impulses that contacts had since a step: which, begin, end, P_N, P_F, sliding velocity."""
+    m, d = at.n_contacts, at.n_tangents
+    for k in range(m):
+        if memory[at.sums + k] > LEAST * memory[at.most]:
+            row = log[counts[5]]
+            row[0], row[1], row[2], row[3] = k, t0 + since * h, t0 + counts[3] * h, memory[at.sums + k]
+            for j in range(d):
+                row[4 + j] = memory[at.sums + m + d * k + j]
+                row[4 + d + j] = memory[at.slip + d * k + j]
+            counts[5] += 1
+        memory[at.sums + k] = 0.0
+        for j in range(d):
+            memory[at.sums + m + d * k + j] = 0.0

@@ -1,0 +1,165 @@
+"""The step equations of a time-stepping method as machine code: kernels over one block of memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler._ir import Kernel, emit_module
+from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._memory import place_in_order
+from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.compiler._tape import entries_of
+from dalembert.contact.time_stepping import Outcome, TimeStepping, Tuning
+from dalembert.methods import Step
+from dalembert.methods._step import StepEquations
+from dalembert.symbolic import Scalar, as_column
+from dalembert.symbolic._kept import Recent
+from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems import MechanicalSystem
+
+KERNELS = ("residual", "entries", "finish")
+STICKS = 1e-9
+"""Sliding velocities below this part of what they consist of are rounding errors."""
+MOST_PROJECTED = 12
+"""Constraints up to which the matrix of contacts takes them into account in straight-line code."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where everything lies in the memory of the kernels (counted in doubles)."""
+
+    n_theta: int
+    n_state: int
+    n_x: int
+    n_entries: int
+    n_contacts: int
+    n_tangents: int
+
+    t = 0
+    h = 1
+    relaxation = 2
+    restitution = 3
+    work = 4
+    bounce = 5
+    energy = 6
+    theta = 7
+
+    state: int = field(init=False)
+    x: int = field(init=False)
+    residual: int = field(init=False)
+    entries: int = field(init=False)
+    matrix: int = field(init=False)
+    scales: int = field(init=False)
+    pivots: int = field(init=False)
+    delta: int = field(init=False)
+    impulses: int = field(init=False)
+    """P_N, then P_F."""
+    slip: int = field(init=False)
+    stiff: int = field(init=False)
+    """What a normal impulse does to the normal velocity of a contact that slides; negative in Painleve's paradox."""
+    room: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        n, m, d = self.n_x, self.n_contacts, self.n_tangents
+        sizes = {"theta": self.n_theta, "state": self.n_state, "x": n, "residual": n, "entries": self.n_entries}
+        sizes |= {"matrix": n * n, "scales": 2 * n, "pivots": n, "delta": self.n_state, "impulses": m * (1 + d)}
+        place_in_order(self, self.theta, sizes | {"slip": m * d, "stiff": m, "room": 0})
+
+
+@dataclass(frozen=True, eq=False)
+class SteppingProgram:
+    """Everything that the driver of time stepping needs."""
+
+    slots: Slots
+    code: Code
+    memory_size: int
+    rows: np.ndarray
+    columns: np.ndarray
+    """Of the entries of the matrix."""
+    blocks: np.ndarray
+    """(size, kind) of each block of unknowns: -1 for impulses of constraints, 0 velocities, 1 momenta, 2 P_N, 3 P_F."""
+
+
+_programs: dict[tuple[str, TimeStepping], SteppingProgram] = Recent()
+
+
+@one_at_a_time
+def stepping_program(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
+    """The kernels of a time-stepping method; compiled once for equal models."""
+    key = (system.fingerprint, method)
+    if key not in _programs:
+        _programs[key] = _compile(system, method)
+    return _programs[key]
+
+
+def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
+    step, relaxation, restitution = Step(system), ca.SX.sym("relaxation"), ca.SX.sym("restitution")
+    outcome = method.contact_step(step.system, step, Tuning(Scalar(relaxation), Scalar(restitution)))
+    reduced = reduce_step(StepEquations.of(step))
+    assert reduced.last is None
+    entries = entries_of(reduced.jacobian)
+    m, d = system.n_unilateral, system.n_tangents
+    slots = Slots(step.theta.shape[0], system.n_state, reduced.x.shape[0], entries.shape[0], m, d)
+    inputs = [
+        (symbol, getattr(slots, name))
+        for name, symbol in {
+            "t": step.time_symbol, "h": step.h_symbol, "relaxation": relaxation, "restitution": restitution,
+            "theta": step.theta, "state": reduced.equations.state, "x": reduced.x,
+        }.items()
+    ]  # fmt: skip
+    kernels = (
+        Kernel("residual", inputs, [(reduced.residual, slots.residual)]),
+        Kernel("entries", inputs, [(entries, slots.entries)]),
+        Kernel("finish", inputs, _results(system, reduced, outcome, slots)),
+    )
+    assembly, used = emit_module(kernels, slots.room)
+    rows, columns = (np.array(table, dtype=np.int64) for table in reduced.jacobian.sparsity().get_triplet())
+    kinds = {"V": 0, "L": -1, "Psi": -1, "P_N": 2, "P_F": 3}
+    blocks = [(b.symbols.shape[0], kinds.get(b.name.rstrip("1"), 1)) for b in reduced.blocks]
+    code = compile_module(assembly, KERNELS)
+    return SteppingProgram(slots, code, slots.room + used, rows, columns, np.array(blocks, dtype=np.int64))
+
+
+def _results(system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, slots: Slots) -> list[tuple[ca.SX, int]]:
+    """What a finished step leaves in memory."""
+    impulses = ca.vertcat(as_column(outcome.P_N), as_column(outcome.P_F))
+    slip = as_column(outcome.slip) if system.n_tangents else ca.SX(0, 1)
+    given = [
+        (reduced.increment, slots.delta),
+        (impulses, slots.impulses),
+        (slip, slots.slip),
+        (as_column([outcome.work]), slots.work),
+        (as_column([outcome.bounce]), slots.bounce),
+        (reduced.energy, slots.energy),
+        (_stiffness(system, reduced), slots.stiff),
+    ]
+    return [(reduced.express(expression), slot) for expression, slot in given if expression.shape[0]]
+
+
+def _stiffness(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:
+    """w_N H_pp (w_N - mu w_F gamma_F/|gamma_F|) / w_N H_pp w_N of contacts that slide at the start; 1 of the others.
+
+    This is d gamma_N / d P_N between the constraints. Where it is not positive, the rigid model has no or several
+    accelerations: Painleve's paradox.
+    """
+    step, m, d = reduced.equations.step, system.n_unilateral, system.n_tangents
+    if not d or system.n_multipliers > MOST_PROJECTED:
+        return ca.SX.ones(m, 1)
+    t, theta, (q, p) = step.time_symbol, step.theta, step.state.values()
+    v, slip, H_pp, hidden = (system.function(name)(t, q, p, theta) for name in ("H_p", "slip", "H_pp", "hidden_z"))
+    mobility = H_pp
+    if system.n_multipliers:
+        J = ca.horzcat(system.function("G")(t, q, theta).T, system.function("k_v")(t, q, p, theta).T)
+        mobility = H_pp @ (ca.SX.eye(system.dim) - J @ ca.solve(hidden @ J, hidden))
+    normals, tangents, mu = (system.function(name)(t, q, theta) for name in ("phi_q", "slip_v", "friction"))
+    values = []
+    for k in range(m):
+        n, along, gamma = normals[k, :].T, tangents[d * k : d * k + d, :], slip[d * k : d * k + d]
+        speed = ca.sqrt(ca.sumsqr(gamma) + 1e-290)
+        slides = speed > STICKS * (ca.sum1(ca.fabs(along) @ ca.fabs(v)) + 1e-140)
+        push = n - mu[k] * along.T @ (gamma / speed)
+        values.append(ca.if_else(slides, ca.dot(n, mobility @ push) / (ca.dot(n, mobility @ n) + 1e-290), 1))
+    return ca.vertcat(*values)

@@ -1,0 +1,300 @@
+"""Identification: parameters and initial values for which a run agrees with data as well as possible."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.derivatives._loss import steps_at
+from dalembert.derivatives._sensitivities import forward
+from dalembert.derivatives._start import Start
+from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
+from dalembert.draw._style import CYCLE, panel
+from dalembert.engine._spec import RunSpec
+from dalembert.errors import InputError, StepFailed
+from dalembert.runs._arguments import check_method, given_values, step_size
+from dalembert.runs._drivers import driver_of
+from dalembert.runs._trajectory import Trajectory
+from dalembert.symbolic import from_column
+from dalembert.systems import MechanicalSystem, System, consistent
+from dalembert.systems._model import call_model, real_array, vector_expression
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+UNDETERMINED = 1e-9
+"""The ratio of singular values of the scaled Jacobian from which on data are taken not to determine all parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What `da.fit` found: `values` and standard deviations `std` by name, their `covariance`, and the `run` with them.
+
+    Rows and columns of the covariance are the fitted numbers in the order of `labels`. `sigma` is the standard deviation of the
+    data, given or estimated from the residuals, which are in units of the data: model - data.
+    """
+
+    values: dict[str, np.ndarray]
+    std: dict[str, np.ndarray]
+    covariance: np.ndarray = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
+    sigma: np.ndarray | float
+    residuals: np.ndarray = field(repr=False)
+    t: np.ndarray = field(repr=False)
+    data: np.ndarray = field(repr=False)
+    run: Trajectory = field(repr=False)
+    degrees_of_freedom: int
+    estimated_sigma: bool
+    evaluations: int
+    message: str = field(repr=False, default="")
+
+    def confidence(self, level: float = 0.95) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Lower and upper ends of the intervals that contain the true values with this probability, one by one."""
+        from scipy.stats import norm, t
+
+        if not 0 < level < 1:
+            raise InputError(f"the level of confidence is a probability between 0 and 1; got {level!r}")
+        tail = (1 + level) / 2
+        width = t.ppf(tail, self.degrees_of_freedom) if self.estimated_sigma else norm.ppf(tail)
+        return {name: (value - width * self.std[name], value + width * self.std[name]) for name, value in self.values.items()}
+
+    def plot(self, path: str | os.PathLike[str] | None = None, ax: Axes | None = None) -> Figure:
+        """The data as points, and the fitted model as lines."""
+        fitted = self.data + self.residuals
+        with panel(ax, path, (6.0, 3.6)) as (figure, axes):
+            for k in range(self.data.shape[1]):
+                color = CYCLE[k % len(CYCLE)]
+                axes.plot(self.t, self.data[:, k], ".", color=color, ms=3)
+                axes.plot(self.t, fitted[:, k], "-", color=color, lw=1)
+            axes.set_xlabel("t")
+            axes.set_ylabel("data and fit")
+        return figure
+
+
+def fit(
+    system: Any,
+    method: Any,
+    t: Any,
+    data: Any,
+    *,
+    params: Mapping[str, Any] | Sequence[str],
+    h: float | None = None,
+    observe: Callable | None = None,
+    sigma: Any = None,
+    bounds: Mapping[str, tuple[Any, Any]] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    t0: float | None = None,
+    **initial: Any,
+) -> Fit:
+    """Find parameters and initial values for which a run agrees with measured data, by least squares with exact derivatives.
+
+    `data` has a row for each of the times `t`, which are ends of steps, t0 + k h. `observe` says what was measured, a function
+    of t, q, p, v and parameters that returns a list, by default q. `params` maps the names that are sought to guesses, or lists
+    them, and the model's own values are the guesses; initial values (q0, v0 or p0, y0, z0) may be among them. Those that are
+    not sought are given as to `da.simulate`; they are moved onto the constraints, which may depend on what is sought. `fixed`
+    are values of other parameters, `bounds` maps names to (lower, upper), and `sigma` is the standard deviation of the data,
+    one number or one for each column, which is estimated if it is not given.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> spring = da.Hamiltonian(lambda q, p, k: p @ p / 2 + k * q @ q / 2, dim=1, params={"k": 3.0})
+        >>> t = np.arange(0.0, 5.0, 0.1)
+        >>> data = np.cos(2 * t)[:, None] + 1e-3 * np.sin(50 * t[:, None] ** 2)
+        >>> found = da.fit(spring, da.Gauss(2), t, data, params=["k"], q0=[1.0], p0=[0.0], h=0.05)
+        >>> bool(abs(found.values["k"] - 4) < 4 * found.std["k"] < 1e-2)
+        True
+
+    """
+    from scipy.optimize import least_squares
+
+    unknown = next((name for name in initial if name not in INITIAL), None)
+    if unknown is not None:
+        raise InputError(f"da.fit has no argument {unknown!r}: initial values are {', '.join(INITIAL)}")
+    problem = _Problem.of(system, method, t, data, params, h, observe, sigma, bounds, fixed, t0, initial)
+    scale = np.where(problem.guess != 0, np.abs(problem.guess), 1.0)
+    result = least_squares(
+        problem.residuals, problem.guess, problem.jacobian, problem.bounds, x_scale=scale, method="trf", xtol=1e-9, ftol=1e-13,
+        gtol=1e-15,
+    )  # fmt: skip
+    if result.status <= 0:
+        raise StepFailed(f"the fit did not converge: {result.message}")
+    return problem.found(result, scale)
+
+
+@dataclass(eq=False)
+class _Problem:
+    """Residuals and their derivatives as functions of what is sought, in one vector."""
+
+    system: System
+    method: Any
+    steps: np.ndarray
+    h: float
+    t0: float
+    t: np.ndarray
+    data: np.ndarray
+    sigma: np.ndarray | None
+    observed: ca.Function
+    slopes: ca.Function
+    given: dict[str, Any]
+    fixed: dict[str, Any]
+    names: tuple[str, ...]
+    guess: np.ndarray
+    shapes: dict[str, tuple[int, ...]]
+    bounds: tuple[np.ndarray, np.ndarray]
+    last: tuple[np.ndarray, np.ndarray, np.ndarray, Trajectory] | None = None
+    evaluations: int = 0
+    effect: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """The derivative of the start and the parameters: initial values off the constraints have no effect."""
+
+    @classmethod
+    def of(
+        cls, system: Any, method: Any, t: Any, data: Any, params: Any, h: Any, observe: Any, sigma: Any, bounds: Any,
+        fixed: Any, t0: Any, initial: dict[str, Any],
+    ) -> _Problem:  # fmt: skip
+        names = (params,) if isinstance(params, str) else tuple(params)
+        sought = dict(params) if isinstance(params, Mapping) else {}
+        initial = initial | {name: value for name, value in sought.items() if name in INITIAL}
+        h = getattr(system, "h", None) if h is None else h
+        model, begin, given = given_values(system, False, t0, {name: initial.get(name) for name in INITIAL}, fixed)
+        check_method(method, model, "fit")
+        if driver_of(method).has_impacts:
+            raise InputError("da.fit takes runs without impacts: leave unilateral= out, or take a smooth method")
+        begin, size, times = 0.0 if begin is None else float(begin), step_size(h), real_array(t)
+        last = int(np.round((np.max(times, initial=begin) - begin) / size)) if times.ndim == 1 else 0
+        spec = RunSpec(model, method, consistent(model, t0=begin, params=fixed, **given), size, max(last, 1))
+        steps, (observed, slopes) = steps_at(spec, times), _observation(model, observe)
+        values = _checked_data(data, (len(times), observed.size1_out(0)))
+        own = model.parameters.unflatten(model.parameters.vector(fixed))
+        parts = {each.name: each.shape for each in wanted(spec, names, given)}
+        known: dict[str, Any] = own | given | sought
+        first = [np.broadcast_to(known[name], parts[name]).ravel() for name in names]
+        deviations = None if sigma is None else np.broadcast_to(real_array(sigma), values.shape[1:]) * np.ones(values.shape)
+        return cls(
+            model, method, steps, size, begin, times, values, deviations, observed, slopes, dict(given), dict(fixed or {}),
+            names, np.concatenate(first).astype(float), parts, _limits(parts, bounds),
+        )  # fmt: skip
+
+    def named(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """The numbers that are sought, by name."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])[:-1]
+        pairs = zip(self.shapes.items(), np.split(x, ends), strict=True)
+        return {name: part.reshape(shape) for (name, shape), part in pairs}
+
+    def _evaluate(self, x: np.ndarray) -> None:
+        """The run for these numbers, its residuals and their derivatives, which are kept."""
+        if self.last is not None and np.array_equal(self.last[0], x):
+            return
+        self.evaluations += 1
+        sought = self.named(x)
+        params = self.fixed | {name: value for name, value in sought.items() if name not in INITIAL}
+        given = self.given | {name: value for name, value in sought.items() if name in INITIAL}
+        state = consistent(self.system, t0=self.t0, params=params, **given)
+        velocity = given.get("v0") is not None
+        first, second = (given.get(name) for name in self._names(velocity))
+        y, z = (np.zeros(0) if value is None else np.array(value, dtype=float) for value in (first, second))
+        start = Start(self.system, state, y, z, velocity)
+        spec = RunSpec(self.system, self.method, state, self.h, int(self.steps.max()))
+        differentiated = Differentiated(spec, start, wanted(spec, self.names, given))
+        s = forward(differentiated, progress=False)
+        n, theta = self.system.state_blocks[0][1], state.theta
+        states, S = s.run.states[self.steps], s.values[self.steps]
+        arguments = (self.t[None], states[:, :n].T, states[:, n:].T, np.repeat(theta[:, None], len(self.t), axis=1))
+        values = np.asarray(self.observed.map(len(self.t))(*arguments), dtype=float).T
+        of_state, of_theta = (np.asarray(m, dtype=float) for m in self.slopes.map(len(self.t))(*arguments))
+        m, count = values.shape[1], len(self.t)
+        of_state, of_theta = (a.reshape(m, count, -1, order="C").swapaxes(0, 1) for a in (of_state, of_theta))
+        seeds = (self.system.n_state + np.arange(len(theta))[:, None] == differentiated.columns).astype(float)
+        self.effect = np.vstack([s.values[0], seeds])
+        jacobian = np.einsum("tij,tjd->tid", of_state, S) + of_theta @ seeds
+        self.last = x.copy(), values - self.data, jacobian, s.run
+
+    def _names(self, velocity: bool) -> tuple[str, str]:
+        first, *others = self.system.starts_from
+        return first, "v0" if velocity else others[-1]
+
+    def _weights(self) -> np.ndarray:
+        return np.ones(self.data.shape) if self.sigma is None else 1 / self.sigma
+
+    def residuals(self, x: np.ndarray) -> np.ndarray:
+        """Differences of model and data, in units of their deviations."""
+        self._evaluate(x)
+        assert self.last is not None
+        return (self.last[1] * self._weights()).ravel()
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Their derivatives."""
+        self._evaluate(x)
+        assert self.last is not None
+        return (self.last[2] * self._weights()[:, :, None]).reshape(-1, len(x))
+
+    def found(self, result: Any, scale: np.ndarray) -> Fit:
+        """The result with its covariance."""
+        r, J = self.residuals(result.x), self.jacobian(result.x)
+        labels = tuple(
+            name + "".join(f"[{k}]" for k in place) for name, shape in self.shapes.items() for place in np.ndindex(shape)
+        )
+        effective = int(np.linalg.matrix_rank(self.effect * scale, rtol=UNDETERMINED))
+        freedom = len(r) - effective
+        if freedom < 1:
+            raise InputError(f"{len(r)} data cannot determine {effective} numbers and their errors: give more data")
+        _, singular, V = np.linalg.svd(J * scale, full_matrices=False)
+        singular, V = singular[:effective], V[:effective]
+        if singular[-1] <= UNDETERMINED * singular[0]:
+            parts = [f"{share:.2g} of {label}" for share, label in zip(V[-1], labels, strict=True) if abs(share) > 0.1]
+            raise InputError(f"the data do not determine all of {', '.join(labels)}: nothing changes along {', '.join(parts)}")
+        variance = 1.0 if self.sigma is not None else float(r @ r) / freedom
+        covariance = variance * (V.T / singular**2) @ V * np.outer(scale, scale)
+        assert self.last is not None
+        sigma = float(np.sqrt(variance)) if self.sigma is None else self.sigma[0]
+        return Fit(
+            self.named(result.x), self.named(np.sqrt(np.diag(covariance))), covariance, labels, sigma, self.last[1], self.t,
+            self.data, self.last[3], freedom, self.sigma is None, self.evaluations, result.message,
+        )  # fmt: skip
+
+
+def _observation(system: System, observe: Callable | None) -> tuple[ca.Function, ca.Function]:
+    """What is observed in a state, (t, y, z, theta), and its derivatives with respect to the state and theta."""
+    t, theta = ca.SX.sym("t"), system.parameters.theta
+    (first, n), (second, m) = system.state_blocks
+    y, z = ca.SX.sym("y", n), ca.SX.sym("z", m)
+    visible = {"t": from_column(t)[0]} | {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
+    if isinstance(system, MechanicalSystem):
+        visible["v"] = from_column(system.function("v")(t, y, z, theta))
+    if observe is None:
+        value = y if n else z
+    else:
+        value = vector_expression("observe", call_model("observe", observe, visible, system.parameters))
+    slopes = [ca.densify(ca.jacobian(value, x)) for x in (ca.vertcat(y, z), theta)]
+    arguments = [t, y, z, theta]
+    return ca.Function("observed", arguments, [ca.densify(value)]), ca.Function("slopes", arguments, slopes)
+
+
+def _checked_data(data: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Data in the shape that the times and what is observed give them."""
+    values = np.asarray(data, dtype=float)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.shape != shape or not np.all(np.isfinite(values)):
+        raise InputError(
+            f"data must be finite and have the shape {shape}, a row for each time and a column for each observed quantity; got "
+            f"shape {values.shape}"
+        )
+    return values
+
+
+def _limits(shapes: dict[str, tuple[int, ...]], bounds: Mapping[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper bounds of everything that is sought."""
+    wrong = next((name for name in bounds or {} if name not in shapes), None)
+    if wrong is not None:
+        raise InputError(f"bounds name {wrong!r}, which is not sought: params are {', '.join(shapes)}")
+    sides = []
+    for side in (0, 1):
+        given = [(bounds or {}).get(name, (-np.inf, np.inf))[side] for name in shapes]
+        parts = [np.broadcast_to(value, shape).ravel() for value, shape in zip(given, shapes.values(), strict=True)]
+        sides.append(np.concatenate(parts).astype(float))
+    return sides[0], sides[1]

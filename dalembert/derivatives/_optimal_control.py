@@ -1,0 +1,310 @@
+"""Optimal control by discrete mechanics (DMOC): the step equations of a method are the constraints of an optimisation.
+
+Ober-Bloebaum, Junge and Marsden (2011), ESAIM: COCV 17. States, the unknowns of all steps (stages and multipliers) and
+controls, which are constant in every step, are the variables; IPOPT solves for them. So constraints hold to round-off in the
+solution, which is a run of the method: `da.simulate` with these controls gives the same states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compiler import first_guess, reduced_step
+from dalembert.compiler._independence import independent
+from dalembert.errors import InputError, StepFailed
+from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import check_method, count, initial_state, positive
+from dalembert.runs._controls import parameter_slots
+from dalembert.runs._drivers import driver_of
+from dalembert.runs._simulate import simulate
+from dalembert.runs._trajectory import Trajectory
+from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems._consistent import unpack
+from dalembert.systems._model import call_model, scalar_expression, vector_expression
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalRun:
+    """What `da.OptimalControl.solve` found: `controls` by name, one row a step, the `cost`, and the `run` with them.
+
+    `defect` says how far the states of the optimisation are from those of the run, which `da.simulate` made; `h` is the step
+    size, which was sought if the final time was free.
+    """
+
+    run: Trajectory = field(repr=False)
+    controls: dict[str, np.ndarray] = field(repr=False)
+    cost: float
+    h: float
+    defect: float
+    iterations: int
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalControl:
+    """Find controls that take a system from its start to given conditions at the end, at the least cost.
+
+    `controls` names parameters of the model, which become constant in every step. `cost` is a function of t, q, p, v and
+    parameters, controls included, whose values at the beginnings of all steps are summed and multiplied by h; `final_cost` is
+    one of the final state. What `final` returns vanishes at the end, as in final=lambda q, v: [q[0] - 1, *v]; in a system with
+    constraints these conditions must not follow from them. What `path` returns stays >= 0 in all states. `bounds` maps names of
+    controls to (lower, upper). The final time is `steps` times h, or sought between two bounds, as in t1=(0.5, 3.0), and
+    minimised if there is no cost.
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> cart = da.Lagrangian(lambda v, m: m * v @ v / 2, dim=1, force=lambda u: [u], params={"m": 1.0, "u": 0.0})
+        >>> task = da.OptimalControl(cart, da.Gauss(1), controls="u", cost=lambda u: u**2, final=lambda q, v: [q[0] - 1, v[0]],
+        ...                          steps=50, h=0.02)
+        >>> best = task.solve(q0=[0.0], v0=[0.0])
+        >>> bool(abs(best.run.q[-1, 0] - 1) < 1e-10), bool(abs(best.cost - 12) < 0.01)  # u = 6 - 12 t costs 12
+        (True, True)
+
+    """
+
+    system: Any
+    method: OneStepMethod
+    controls: str | Sequence[str]
+    cost: Callable | None = None
+    final_cost: Callable | None = None
+    final: Callable | None = None
+    path: Callable | None = None
+    bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    steps: int = 100
+    h: float | None = None
+    t1: tuple[float, float] | None = None
+    params: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.h is None) == (self.t1 is None):
+            raise InputError("give the step size h, or bounds of a final time that is sought, t1=(lower, upper)")
+        if self.cost is None and self.final_cost is None and self.t1 is None:
+            raise InputError(
+                "give a cost, a final_cost, or a final time that is sought, t1=(lower, upper), which is minimised then"
+            )
+        if self.t1 is not None and not 0 < self.t1[0] <= self.t1[1]:
+            raise InputError(f"t1 are two positive times, (lower, upper); got {self.t1!r}")
+        count("steps", self.steps, least=1)
+        if self.h is not None:
+            positive("h", self.h)
+
+    def solve(
+        self, *, guess: Mapping[str, Any] | None = None, tolerance: float = 1e-9, max_iterations: int = 1000,
+        verbose: bool = False, **start: Any,
+    ) -> OptimalRun:  # fmt: skip
+        """Solve from given initial values, q0 with v0 or p0, or start=.
+
+        `guess` maps "q" to a final configuration, or to one row for each of the steps + 1 states, and names of controls to
+        values; without it the system is guessed to stay at its start.
+        """
+        system, state = initial_state(self.system, params=self.params, **start)
+        check_method(self.method, system, "OptimalControl")
+        if driver_of(self.method).has_impacts or self.method.starting is not None:
+            raise InputError(f"{self.method} is not a map of (q, p) without impacts: take another method for optimal control")
+        program = _Transcription(self, system, state)
+        return program.solve(dict(guess or {}), tolerance, max_iterations, verbose)
+
+
+class _Transcription:
+    """The optimisation problem: variables, constraints and cost of all steps."""
+
+    @one_at_a_time
+    def __init__(self, task: OptimalControl, system: System, state: State) -> None:
+        self.task, self.original, self.start = task, system, state
+        self.system, self.combined = independent(system, state)
+        self.names = (task.controls,) if isinstance(task.controls, str) else tuple(task.controls)
+        self.slots = np.concatenate([parameter_slots(system, name, "controls") for name in self.names])
+        wrong = next((name for name in task.bounds if name not in self.names), None)
+        if wrong is not None:
+            raise InputError(f"bounds name {wrong!r}, which is no control: these are {', '.join(self.names)}")
+        n = self.system.n_state
+        self.h = ca.MX.sym("h") if task.t1 is not None else ca.MX(task.h)
+        self.states = ca.MX.sym("states", n, task.steps + 1)
+        self.u = ca.MX.sym("u", len(self.slots), task.steps)
+        substeps = [(reduced_step(self.system, method), fraction) for method, fraction in task.method.substeps]
+        self.pieces = [_step(reduced) for reduced, _ in substeps]
+        self.reduced, self.fractions = [r for r, _ in substeps], [f for _, f in substeps]
+        self.x = [ca.MX.sym("x", piece.size1_in(0), task.steps) for piece in self.pieces]
+        self.between = [ca.MX.sym("s", n, task.steps) for _ in self.pieces[1:]]
+
+    def theta(self, u: ca.MX) -> ca.MX:
+        """Parameters of all steps, one column each."""
+        columns = ca.MX(ca.repmat(ca.DM(self.combined.theta), 1, u.shape[1]))
+        columns[self.slots.tolist(), :] = u
+        return columns
+
+    def constraints(self) -> list[ca.MX]:
+        """The step equations of all steps."""
+        steps, theta = self.task.steps, self.theta(self.u)
+        times = self.start.t + ca.MX(np.arange(steps)[None]) * self.h
+        sizes = ca.repmat(self.h, 1, steps)
+        points = [self.states[:, :-1], *self.between, self.states[:, 1:]]
+        found, done = [], 0.0
+        for k, (piece, fraction) in enumerate(zip(self.pieces, self.fractions, strict=True)):
+            each = piece.map(steps)
+            residual, end = each(self.x[k], times + done * sizes, fraction * sizes, theta, points[k])
+            found += [ca.vec(residual), ca.vec(points[k + 1] - end)]
+            done += fraction
+        return found
+
+    def of_state(self, role: str, function: Callable, scalar: bool) -> ca.Function:
+        """A user's function of a state, as (t, state, theta)."""
+        system = self.original
+        t, theta = ca.SX.sym("t"), system.parameters.theta
+        (first, n), (second, m) = system.state_blocks
+        y, z = ca.SX.sym("y", n), ca.SX.sym("z", m)
+        visible = {"t": from_column(t)[0]} | {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
+        if isinstance(system, MechanicalSystem):
+            visible["v"] = from_column(system.function("v")(t, y, z, theta))
+        value = call_model(role, function, visible, system.parameters)
+        expression = scalar_expression(role, value) if scalar else vector_expression(role, value)
+        return ca.Function("of_state", [t, ca.vertcat(y, z), theta], [ca.densify(expression)])
+
+    def own(self, theta: ca.MX) -> ca.MX:
+        """The model's own parameters, without those of combined constraints."""
+        return theta[: self.original.parameters.size, :]
+
+    def cost(self) -> ca.MX:
+        """The cost of all steps and of the end; the final time, if nothing else is asked for."""
+        task, steps = self.task, self.task.steps
+        total, theta = ca.MX(0), self.own(self.theta(self.u))
+        if task.cost is not None:
+            times = self.start.t + ca.MX(np.arange(steps)[None]) * self.h
+            total += self.h * ca.sum2(self.of_state("cost", task.cost, True).map(steps)(times, self.states[:, :-1], theta))
+        if task.final_cost is not None:
+            total += self.of_state("final_cost", task.final_cost, True)(self.end, self.states[:, -1], theta[:, -1])
+        return steps * self.h if task.cost is None and task.final_cost is None else total
+
+    @property
+    def end(self) -> ca.MX:
+        """The final time."""
+        return self.start.t + self.task.steps * self.h
+
+    def solve(self, guess: dict[str, Any], tolerance: float, most: int, verbose: bool) -> OptimalRun:
+        """Let IPOPT solve, then simulate with the controls that it found."""
+        task = self.task
+        equalities, theta = self.constraints(), self.own(self.theta(self.u))
+        if task.final is not None:
+            equalities.append(self.of_state("final", task.final, False)(self.end, self.states[:, -1], theta[:, -1]))
+        positive_ones = []
+        if task.path is not None:
+            inside = self.of_state("path", task.path, False).map(task.steps)
+            times = self.start.t + ca.MX(np.arange(1, task.steps + 1)[None]) * self.h
+            positive_ones = [ca.vec(inside(times, self.states[:, 1:], theta))]
+        equal, above = (ca.vertcat(ca.MX(0, 1), *parts) for parts in (equalities, positive_ones))
+        variables = [self.states, self.u, *self.x, *self.between, *([self.h] if task.t1 is not None else [])]
+        first = self.guess(guess)
+        lower, upper = self.limits(first)
+        quiet = {"ipopt.print_level": 5 if verbose else 0, "print_time": False, "ipopt.sb": "yes"}
+        options = quiet | {"ipopt.tol": tolerance, "ipopt.constr_viol_tol": 1e-12, "ipopt.max_iter": most}
+        problem = {"x": ca.vertcat(*(ca.vec(v) for v in variables)), "f": self.cost(), "g": ca.vertcat(equal, above)}
+        solver = ca.nlpsol("optimal_control", "ipopt", problem, options)
+        bounds = {"lbg": 0.0, "ubg": np.concatenate([np.zeros(equal.shape[0]), np.full(above.shape[0], np.inf)])}
+        result = solver(x0=_column(first), lbx=_column(lower), ubx=_column(upper), **bounds)
+        stats = solver.stats()
+        if not stats["success"]:
+            raise StepFailed(
+                f"IPOPT found no optimal control ({stats['return_status']} after {stats['iter_count']} iterations): give a "
+                "better guess=, wider bounds or more time"
+            )
+        return self._found(np.asarray(result["x"], dtype=float).ravel(), float(result["f"]), stats)
+
+    def _found(self, x: np.ndarray, cost: float, stats: dict[str, Any]) -> OptimalRun:
+        task, n, count = self.task, self.system.n_state, self.task.steps
+        h = float(x[-1]) if task.t1 is not None else float(task.h or 0.0)
+        states = x[: n * (count + 1)].reshape(count + 1, n)
+        u = x[n * (count + 1) :][: len(self.slots) * count].reshape(count, len(self.slots))
+        controls, first = {}, 0
+        for name in self.names:
+            shape = self.original.parameters.values[name].shape
+            size = int(np.prod(shape))
+            controls[name] = u[:, first : first + size].reshape(count, *shape)
+            first += size
+        run = simulate(
+            self.original,
+            task.method,
+            start=self.start,
+            h=h,
+            steps=count,
+            controls=controls,
+            params=task.params,
+            progress=False,
+        )
+        scale = np.max(np.abs(states), axis=0) + 1e-12
+        defect = float(np.max(np.abs(run.states - states) / np.max(scale)))
+        return OptimalRun(run, controls, cost, h, defect, int(stats["iter_count"]), stats["return_status"])
+
+    def guess(self, given: dict[str, Any]) -> list[np.ndarray]:
+        """Where IPOPT begins: states on a line, unknowns of steps from these, controls as given or as in the model."""
+        task, steps = self.task, self.task.steps
+        dim = self.system.state_blocks[0][1]
+        known = {*self.names, "q", "y"}
+        unknown = next((name for name in given if name not in known), None)
+        if unknown is not None:
+            raise InputError(f"guess names {unknown!r}; it may name {', '.join(sorted(known))}")
+        h = float(np.mean(task.t1)) / steps if task.t1 is not None else float(task.h or 0.0)
+        states = np.tile(self.start.packed, (steps + 1, 1))
+        path = given.get("q", given.get("y"))
+        if path is not None:
+            path = np.asarray(path, dtype=float)
+            states[:, :dim] = (
+                path if path.ndim == 2 else self.start.first + np.linspace(0, 1, steps + 1)[:, None] * (path - self.start.first)
+            )
+        u = np.zeros((steps, len(self.slots)))
+        base, first = self.original.parameters.unflatten(self.start.theta), 0
+        for name in self.names:
+            values = np.broadcast_to(np.asarray(given.get(name, base[name]), float), (steps, *base[name].shape))
+            u[:, first : first + base[name].size] = values.reshape(steps, -1)
+            first += base[name].size
+        x = [
+            np.array([self._unknowns(r, f * h, s) for s in states[:-1]])
+            for r, f in zip(self.reduced, self.fractions, strict=True)
+        ]
+        between = [states[:-1] for _ in self.between]
+        return [states, u, *x, *between, *([np.array([[h]])] if task.t1 is not None else [])]
+
+    def _unknowns(self, reduced: Any, h: float, packed: np.ndarray) -> np.ndarray:
+        """A guess for the unknowns of a step; the last ones, which enter linearly, from zero."""
+        state = unpack(self.system, self.start.t, packed, self.combined.theta)
+        x = first_guess(reduced, self.system, state, h)
+        last = 0 if reduced.last is None else reduced.last.y.shape[0]
+        return np.nan_to_num(np.concatenate([x, np.zeros(last)]))
+
+    def limits(self, guess: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Bounds of all variables: the start is fixed, controls and the final time are bounded."""
+        task = self.task
+        sides = []
+        for side, infinite in ((0, -np.inf), (1, np.inf)):
+            parts = [np.full(part.shape, infinite) for part in guess]
+            parts[0][0] = self.start.packed
+            first = 0
+            for name in self.names:
+                size = self.original.parameters.values[name].size
+                bound = np.broadcast_to(task.bounds.get(name, (-np.inf, np.inf))[side], (size,))
+                parts[1][:, first : first + size] = bound
+                first += size
+            if task.t1 is not None:
+                parts[-1][:] = task.t1[side] / task.steps
+            sides.append(parts)
+        return sides[0], sides[1]
+
+
+def _column(parts: list[np.ndarray]) -> np.ndarray:
+    """All variables in one vector, step by step as CasADi stacks columns."""
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _step(reduced: Any) -> ca.Function:
+    """One step as (unknowns, t, h, theta, state) -> (residual, new state)."""
+    last = reduced.last
+    unknowns = ca.vertcat(reduced.x, ca.SX(0, 1) if last is None else last.y)
+    residual = reduced.residual if last is None else ca.vertcat(reduced.residual, last.matrix @ last.y - last.rhs)
+    time, h, theta, state = reduced.data
+    return ca.Function("step", [unknowns, time, h, theta, state], [residual, state + reduced.increment])

@@ -1,0 +1,97 @@
+"""Points of bodies, or balls about them, that touch planes and each other, with friction.
+
+gap = n.(c - origin) - r on a plane,   |c - c_o| - r - r_o between two balls, n = (c - c_o)/|c - c_o|
+sliding velocity = t_i.(velocity of the body - velocity of the plane or the other body), at the point of contact c - r n
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.mechanisms._coordinates import Planar
+from dalembert.mechanisms._rigid import Body, Frame, Part, Placement, Value, number, positive, valued
+from dalembert.mechanisms._vectors import Vector, add, cross, dot, scale, subtract
+from dalembert.mechanisms._wheels import Plane
+
+
+@dataclass(eq=False, repr=False)
+class Touching(Part):
+    """A point of a body, or a ball about it, stays above a plane or beside a ball about a point of another body."""
+
+    body: Body
+    point: np.ndarray
+    radius: Value
+    plane: Plane
+    restitution: float
+    friction: Value = 0.0
+    other: Body | None = None
+    other_point: np.ndarray | None = None
+    other_radius: Value = 0.0
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Refuse negative radii and coefficients, and two points, which never meet."""
+        own = positive(f"the radius of {self.name!r}", self.radius, params, zero=True)
+        others = positive(f"the other radius of {self.name!r}", self.other_radius, params, zero=True)
+        if self.other is not None and not own + others > 0:
+            raise ModelError(f"{self.name!r} is between two points, which never meet: give a radius")
+        if not number(f"the friction of {self.name!r}", valued(self.name, self.friction, params)) >= 0:
+            raise ModelError(f"the friction of {self.name!r} is a coefficient >= 0")
+
+    @property
+    def planar(self) -> bool:
+        """Whether all that happens is in a plane."""
+        return all(body is None or isinstance(body.coordinates, Planar) for body in (self.body, self.other))
+
+    def gaps(self, at: Placement) -> list[Any]:
+        """What stays positive."""
+        gap, _, _ = self._contact(at)
+        return [gap]
+
+    def slides(self, at: Placement) -> list[Any]:
+        """The sliding velocity: one component in a plane, two in space."""
+        _, n, point = self._contact(at)
+        velocity = _material(at.of(self.body), self._centre(at), self.body, self.point, point)
+        if self.other is not None and self.other_point is not None:
+            centre = at.of(self.other).point(self.other.arm(self.other_point))
+            velocity = subtract(velocity, _material(at.of(self.other), centre, self.other, self.other_point, point))
+        if self.planar:
+            return [dot((n[1], -n[0], 0.0), velocity)]
+        tangents = self.plane.tangents if self.other is None else _across(n)
+        return [dot(tangent, velocity) for tangent in tangents]
+
+    def coefficient(self, at: Placement) -> Any:
+        """Coulomb's coefficient."""
+        return at.value(f"the friction of {self.name!r}", self.friction)
+
+    def _centre(self, at: Placement) -> Vector:
+        return at.of(self.body).point(self.body.arm(self.point))
+
+    def _contact(self, at: Placement) -> tuple[Any, Vector, Vector]:
+        """The gap, the normal towards the body, and the point of the body that is next."""
+        c, r = self._centre(at), at.value(f"the radius of {self.name!r}", self.radius)
+        if self.other is None or self.other_point is None:
+            gap, n = self.plane.height(c) - r, self.plane.n
+        else:
+            apart = subtract(c, at.of(self.other).point(self.other.arm(self.other_point)))
+            length = np.sqrt(dot(apart, apart))
+            gap = length - r - at.value(f"the other radius of {self.name!r}", self.other_radius)
+            n = scale(1 / length, apart)
+        return gap, n, subtract(c, scale(r, n))
+
+
+def _material(frame: Frame, centre: Vector, body: Body, at: np.ndarray, point: Vector) -> Vector:
+    """The velocity of the body's material point that is at a point of space."""
+    return add(frame.speed(body.arm(at)), cross(frame.omega, subtract(point, centre)))
+
+
+def _across(n: Vector) -> tuple[Vector, Vector]:
+    """Two unit vectors across a unit vector: T. Duff et al., J. Comput. Graph. Tech. 6 (2017) 1."""
+    sign = np.where(n[2] < 0, -1.0, 1.0)
+    a = -1 / (sign + n[2])
+    b = n[0] * n[1] * a
+    return (1 + sign * n[0] ** 2 * a, sign * b, -sign * n[0]), (b, sign + n[1] ** 2 * a, -n[1])

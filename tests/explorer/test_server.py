@@ -1,0 +1,153 @@
+"""Who is answered: those who know the token, from this page, on this machine."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import dalembert as da
+from dalembert.explorer import _server
+from dalembert.explorer._server import Server, bound, own_token
+from dalembert.explorer._session import Session
+
+websockets = pytest.importorskip("websockets.sync.client")
+from websockets.exceptions import InvalidStatus  # noqa: E402
+
+
+def status(url, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def connected(served, origin=None, token=None):
+    port = served.address.port
+    word = served.address.token if token is None else token
+    return websockets.connect(f"ws://127.0.0.1:{port}/ask?token={word}", origin=origin or f"http://127.0.0.1:{port}")
+
+
+def test_the_page_needs_the_token(served):
+    url = served.address.url
+    assert status(url) == 200
+    assert status(url.partition("?")[0]) == 403
+    assert status(url + "x") == 403 and status(url[:-1]) == 403
+
+
+def test_names_that_others_point_at_this_machine_are_refused(served):
+    assert status(served.address.url, Host="evil.example") == 400
+    assert status(served.address.url, Host=f"localhost:{served.address.port}") == 200
+
+
+def test_questions_need_the_token_and_the_origin_of_the_page(served):
+    with connected(served) as line:
+        line.send(json.dumps({"do": "model"}))
+        assert json.loads(line.recv())["name"] == "double_pendulum"
+    for given in ({"origin": "http://evil.example"}, {"origin": "null"}, {"token": "no"}, {"token": ""},
+                  {"origin": f"https://127.0.0.1:{served.address.port}"}):  # fmt: skip
+        with pytest.raises(InvalidStatus) as refused:
+            connected(served, **given).close()
+        assert refused.value.response.status_code == 403
+    with pytest.raises(InvalidStatus):  # no origin at all
+        websockets.connect(f"ws://127.0.0.1:{served.address.port}/ask?token={served.address.token}").close()
+
+
+def test_nonsense_does_not_end_a_conversation(served):
+    with connected(served) as line:
+        for text in ("[1, 2]", '"x"', '{"do": "run"}'):
+            line.send(text)
+            assert "error" in json.loads(line.recv())
+        line.send(json.dumps({"do": "run", "pane": 0, "id": 1, "method": "Rattle"}))
+        assert json.loads(line.recv())["status"] == "done"
+
+
+def test_only_this_machine_is_served(served):
+    assert served._listener.getsockname()[0] == "127.0.0.1"
+    own = socket.gethostbyname(socket.gethostname())
+    if not own.startswith("127."):
+        with pytest.raises(OSError):
+            socket.create_connection((own, served.address.port), timeout=2)
+
+
+def test_headers_keep_the_page_to_itself(served):
+    with urllib.request.urlopen(served.address.url, timeout=10) as answer:
+        assert answer.headers["Referrer-Policy"] == "no-referrer"  # the token is in the address
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    for name in ("explore.js", "explore.css"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{served.address.port}/{name}", timeout=10) as answer:
+            text = answer.read().decode()
+        assert "http://" not in text and "https://" not in text and served.address.token not in text
+
+
+def test_the_token_is_kept_for_this_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(_server, "cache_directory", lambda: tmp_path / "cache" / "models")
+    first = own_token()
+    kept = tmp_path / "cache" / "explore-token"
+    assert own_token() == first == kept.read_text() and len(first) >= 32
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    kept.chmod(0o644)  # others may have read it
+    assert own_token() != first
+    monkeypatch.setattr(_server, "cache_directory", lambda: None)
+    assert own_token() != own_token()
+
+
+def test_a_port_that_is_taken_is_refused(served):
+    with pytest.raises(da.DalembertError, match="choose another one"):
+        bound(served.address.port)
+    with pytest.raises(da.DalembertError, match="choose another one"):
+        bound(70000)
+
+
+MODEL = """
+import dalembert as da
+def heavy(mass=2.0):
+    return da.problems.pendulum(m=mass)
+system = da.Hamiltonian(lambda q, p, k: (p @ p + k * (q @ q)) / 2, dim=2, params={"k": 1.0})
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ["mymodel.py:heavy", "mymodel.py:system --q0 1,0 --p0 0,1/2 --h 0.05 --steps 100 --method Gauss"]
+)
+def test_the_command_serves_a_model_of_ones_own_until_ctrl_c(tmp_path, line):
+    (tmp_path / "mymodel.py").write_text(MODEL)
+    command = [sys.executable, "-m", "dalembert.cli", "explore", *shlex.split(line), "--no-browser", "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(da.__file__).parents[1]), "DALEMBERT_CACHE_DIR": str(tmp_path / "cache")}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        said = process.stderr.readline()
+        found = status(said.split()[-1]) if " at http://127.0.0.1:" in said else None
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30)[1]
+    assert (found, process.returncode) == (200, 0) and said.startswith("exploring "), said + rest
+
+
+def test_refusals_of_the_command(capsys, tmp_path, monkeypatch):
+    from dalembert.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mymodel.py").write_text(MODEL)
+    for line, sentence in [
+        ("explore pendulam", "did you mean pendulum"),
+        ("explore mymodel.py:system --q0 1,0 --p0 0,0", "give --h, and --steps or --t1"),
+        ("explore mymodel.py:system --h 0.1 --steps 10", "q0"),
+        ("explore pendulum --method CVA", "unilateral"),
+        ("explore pendulum --h -1", "h > 0"),
+    ]:
+        assert main([*shlex.split(line), "--no-browser"]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_missing_package_is_named(monkeypatch, describe):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(da.DalembertError, match=r"pip install 'dalembert\[explore\]'"):
+        Server(lambda: Session(describe("pendulum")))
