@@ -232,7 +232,7 @@ def served() -> Iterator[list[str]]:
 
 
 def _variants() -> list[da.OneStepMethod]:
-    plain = (da.RungeKutta(da.tableaux.radau_iia(2)), da.SRK("gauss", 2))
+    plain = (da.RungeKutta(da.tableaux.radau_iia(2)), da.SRK("gauss", 2), da.MoreauJean(), da.NonsmoothRattle())
     return [*(row.method for row in ALL_ROWS), *COLLISIONS.values(), *plain]
 
 

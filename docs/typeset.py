@@ -126,45 +126,45 @@ def latex(text: str) -> str:
     parts, stack, bars, position = [], [], 0, 0
     while position < len(text):
         match = TOKEN.match(text, position)
-        if match is None:
+        if match is None or (match["close"] and not stack):
             raise Unknown(text[position:])
-        before = text[:position].rstrip()[-1:]
-        if match["name"]:
-            after = text[match.end() :]
-            if match["name"] == "sqrt" and after.startswith("("):
-                parts.append(r"\sqrt{")
-                stack.append("}")
-                position = match.end() + 1
-                continue
-            parts.append(_named(match, before, text[position - 1 : position] == " ", after))
-        elif match["space"]:
-            parts.append(r"\quad " if len(match[0]) > 1 else " ")
-        elif match["up"]:
-            parts.append(f"^{{{_inner(match['up'])}}}")
-        elif match["down"]:
-            parts.append(f"_{{{_subscript(match['down'])}}}")
-        elif match["op"]:
-            ends = match[0] == "." and not text[match.end() :].strip()
-            symbol = "." if ends else OPERATORS.get(match[0], match[0])
-            parts.append(f"{symbol} " if symbol.startswith("\\") else symbol)
+        end = match.end()
+        if match["name"] == "sqrt" and text.startswith("(", end):
+            parts.append(r"\sqrt{")
+            stack.append("}")
+            end += 1
         elif match["open"]:
             parts.append(r"\{" if match[0] == "{" else match[0])
-            stack.append(r"\}" if match[0] == "{" else {"(": ")", "[": "]"}[match[0]])
+            stack.append({"(": ")", "[": "]", "{": r"\}"}[match[0]])
         elif match["close"]:
-            if not stack:
-                raise Unknown(text)
             parts.append(stack.pop() + match[0][1:])
         elif match["bar"]:
             parts.append(r"\rvert " if bars else r"\lvert ")
             bars = 1 - bars
         else:
-            mantissa, e, exponent = match[0].partition("e")
-            power = rf"10^{{{exponent}}}" if e else ""
-            parts.append(power if mantissa == "1" and e else rf"{mantissa} \cdot {power}" if e else mantissa)
-        position = match.end()
+            parts.append(_token(match, text))
+        position = end
     if stack or bars:
         raise Unknown(text)
     return _joined(parts)
+
+
+def _token(match: re.Match[str], text: str) -> str:
+    """A name, a number, an operator, an index, a power or a space, in LaTeX."""
+    if match["name"]:
+        before = text[: match.start()]
+        return _named(match, before.rstrip()[-1:], before.endswith(" "), text[match.end() :])
+    if match["space"]:
+        return r"\quad " if len(match[0]) > 1 else " "
+    if match["up"] or match["down"]:
+        return f"^{{{_inner(match['up'])}}}" if match["up"] else f"_{{{_subscript(match['down'])}}}"
+    if match["op"]:
+        ends = match[0] == "." and not text[match.end() :].strip()
+        symbol = "." if ends else OPERATORS.get(match[0], match[0])
+        return f"{symbol} " if symbol.startswith("\\") else symbol
+    mantissa, e, exponent = match[0].partition("e")
+    power = rf"10^{{{exponent}}}"
+    return mantissa if not e else power if mantissa == "1" else rf"{mantissa} \cdot {power}"
 
 
 def _joined(parts: list[str]) -> str:

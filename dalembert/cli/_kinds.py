@@ -107,6 +107,7 @@ FAMILIES = {
     "cva": "collision integrators",
     "vci": "collision integrators",
     "mcva": "collision integrators",
+    "time_stepping": "time stepping with contact and friction",
     "composition": "adjoints and compositions",
 }
 """What the methods of each file are, in the order in which they are listed."""

@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -66,7 +66,8 @@ def _call(name: str, function: Callable[..., Any], settings: Mapping[str, Any]) 
         if setting not in known:
             what = f"it has {', '.join(known)}" if known else "nothing of it can be set"
             raise UsageError(f"{name} has no {setting!r}{suggestion(setting, known)} ({what})")
-    return function(**settings)
+    made = function(**settings)
+    return replace(made, settings=dict(settings)) if isinstance(made, da.problems.Problem) and settings else made
 
 
 def _from_file(text: str, settings: Mapping[str, Any]) -> Model:

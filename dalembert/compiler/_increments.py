@@ -170,7 +170,11 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
     at_y, at_z = step.state[y] ** 2 / h**2, step.state[z] ** 2
     positions, momenta = groups.total(y, mass * at_y), groups.total(z, mobility * at_z)
     constrained = int(step.constrains_positions)
-    weights, noise, first = [], ca.SX(0), True
+    weights, noise, first, resisted = [], ca.SX(0), True, ca.SX.zeros(positions.shape)
+    for block in reduced.blocks if step.definition.may_rest else ():
+        if block.kind == "impulse":  # a body that is held at rest moves by what rounding leaves of the forces that hold it
+            squares = ca.sum2(ca.reshape(block.symbols, block.size, len(block.nodes)) ** 2)
+            resisted += groups.total(block.of, metric.impulses[block.of] * squares)
     for block in reduced.blocks:
         if not measured(block):
             weights.append(ca.SX.zeros(block.symbols.shape[0], 1))
@@ -186,7 +190,7 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
             measures = [(metric.impulses[block.of], momenta + constrained * positions)]
         elif block.of == y:
             per = per if block.per_h else 1 / h**2
-            measures = [(mass, positions), (none + 1, groups.total(y, at_y))]
+            measures = [(mass, positions + resisted), (none + 1, groups.total(y, at_y) + resisted)]
         else:
             per, carried = h**2 if block.per_h else per, constrained * (not first)
             plain = groups.total(z, at_z) + (groups.total(y, mass**2 * at_y) if carried else 0)

@@ -121,7 +121,8 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
             scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + positions) + terms_of_k**2)
         else:  # impulses that cancel each other beside a singular position are large, but positions do not feel them
-            scales.append(holonomic if name == "g" else holonomic + G_squared * impulses)
+            at_rest = HELD if system.may_rest else 0  # what rounding leaves of forces that hold a body at rest
+            scales.append(holonomic + (at_rest if name == "g" else 1) * G_squared * impulses)
     return ca.mmax(residual**2 - metric.tolerated * ca.vertcat(*scales)) > 0
 
 

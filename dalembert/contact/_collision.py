@@ -37,7 +37,8 @@ class Maps:
     """
 
     partial: Flow
-    reset: Reset
+    reset: Reset | None
+    """None where all walls are touched."""
     after_impact: Flow | None = None
     energy: ca.SX | None = None
     velocity: ca.SX | None = None
@@ -92,8 +93,23 @@ class CollisionIntegrator(OneStepMethod):
         """That of the base method."""
         return self.full.order_unconstrained
 
+    @property
+    def serves_nonholonomic(self) -> bool:  # type: ignore[override]
+        """If the base method does."""
+        return self.full.serves_nonholonomic
+
     def check(self, system: System) -> None:
         """Refuse systems without unilateral constraints, and those that the base method cannot serve."""
+        if system.n_nonholonomic and system.n_unilateral and not self.serves_nonholonomic:
+            raise UnsupportedSystem(
+                f"{self.full} does not serve nonholonomic constraints, so {self} cannot: with walls take "
+                "da.CVA(da.GaussLobattoSPARK(stages=2))"
+            )
+        if getattr(system, "n_tangents", 0) > 1:
+            raise UnsupportedSystem(
+                f"{self} finds the events of friction in a plane only, where a contact slides this way or that: use "
+                "da.NonsmoothRattle() or da.MoreauJean()"
+            )
         if not isinstance(system, MechanicalSystem) or not system.n_unilateral:
             raise UnsupportedSystem(
                 f"{self} resolves impacts on unilateral constraints, which this system does not have: state them with "

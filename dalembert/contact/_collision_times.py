@@ -173,9 +173,9 @@ def next_candidate(plan, memory, dt):
         phi0, phi1, blur = memory[plan[at.PHI_HERE] + k], memory[plan[at.PHI_THERE] + k], memory[plan[at.BLUR] + k]
         slope0, slope1 = dt * memory[plan[at.RATE_HERE] + k], dt * memory[plan[at.RATE_THERE] + k]
         on_wall, just_hit = starts_on_wall(plan, memory, k), plan[plan[at.JUST_HIT] + k] != 0
-        if plan[plan[at.PASSED] + k] or (on_wall and abs(phi1) <= blur):  # or it touches all the time
-            continue
-        if on_wall and slope0 < 0.0 and not just_hit:
+        if plan[plan[at.PASSED] + k] or plan[plan[at.IGNORED] + k] or (on_wall and abs(phi1) <= blur):
+            continue  # the last one touches all the time
+        if on_wall and slope0 < 0.0 and not just_hit and k < plan[at.WALLS]:
             u = 0.0
         else:
             u = first_root(phi0, slope0, phi1, slope1, on_wall)
@@ -284,7 +284,7 @@ def collision_time(plan, memory, after, t, left):
         earlier, deepest = -1, 0.0
         for k in range(plan[at.M]):
             depth = memory[plan[at.PHI_CONTACT] + k] + memory[plan[at.BLUR] + k]
-            if k != which and not plan[plan[at.PASSED] + k] and depth < deepest:
+            if k != which and not (plan[plan[at.PASSED] + k] or plan[plan[at.IGNORED] + k]) and depth < deepest:
                 u = first_root(
                     memory[plan[at.PHI_HERE] + k], tau * memory[plan[at.RATE_HERE] + k], memory[plan[at.PHI_CONTACT] + k],
                     tau * memory[plan[at.RATE_CONTACT] + k], plan[plan[at.JUST_HIT] + k] != 0,

@@ -27,6 +27,8 @@ class Slots:
 
     n: int
     m: int
+    """Walls."""
+    n_guards: int
     n_theta: int
     n_x: int
     """Of the largest system of equations."""
@@ -59,7 +61,7 @@ class Slots:
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
-        n, m, n_x = self.n, self.m, self.n_x
+        n, m, n_x = self.n, self.n_guards, self.n_x
         sizes = {"theta": self.n_theta, "state": 2 * n, "hit": m, "ahead": m, "phi": m, "rate": m, "slack": m, "strength": m}
         sizes |= {"delta": 2 * n, "after": n, "tangent": 2 * n, "x": max(n_x, self.n_full), "residual": n_x, "matrix": n_x**2}
         place_in_order(self, self.theta, sizes | {"work": 0})
@@ -110,15 +112,16 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
     problems = {
         "flow": maps.partial.equations,
         "wall": onto_the_wall(system, maps.partial, at, s),
-        "reset": maps.reset.equations,
     }
+    if maps.reset is not None:
+        problems["reset"] = maps.reset.equations
     if maps.after_impact is not None:
         problems |= {
             "flow_after": maps.after_impact.equations,
             "wall_after": onto_the_wall(system, maps.after_impact, at, s),
         }
     n_x = max(equations.x.shape[0] for equations in problems.values())
-    slots = Slots(system.dim, system.n_unilateral, system.parameters.size, n_x, full.shape[0])
+    slots = Slots(system.dim, system.n_unilateral, system.n_guards, system.parameters.size, n_x, full.shape[0])
     inputs = [(at.t, slots.t), (at.dt, slots.dt), (at.h, slots.h), (at.theta, slots.theta), (at.q, slots.state),
               (at.p, slots.state + system.dim), (at.hit, slots.hit), (at.ahead, slots.ahead), (s, slots.s),
               (at.energy, slots.energy_before)]  # fmt: skip
@@ -145,19 +148,21 @@ def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProg
 
 def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:
     """phi and phi_dot; how rounding blurs phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
-    phi, phi_q, phi_t, slack = (
-        system.function(name)(at.t, at.q, at.theta) for name in ("phi", "phi_q", "phi_t", "phi_rounding")
+    phi_q, phi_t = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_t"))
+    phi, rate, slack = (
+        system.function(name)(at.t, at.q, at.p, at.theta) for name in ("guards", "guard_rate", "guard_rounding")
     )
-    rate = system.function("phi_dot")(at.t, at.q, at.p, at.theta) if maps.velocity is None else phi_t + phi_q @ maps.velocity
+    rate = rate if maps.velocity is None else phi_t + phi_q @ maps.velocity
     mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)
     strength = ca.sum2(mobility * phi_q)
     H = system.function("H")(at.t, at.q, at.p, at.theta)
     v = system.function("v")(at.t, at.q, at.p, at.theta)
     multipliers = ca.SX(0, 1)
-    if system.n_holonomic:
+    if system.n_multipliers:
         matrix, rhs = (system.function(f"multiplier_{name}")(at.t, at.q, at.p, at.theta) for name in ("matrix", "rhs"))
         multipliers = ca.solve(matrix, rhs)
-    p_dot = system.function("z_dot")(at.t, at.q, at.p, multipliers, ca.SX(0, 1), at.theta)
+    lam, psi = ca.vertsplit(multipliers, [0, system.n_holonomic, system.n_multipliers])
+    p_dot = system.function("z_dot")(at.t, at.q, at.p, lam, psi, at.theta)
     return [
         Kernel("look", inputs, [(phi, slots.phi), (rate, slots.rate)]),
         Kernel("measure", inputs, [(slack, slots.slack), (strength, slots.strength), (H, slots.energy)]),
@@ -171,6 +176,9 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
     def end(name: str, flow: Flow) -> Kernel:
         return Kernel(name, [*inputs, (flow.equations.x, slots.x)], [(flow.increment, slots.delta)])
 
+    kernels = [end("end", maps.partial)]
+    if maps.reset is None:
+        return kernels
     speed, fraction = ca.dot(approach_speed(system, at), at.hit), impulse_fraction(system, at)
 
     def outcome(name: str, x: ca.SX, kick: ca.SX, impulse: ca.SX) -> Kernel:
@@ -178,10 +186,7 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
         results.append((speed, slots.speed))
         return Kernel(name, [*inputs, (x, slots.x)], results)
 
-    kernels = [
-        end("end", maps.partial),
-        outcome("outcome", maps.reset.equations.x, maps.reset.kick, maps.reset.impulse),
-    ]
+    kernels.append(outcome("outcome", maps.reset.equations.x, maps.reset.kick, maps.reset.impulse))
     flow = maps.after_impact
     if flow is not None:
         assert flow.kick is not None and flow.impulse is not None and maps.energy is not None

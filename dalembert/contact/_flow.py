@@ -23,8 +23,8 @@ class Point:
     """Symbols for a point of the motion, and for what happens there.
 
     `dt` is the length of the partial step that starts here, `h` that of a full one. `hit` and `ahead` choose, as unit vectors,
-    the unilateral constraint that is hit here and the one that the partial step is to end on. `energy` is the discrete energy
-    of the partial step that ended here.
+    the unilateral constraint that is hit here and the guard on whose zero the partial step is to end. `energy` is
+    the discrete energy of the partial step that ended here.
     """
 
     t: ca.SX
@@ -41,7 +41,7 @@ class Point:
     def of(cls, system: MechanicalSystem) -> Point:
         n, m = system.dim, system.n_unilateral
         scalars = {name: ca.SX.sym(name) for name in ("t", "dt", "h", "energy")}
-        vectors = {"theta": system.parameters.size, "q": n, "p": n, "hit": m, "ahead": m}
+        vectors = {"theta": system.parameters.size, "q": n, "p": n, "hit": m, "ahead": system.n_guards}
         return cls(**scalars, **{name: ca.SX.sym(name, size) for name, size in vectors.items()})
 
 
@@ -93,14 +93,14 @@ def base_flow(system: MechanicalSystem, base: OneStepMethod, at: Point) -> Flow:
 
 
 def onto_the_wall(system: MechanicalSystem, flow: Flow, at: Point, guess: ca.SX) -> Equations:
-    """The partial step that ends where phi = 0: its length s h joins the unknowns.
+    """The partial step that ends where a wall is met or another guard is zero: its length s h joins the unknowns.
 
     CollisionTime of section 4.1. phi is divided by h, so that conditioning does not depend on h.
     """
     s, n = ca.SX.sym("s"), system.dim
 
     def end(residual: ca.SX, increment: ca.SX) -> ca.SX:
-        phi = system.function("phi")(at.t + at.dt, at.q + increment[:n], at.theta)
+        phi = system.function("guards")(at.t + at.dt, at.q + increment[:n], at.p + increment[n:], at.theta)
         return ca.substitute(ca.vertcat(residual, ca.dot(at.ahead, phi) / at.h), at.dt, s * at.h)
 
     equations = flow.equations

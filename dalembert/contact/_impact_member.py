@@ -55,12 +55,12 @@ class ImpactMember(MemberRun, ImpactRun):
             tally["largest_jump"] = max(tally["largest_jump"], float(np.abs(jumps).max()))
             tally["last_t"] = float(impacts.t[-1])
         self.logged_before, self.plan[at.LOGGED] = self.logged_before + len(impacts), 0
-        for which, begin, end in self.held:
-            if last or abs(end - self.time) >= 1e-6 * self.h:
-                over.append((which, begin, end))
+        for note in self.held:
+            if last or abs(note[2] - self.time) >= 1e-6 * self.h:
+                over.append(note)
         self.held = [held for held in self.held if held not in over]
         tally["contacts"] += len(over)
-        tally["contact_time"] += sum(end - begin for _, begin, end in over)
+        tally["contact_time"] += sum(end - begin for _, begin, end, _ in over)
 
     def tallied(self) -> np.ndarray:
         """The tally of all impacts and contacts, in the order of TALLIED."""

@@ -39,7 +39,7 @@ STOPS = {
         "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
-    at.TOO_MANY: "there are more than 1000 impacts in one step: reduce h",
+    at.TOO_MANY: "there are more than 4000 impacts in one step: reduce h",
     at.ENDLESS: (
         "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
@@ -55,6 +55,8 @@ STOPS = {
 Accumulation = tuple[float, np.ndarray, list[int], list[int], bool]
 """Where impacts accumulate: the time, the state, the walls on which they do, others that touch, and whether one of these is
 about to be hit."""
+Guarded = tuple[float, np.ndarray, int]
+"""Where a guard is zero: the time, the state, and which it is."""
 AS_SLOW = 100.0
 """Impacts accumulate on walls whose phi_dot is at most so many times that of the wall on which it was noticed, ..."""
 AT_REST = 1e-12
@@ -65,8 +67,8 @@ AT_REST = 1e-12
 class ImpactRun(Run):
     """The mutable side of one simulation by a collision integrator."""
 
-    held: list[tuple[int, float, float]] = field(default_factory=list)
-    """Sustained contacts: the constraint, when it began and when it ended."""
+    held: list[tuple[int, float, float, int]] = field(default_factory=list)
+    """Sustained contacts: the constraint, when it began and when it ended, and how it slides."""
     touching: tuple[int, ...] = ()
     """Constraints of a sustained contact that goes on beyond the last step that was asked for."""
     since: float = 0.0
@@ -77,6 +79,8 @@ class ImpactRun(Run):
     """Whether this is a part of another run, which goes on itself where impacts accumulate."""
     accumulation: Accumulation | None = None
     """Where that was."""
+    guarded: Guarded | None = None
+    """Where a guard of a part was zero."""
 
     def __post_init__(self) -> None:
         spec, system, method = self.spec, self.spec.system, self.spec.method
@@ -106,6 +110,7 @@ class ImpactRun(Run):
         """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
         self.places = self._program.slots
         self.plan, size = _plan(self._program, self.collision)
+        self.plan[at.STOPS_AT_HIT] = self.walled.n_tangents > 0
         self.contact = np.zeros(size)
         self.contact[at.H_SLOT] = self.h
         self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
@@ -132,7 +137,7 @@ class ImpactRun(Run):
         self.logged_before += int(logged)
         self._marks[:] = walls.get("just_hit", 0)
         self.touching, self.since = tuple(walls.get("touching", ())), float(walls.get("since", 0.0))
-        self.held = [(int(which), begin, end) for which, begin, end in walls.get("held", ())]
+        self.held = [(int(which), begin, end, int(slides)) for which, begin, end, slides in walls.get("held", ())]
 
     def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
@@ -155,13 +160,17 @@ class ImpactRun(Run):
         return self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
 
     def _known(self, name: int) -> np.ndarray:
-        """What memory holds for each unilateral constraint."""
-        return self.contact[self.plan[name] :][: self.places.m]
+        """What memory holds for each guard, walls first."""
+        return self.contact[self.plan[name] :][: self.places.n_guards]
 
     def _stopped(self, status: int) -> str | None:
         if status == collisions.LOG_FULL:
             self._make_room()
             return None
+        if self.plan[at.STATUS] == at.GUARDED:
+            t, here = float(self.contact[at.T_SLOT]), self.contact[self.plan[at.HERE] :][: 2 * self.places.n].copy()
+            self.guarded = (t, here, int(np.argmax(self._known(at.AHEAD))))
+            return "a guard is zero" if self.part else self._move_in_contact((t, here, [], [], False), t, self.guarded[2])
         if self.plan[at.STATUS] == at.ACCUMULATED:
             accumulation = self._accumulated()
             if not self.part:
@@ -180,6 +189,10 @@ class ImpactRun(Run):
         """Let the run start on walls that were just left."""
         self._marks[:] = 0
         self._marks[walls] = 1
+
+    def ignore(self, guards: list[int]) -> None:
+        """Let the run not look at some guards."""
+        self.plan[self.plan[at.IGNORED] + np.array(guards, dtype=int)] = 1
 
     def collide(self, t: float, here: np.ndarray, walls: list[int]) -> np.ndarray:
         """The state after impacts on walls that all touch, by the rule of free motion."""
@@ -206,20 +219,21 @@ class ImpactRun(Run):
             H_pp = self.walled.evaluate("H_pp", t, here[:n], here[n:], theta=self.start.theta)
             phi_t = self.walled.evaluate("phi_t", t, here[:n], theta=self.start.theta)
         speed = np.sqrt(max(here[n:] @ H_pp @ here[n:], 0.0))
-        rates, which = np.abs(self._known(at.RATE_HERE)), int(np.argmax(self._known(at.AHEAD)))
+        signed, which = self._known(at.RATE_HERE)[:m], int(np.argmax(self._known(at.AHEAD)))
+        rates = np.abs(signed)
         slow = rates * unit[which] <= AS_SLOW * rates[which] * unit
         slow |= rates <= AT_REST * (speed * unit + np.abs(phi_t))
         slow[which] = True
         marked = self._marks != 0
-        ahead = bool(np.any(marked & ~slow & (self._known(at.RATE_HERE) < 0)))
+        ahead = bool(np.any(marked & ~slow & (signed < 0)))
         return t, here, np.flatnonzero(marked & slow).tolist(), np.flatnonzero(marked & ~slow).tolist(), ahead
 
-    def _move_in_contact(self, accumulation: Accumulation, since: float) -> str | None:
-        """Move in a contact that is there since some time, as far as it lasts and steps are asked for."""
+    def _move_in_contact(self, accumulation: Accumulation, since: float, hit: int | None = None) -> str | None:
+        """Move in a contact that is there since some time, or begins with a hit, as far as it lasts and steps are asked for."""
         t, here, walls, left, ahead = accumulation
         self.settled = False
         contact = Contact(self, tuple(walls), tuple(left), since, t, here)
-        reason = contact.move(ahead)
+        reason = contact.move(ahead, hit)
         self.touching, self.since = contact.touching, contact.begin if contact.touching else 0.0
         if reason is None:
             with symbolic:
@@ -247,13 +261,13 @@ class ImpactRun(Run):
             self.rows[self.counts[0]["saved"], : len(state)] = state
             self.counts[0]["saved"] += 1
 
-    def note_contact(self, which: int, begin: float, end: float) -> None:
+    def note_contact(self, which: int, begin: float, end: float, slides: int) -> None:
         """Note a sustained contact, which may go on from an earlier note."""
-        for k, (other, since, until) in enumerate(self.held):
-            if other == which and abs(until - begin) < 1e-6 * self.h:
-                self.held[k] = (which, since, end)
+        for k, (other, since, until, slid) in enumerate(self.held):
+            if (other, slid) == (which, slides) and abs(until - begin) < 1e-6 * self.h:
+                self.held[k] = (which, since, end, slides)
                 return
-        self.held.append((which, begin, end))
+        self.held.append((which, begin, end, slides))
 
     def add_impacts(self, rows: np.ndarray) -> None:
         """Log impacts of a part of the run."""
@@ -272,8 +286,8 @@ class ImpactRun(Run):
     @property
     def contacts(self) -> Contacts:
         """All sustained contacts so far."""
-        which, begin, end = np.array(self.held, dtype=float).reshape(-1, 3).T
-        return Contacts(which.astype(int), begin, end)
+        which, begin, end, slides = np.array(self.held, dtype=float).reshape(-1, 4).T
+        return Contacts(which.astype(int), begin, end, slides.astype(int))
 
     @property
     def impacts(self) -> Impacts:
@@ -284,6 +298,7 @@ class ImpactRun(Run):
             t=log[:, at.LOG_T].copy(),
             which=log[:, at.LOG_WHICH].astype(int),
             impulse=log[:, at.LOG_IMPULSE].copy(),
+            friction=log[:, at.LOG_FRICTION].copy(),
             q=state[0].copy(),
             p_before=state[1].copy(),
             p_after=state[2].copy(),
@@ -295,8 +310,8 @@ class ImpactRun(Run):
 def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarray, int]:
     """The integers that the driver reads, and how much memory it needs."""
     places = program.slots
-    n, m = places.n, places.m
-    named = {"N": n, "M": m, "F": places.residual, "A": places.matrix}
+    n, m = places.n, places.n_guards
+    named = {"N": n, "M": m, "WALLS": places.m, "F": places.residual, "A": places.matrix}
     named |= {name: getattr(places, name.lower()) for name in IN_KERNELS}
     named |= {name: program.code.addresses.get(kernel, 0) for name, kernel in KERNELS.items()}
     size = program.memory_size
@@ -308,7 +323,7 @@ def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarra
     named["SIZES"], size = size, size + program.n_blocks
     named["PIVOTS"], size = size, size + places.n_x
     named |= {"COUPLED": program.coupled, "FULL_IS_PARTIAL": method.full_is_partial}
-    tables = {**program.solves, "JUST_HIT": np.zeros(m), "PASSED": np.zeros(m)}
+    tables = {**program.solves, **{name: np.zeros(m) for name in ("JUST_HIT", "PASSED", "IGNORED")}}
     end = at.N_NAMED
     for name, table in tables.items():
         named[name], end = end, end + len(table)

@@ -20,8 +20,8 @@ class Events(NamedTuple):
     grid: float
 
 
-# how many coordinates and unilateral constraints there are
-N, M = range(2)
+# how many coordinates, guards, and walls, the first of the guards, there are
+N, M, WALLS = 0, 1, 51
 
 # addresses of kernels
 LOOK, MEASURE, TANGENT_OF, FULL_GUESS, END, END_AFTER, OUTCOME, OUTCOME_AFTER, ENERGY = range(2, 11)
@@ -43,7 +43,10 @@ COUPLED, FULL_IS_PARTIAL = range(46, 48)
 
 # results: impacts in the log, the status of the last step with impacts, resets that could not be coupled
 LOGGED, STATUS, UNCOUPLED = range(48, 51)
-N_NAMED = 51
+
+# a table in the plan: guards that are not looked at; and whether a hit is left to Python, because of friction
+IGNORED, STOPS_AT_HIT = range(52, 54)
+N_NAMED = 54
 
 # a system of equations, from its place in the plan on
 SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)
@@ -54,7 +57,8 @@ SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)
 N_SLOTS = 10
 
 # columns of the log, followed by q, p_before and p_after
-LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_STATE = range(6)
+LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_FRICTION, LOG_STATE = range(7)
 
 # how the resolution of impacts ends
-RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS, UNDEFINED, BAD_RESTITUTION = range(10)
+(RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS, UNDEFINED, BAD_RESTITUTION,
+ GUARDED) = range(11)  # fmt: skip

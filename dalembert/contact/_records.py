@@ -13,13 +13,15 @@ import numpy as np
 class Impacts:
     """The impacts of a run, one row each: when, on which unilateral constraint, and what it did.
 
-    p_after = p_before + impulse grad phi(q), with impulse >= 0; holonomic constraints add their own impulse. Impacts at the
-    same time follow each other in the order in which they were resolved. Energies are values of H.
+    p_after = p_before + impulse grad phi(q) + friction slip_v^T, with impulse >= 0 and |friction| <= mu impulse; holonomic
+    constraints add their own impulse. Impacts at the same time follow each other in the order in which they were resolved.
+    Energies are values of H.
     """
 
     t: np.ndarray
     which: np.ndarray
     impulse: np.ndarray
+    friction: np.ndarray
     q: np.ndarray
     p_before: np.ndarray
     p_after: np.ndarray
@@ -35,11 +37,16 @@ class Impacts:
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when."""
+    """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when, and how.
+
+    With friction `slides` is the sign of the slip velocity, or 0 where the contact sticks, and a contact that changes from one
+    to another has a row for each; without friction it is 0. Forces: `run.contact_forces`.
+    """
 
     which: np.ndarray
     begin: np.ndarray
     end: np.ndarray
+    slides: np.ndarray
 
     def __len__(self) -> int:
         return len(self.which)
@@ -101,12 +108,13 @@ TALLIED = tuple(f.name for f in fields(ImpactReduction))
 KINDS: dict[str, type] = {"impact": Impacts, "contact": Contacts}
 OF_MEMBERS: dict[str, type] = {"impact": MemberImpacts, "contact": MemberContacts}
 VECTORS = ("q", "p_before", "p_after")
+INTEGERS = ("which", "member", "slides")
 
 
 def layout(kind: type, prefix: str, dim: int) -> dict[str, tuple[tuple[int, ...], str]]:
     """The columns of a kind of event under the names that they have in files: the shape of an entry, and its type."""
     return {
-        f"{prefix}_{f.name}": ((dim,) if f.name in VECTORS else (), "int64" if f.name in ("which", "member") else "float64")
+        f"{prefix}_{f.name}": ((dim,) if f.name in VECTORS else (), "int64" if f.name in INTEGERS else "float64")
         for f in fields(kind)
     }
 

@@ -27,7 +27,7 @@ from dalembert.engine._kernel_call import call_kernel
 APART, TOUCHING, SEPARATING = range(3)
 """Marks of constraints, whether they were just hit: those whose reset would pull are separating."""
 
-MOST_IN_A_STEP = 1000
+MOST_IN_A_STEP = 4000
 LOGGED_SINGLY, MOST_AT_ONCE = 1000, 1_000_000
 """Resets at one instant: how many have a row of the log each, and how many there may be."""
 AT_REST = 1e-12
@@ -91,15 +91,15 @@ def reset(plan, memory, log, entry, t, which):
     return at.RESOLVED
 
 
-@compiled_as("boolean", "float64", "float64")
-def is_slow(plan, memory, t, speed):
-    """Whether an approach HERE, phi_dot / sqrt(grad phi^T H_pp grad phi), is a small part of the whole motion, sqrt(p . v)."""
+@compiled_as("float64", "float64")
+def whole_motion(plan, memory, t):
+    """sqrt(p . v) HERE, in the units of an approach, phi_dot / sqrt(grad phi^T H_pp grad phi)."""
     place(plan, memory, at.HERE, t)
     call_kernel(plan[at.TANGENT_OF], memory)
     whole = 0.0
     for k in range(plan[at.N]):
         whole += memory[plan[at.STATE] + plan[at.N] + k] * memory[plan[at.TANGENT] + k]
-    return speed * speed <= SLOW * SLOW * abs(whole)
+    return np.sqrt(abs(whole))
 
 
 @compiled_as("void", "float64[:, ::1]", "int64", "int64")
@@ -153,13 +153,13 @@ def collide(plan, memory, log, t):
         observe(plan, memory, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
         call_kernel(plan[at.MEASURE], memory)
         worst, fastest = -1, 0.0
-        for k in range(plan[at.M]):
+        for k in range(plan[at.WALLS]):
             if marks[k] == TOUCHING and memory[plan[at.RATE_HERE] + k] < 0.0:
                 speed = -memory[plan[at.RATE_HERE] + k] / np.sqrt(memory[plan[at.STRENGTH] + k])
                 if speed > fastest:
                     worst, fastest = k, speed
         if repetition == 0:
-            first = fastest
+            first = max(fastest, whole_motion(plan, memory, t) * ROUND_OFF / AT_REST)
         if worst < 0 or fastest <= AT_REST * first:
             for k in range(plan[at.M]):
                 marks[k] = min(marks[k], TOUCHING)
@@ -170,7 +170,7 @@ def collide(plan, memory, log, t):
             return at.TOO_MANY
         result = reset(plan, memory, log, plan[at.LOGGED], t, worst)
         if result == PULLS:
-            if not is_slow(plan, memory, t, fastest):
+            if not fastest <= SLOW * whole_motion(plan, memory, t):
                 return at.NO_RESET
             marks[worst] = SEPARATING
             continue
@@ -193,10 +193,11 @@ def mark_touching(plan, memory, which, span):
     """Mark all constraints that are hit together with `which` at HERE; how many there are."""
     count = 0
     for k in range(plan[at.M]):
+        plan[plan[at.PASSED] + k] = 0
+    for k in range(plan[at.WALLS]):
         near = max(memory[plan[at.BLUR] + k], -memory[plan[at.RATE_CONTACT] + k] * span)
         touches = k == which or abs(memory[plan[at.PHI_CONTACT] + k]) <= near
         plan[plan[at.JUST_HIT] + k] = TOUCHING if touches else APART
-        plan[plan[at.PASSED] + k] = 0
         count += touches
     return count
 
@@ -284,7 +285,7 @@ def behind_a_wall(plan, memory, phi, rate):
     hit, phi may be negative as far as the time of that is known.
     """
     call_kernel(plan[at.MEASURE], memory)
-    for k in range(plan[at.M]):
+    for k in range(plan[at.WALLS]):
         hit = phi == at.PHI_CONTACT or plan[plan[at.JUST_HIT] + k] != APART
         span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[at.H_SLOT]
         blur = max(memory[plan[at.BLUR] + k], ROUND_OFF * memory[plan[at.SLACK] + k])
@@ -337,8 +338,9 @@ def resolve(plan, memory, log, t0, h, grid):
     call_kernel(plan[at.TANGENT_OF], memory)
     memory[at.PUSH_SLOT] = h * largest_of(plan, memory, plan[at.TANGENT] + plan[at.N], plan[at.N])
     for k in range(plan[at.M]):
-        memory[plan[at.STRENGTH_BEFORE] + k] = memory[plan[at.STRENGTH] + k]
         plan[plan[at.PASSED] + k] = 0
+    for k in range(plan[at.WALLS]):
+        memory[plan[at.STRENGTH_BEFORE] + k] = memory[plan[at.STRENGTH] + k]
     for _ in range(MOST_IN_A_STEP):
         t, left = t0 + elapsed, h - elapsed
         if left <= MERGE * h:
@@ -377,12 +379,16 @@ def resolve(plan, memory, log, t0, h, grid):
         if after:
             end_coupled_reset(plan, memory, log, t)
         after, first = False, False
-        if plan[plan[at.JUST_HIT] + which] and tau <= MERGE * h:
+        guards = which >= plan[at.WALLS] or plan[at.STOPS_AT_HIT] != 0
+        if plan[plan[at.JUST_HIT] + which] and tau <= MERGE * h and not guards:
             return at.ACCUMULATED
         elapsed += tau
         t = t0 + elapsed
         for k in range(2 * plan[at.N]):
             memory[plan[at.HERE] + k] = memory[plan[at.CONTACT] + k]
+        if guards:
+            memory[at.T_SLOT] = t
+            return at.GUARDED
         energy = energy_of(plan, memory, at.HERE, t)
         if not memory[plan[at.STRENGTH] + which] > GONE * GONE * memory[plan[at.STRENGTH_BEFORE] + which]:
             return at.NO_GRADIENT

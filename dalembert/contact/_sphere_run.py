@@ -152,4 +152,5 @@ class SphereRun(SteppingRun):
         """The contacts of the steps that end in stored states."""
         rows = np.vstack([np.zeros((0, 8)), *self.noted])
         which, other = rows[:, :2].astype(int).T
-        return SphereContacts(which, rows[:, 2], rows[:, 3], other, rows[:, 4], rows[:, 5:])
+        none = np.zeros(len(rows), dtype=int)
+        return SphereContacts(which, rows[:, 2], rows[:, 3], none, other, rows[:, 4], rows[:, 5:])

@@ -206,4 +206,8 @@ class SteppingRun:
         """What contacts did so far."""
         log, d = self.log[: self.counts[5]], self.at.n_tangents
         which, begin, end, normal = log[:, :4].T.copy()
-        return SteppedContacts(which.astype(int), begin, end, normal, log[:, 4 : 4 + d].copy(), log[:, 4 + d :].copy())
+        friction, slip = log[:, 4 : 4 + d].copy(), log[:, 4 + d :].copy()
+        slides = np.zeros(len(log), dtype=int)
+        if d == 1:  # what sticks slips by round-off
+            slides = np.where(np.abs(slip[:, 0]) > 1e-9 * np.max(np.abs(slip), initial=0.0), np.sign(slip[:, 0]), 0).astype(int)
+        return SteppedContacts(which.astype(int), begin, end, slides, normal, friction, slip)

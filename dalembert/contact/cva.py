@@ -5,7 +5,7 @@ Numbers in parentheses refer to Pekarek and Murphey (2014), Int. J. Numer. Meth.
 Deviations from the print:
     - lambda = 0 solves (32), too: it is divided out of the energy balance instead of being excluded by p+ != p-.
     - phi(q~) <= 0 at the end of a step (31) misses walls that are crossed twice within it: crossings are looked for inside.
-    - Moving walls, holonomic constraints and coefficients of restitution, which the paper does not have.
+    - Moving walls, holonomic and nonholonomic constraints, restitution and friction, which the paper does not have.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class CVA(CollisionIntegrator):
     `da.Variational` takes, or any other method that makes its step at once, such as `da.Gauss(stages=2)`.
 
     With a moving wall phi(t, q) the last equation is H+ - H- = -lambda phi_t, the work of the wall. With holonomic constraints
-    p+ = p- + lambda grad phi + G^T mu with g_t + G v+ = 0. `collision_tolerance` loosens collision times from round-off to the
+    p+ = p- + lambda grad phi + G^T mu with g_t + G v+ = 0, and so with nonholonomic ones, for which the base has to be
+    `da.GaussLobattoSPARK` or another that serves them. `collision_tolerance` loosens collision times from round-off to the
     middle of an interval of this fraction of the rest of the step, as bisection would leave them: it exists to show what that
     costs (section 4.1).
 
@@ -52,13 +53,14 @@ class CVA(CollisionIntegrator):
     base: str | Callable[..., Any] | OneStepMethod = "SVC"
     collision_tolerance: float | None = None
     symplectic: ClassVar[bool | None] = False
+    serves_friction: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check_arguments()
 
     def maps(self, system: MechanicalSystem, at: Point) -> Maps:
         """Phi^partial = Phi^full and R^CVA."""
-        return Maps(base_flow(system, self.full, at), reset(system, at))
+        return Maps(base_flow(system, self.full, at), reset(system, at) if system.n_unilateral else None)
 
 
 def normal(system: MechanicalSystem, at: Point) -> tuple[ca.SX, ca.SX]:
@@ -67,31 +69,36 @@ def normal(system: MechanicalSystem, at: Point) -> tuple[ca.SX, ca.SX]:
     return phi_q.T @ at.hit, ca.dot(phi_t, at.hit)
 
 
+def constrained(system: MechanicalSystem, at: Point) -> ca.SX:
+    """The rows along which holonomic and nonholonomic constraints act: G and k_v."""
+    return ca.vertcat(system.function("G")(at.t, at.q, at.theta), system.function("k_v")(at.t, at.q, at.p, at.theta))
+
+
 def reset(system: MechanicalSystem, at: Point) -> Reset:
-    """R^CVA, (32): lambda, and mu where there are holonomic constraints; not the trivial root lambda = 0.
+    """R^CVA, (32): lambda, and mu where there are other constraints; not the trivial root lambda = 0.
 
     H+ - H- = kick . mean of H_p between p- and p+. For quadratic H the mean is H_p in the middle; G v = -g_t drops out of it.
     """
     t, q, p, theta = at.t, at.q, at.p, at.theta
-    H, v, g_dot, H_pp = (system.function(name) for name in ("H", "H_p", "g_dot", "H_pp"))
+    H, v, hidden, H_pp = (system.function(name) for name in ("H", "H_p", "hidden", "H_pp"))
     n, phi_t = normal(system, at)
-    G = system.function("G")(t, q, theta)
-    lam, mu = ca.SX.sym("lam"), ca.SX.sym("mu", system.n_holonomic)
-    kick = lam * n + G.T @ mu
+    C, mu = constrained(system, at), ca.SX.sym("mu", system.n_multipliers)
+    lam = ca.SX.sym("lam")
+    kick = lam * n + C.T @ mu
     guess = quadratic_reset(system, at)
     if ca.depends_on(H_pp(t, q, p, theta), p):
-        g_t = ca.jacobian(system.function("g")(t, q, theta), t)
+        g_t = system.function("hidden")(t, q, p, theta) - C @ v(t, q, p, theta)
         rule = gauss(5)
         mean = sum((b * v(t, q, p + c * kick, theta) for b, c in zip(rule.b, rule.c, strict=True)), ca.SX(0))
-        mean_work = ca.dot(n, mean) + ca.dot(mu, G @ mean) / lam
+        mean_work = ca.dot(n, mean) + ca.dot(mu, C @ mean) / lam
         quotient = divided_difference(system, at, lam, H(t, q, p, theta), H(t, q, p + kick, theta), mean_work)
         balance = quotient + phi_t + ca.dot(mu, g_t) / lam
         rise = ca.Function("rise", [lam, mu, p, q, t, theta, at.hit], [ca.dot(n, v(t, q, p + kick, theta)) + phi_t])
         guess = _where_it_rises(guess, lambda x: rise(x[0], x[1:, 0], p, q, t, theta, at.hit))
     else:
         balance = ca.dot(n, v(t, q, p + kick / 2, theta)) + phi_t
-    residual = ca.vertcat(balance, g_dot(t, q, p + kick, theta))
-    x, scales = ca.vertcat(lam, mu), (("momentum", 1 + system.n_holonomic),)
+    residual = ca.vertcat(balance, hidden(t, q, p + kick, theta))
+    x, scales = ca.vertcat(lam, mu), (("momentum", 1 + system.n_multipliers),)
     return Reset(Equations(x, scales, guess, residual, residual), kick, lam)  # type: ignore[arg-type]
 
 
@@ -119,9 +126,9 @@ def quadratic_reset(system: MechanicalSystem, at: Point) -> ca.SX:
     """lambda and mu for a Hamiltonian whose H_pp does not depend on p: the solution, or else a guess."""
     t, q, p, theta = at.t, at.q, at.p, at.theta
     n, phi_t = normal(system, at)
-    v, H_pp, G = (system.function(name) for name in ("H_p", "H_pp", "G"))
-    normals = ca.vertcat(n.T, G(t, q, theta))
+    v, H_pp = (system.function(name) for name in ("H_p", "H_pp"))
+    normals = ca.vertcat(n.T, constrained(system, at))
     approach = ca.dot(n, v(t, q, p, theta)) + phi_t
-    # phi_dot+ = -phi_dot-, and g_dot stays zero
-    rhs = ca.vertcat(-2 * approach, ca.SX.zeros(system.n_holonomic, 1))
+    # phi_dot+ = -phi_dot-, and g_dot and k stay zero
+    rhs = ca.vertcat(-2 * approach, ca.SX.zeros(system.n_multipliers, 1))
     return ca.solve(normals @ H_pp(t, q, p, theta) @ normals.T, rhs)

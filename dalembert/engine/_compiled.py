@@ -13,7 +13,11 @@ from numba import config, njit
 from dalembert.compiler._jit import code_target
 
 HERE = Path(__file__).parent
-ELSEWHERE = ("contact/*.py", "compiler/_lane_kernels.py", "compiler/_stopping.py")
+ELSEWHERE = (
+    *(f"contact/_{name}.py" for name in ("plan", "collision_times", "dense_newton", "driver_with_impacts", "resolution")),
+    "compiler/_lane_kernels.py",
+    "compiler/_stopping.py",
+)
 """Other files with compiled drivers, and files whose constants and rules the drivers contain."""
 FILES = sorted([*HERE.glob("*.py"), *(path for pattern in ELSEWHERE for path in HERE.parent.glob(pattern))])
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]

@@ -98,7 +98,8 @@ class OneStepMethod(ABC):
             )
         if "friction" in system.function_names and not self.serves_friction:
             raise UnsupportedSystem(
-                f"{self} knows no friction: use da.NonsmoothRattle() or da.MoreauJean(), or leave friction= out"
+                f"{self} knows no friction: use da.NonsmoothRattle() or da.MoreauJean(), or in a plane da.CVA(base), or leave "
+                "friction= out"
             )
 
     def check_start(self, system: System, start: State, h: float) -> None:

@@ -174,7 +174,11 @@ def residuals(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None 
             axes.axhline(EPSILON, color="#707070", linewidth=0.8, linestyle=(0, (4, 3)))
             axes.set(yscale="log", ylim=(LEAST_RESIDUAL, top), ylabel="residual", xlabel="$t$")
             axes.minorticks_off()
-            axes.legend(loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+            if any("most in" in str(line.get_label()) for line in axes.lines):  # too long to stand beside the title
+                axes.set_ylim(top=1e3 * top)
+                axes.legend(loc="upper right", fontsize=7)
+            else:
+                axes.legend(loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
             axes.grid(True)
         else:
             axes.text(0.5, 0.5, "no constraints", ha="center", va="center", transform=axes.transAxes)

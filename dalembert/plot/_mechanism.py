@@ -35,7 +35,8 @@ def configurations(
     """The mechanism at `count` equidistant times of `window`, light to dark, with the paths of its traced points.
 
     `draw` says how the mechanism is drawn; without it, the drawing of `problem` does, or that of the run's own problem. Without
-    `window`, the snapshots begin at the start and end when the mechanism has moved one and a half times its own size.
+    `window`, paths are those of the whole run, as far as they stay in sight of the mechanism, and the snapshots end when the
+    traced points have moved one and a half times its size.
 
     Example:
         >>> import dalembert as da
@@ -51,6 +52,7 @@ def configurations(
         raise InputError(f"count is a positive number of snapshots; got {count!r}")
     along = np.sign(run.h)  # so that time rises
     swing = None if window is not None else (0, _first_swing(run, drawing))
+    whole = sample(run, drawing, run.t[spread(len(run.t), 3000)]) if window is None else None
     first, last = np.searchsorted(along * run.t, along * np.asarray(window)) if swing is None else swing
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
@@ -61,6 +63,9 @@ def configurations(
         import matplotlib
 
         shades = matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows)))
+        for part in [] if whole is None or _is_far(whole) else whole.parts:
+            if part.kind == "trace" and len(part.points) > 1:
+                axes.plot(*part.points[:, 0].T, color=part.color, linewidth=0.5, alpha=0.35, zorder=0)
         for part in paths.parts:
             if part.kind == "trace":
                 axes.plot(*part.trail(len(paths.t) * paths.finer).T, color=part.color, linewidth=0.8, zorder=1)
@@ -70,7 +75,9 @@ def configurations(
             elif part.kind != "trace":
                 for i, shade in enumerate(shades):
                     _outline(axes, part, i, shade)
-        axes.set_title(f"$t = {run.t[rows[0]]:.3g}$ to ${run.t[rows[-1]]:.3g}$", loc="right", color="#505050", fontsize=8)
+        until = "" if rows[-1] == len(run.t) - 1 else f" of ${run.t[-1]:.3g}$"
+        times = f"$t = {run.t[rows[0]]:.3g}$ to ${run.t[rows[-1]]:.3g}${until}"
+        axes.set_title(times, loc="right", color="#505050", fontsize=8)
         axes.set_aspect("equal", adjustable="datalim" if not spatial else None)
         axes.margins(0.08)
         axes.locator_params(nbins=4 if spatial else 5)
@@ -95,16 +102,33 @@ def _outline(axes: Axes, part: MovingPart, i: int, shade: Any) -> None:
         axes.plot(*(points + part.radius * np.column_stack([np.cos(turn), np.sin(turn)])).T, linewidth=1.0, **look)
 
 
+FAR = 4.0
+"""How many times its own size a mechanism may travel and still be seen in a picture of the whole way."""
+
+
+def _size(scene: Scene) -> float:
+    """The largest extent of the mechanism at the start."""
+    return float(np.max(np.ptp(np.concatenate([part.at(0) for part in scene.parts]), axis=0)))
+
+
+def _is_far(scene: Scene) -> bool:
+    """Whether the paths lead so far away that the mechanism would be small in a picture of all of them."""
+    ways = [np.ptp(part.points[:, 0], axis=0).max() for part in scene.parts if part.kind == "trace"]
+    return max(ways, default=0.0) > FAR * _size(scene)
+
+
 def _first_swing(run: Trajectory, drawing: Drawing) -> int:
-    """The index at which the mechanism has moved one and a half times its own size."""
+    """The index at which the traced points, or all where these stand still, have moved one and a half times the size."""
     scene = sample(run, drawing, run.t[:5000])
-    moving = [part.points for part in scene.parts if len(part.points) == len(scene.t)]
+    moving = [part for part in scene.parts if len(part.points) == len(scene.t)]
+    traced = [
+        part for part in moving if part.kind == "trace" and np.max(np.ptp(part.points[:, 0], axis=0)) > 0.2 * _size(scene)
+    ]
     if not moving:
         return len(run.t) - 1
-    points = np.concatenate(moving, axis=1)
-    size = float(np.max(np.ptp(np.concatenate([part.at(0) for part in scene.parts]), axis=0)))
+    points = np.concatenate([part.points for part in traced or moving], axis=1)
     travelled = np.cumsum(np.max(np.linalg.norm(np.diff(points, axis=0), axis=2), axis=1))
-    return min(int(np.searchsorted(travelled, 1.5 * size)) + 1, len(scene.t) - 1)
+    return min(int(np.searchsorted(travelled, 1.5 * _size(scene))) + 1, len(scene.t) - 1)
 
 
 def portrait(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dalembert.draw import Drawing
 from dalembert.draw._scene import sample
 from dalembert.draw._style import check_suffix, new_figure, save, styled
@@ -108,12 +110,31 @@ def _motion(run: Trajectory, problem: Problem | None, drawing: Drawing | None, a
         ax.set_title("motion", loc="left")
     elif run.y.shape[1] > 1:
         scatter(ax, run.y[:, 0], run.y[:, 1])
+        _true_shape(ax)
         ax.set(xlabel=position_name(0, run, problem), ylabel=position_name(1, run, problem))
         ax.set_title("path", loc="left")
     else:
         history(ax, run.t, run.y[:, 0])
         ax.set(xlabel="$t$", ylabel=position_name(0, run, problem))
         ax.set_title("motion", loc="left")
+
+
+def _true_shape(ax: Axes) -> None:
+    """A circle as a circle, unless the two coordinates are of different sizes, as a length and an angle may be."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    if 0.1 < (high - low) / (right - left) < 10:
+        ax.set_aspect("equal", adjustable="datalim")
+
+
+def _changes(run: Trajectory, problem: Problem | None) -> list[str]:
+    """What was changed: settings of the problem, and parameters of the run that differ from those of its system."""
+    own = {} if problem is None else problem.system.params
+    changed = {} if problem is None else dict(problem.settings)
+    for name, value in run.parameters.items():
+        if name not in changed and name in own and np.any(np.asarray(own[name]) != value):
+            changed[name] = value
+    facts = [f"{name} = {np.array2string(np.asarray(value), precision=4, threshold=4)}" for name, value in changed.items()]
+    return [", ".join(facts)] if facts else []
 
 
 def _projection(run: Trajectory, drawing: Drawing | None) -> str | None:
@@ -124,6 +145,7 @@ def _projection(run: Trajectory, drawing: Drawing | None) -> str | None:
 def _headline(run: Trajectory, problem: Problem | None) -> str:
     steps = int(run.stats.get("steps", len(run.t) - 1))
     title, method = [] if problem is None else [problem.title], run.method.removeprefix("da.")
+    title += _changes(run, problem)
     facts = [f"h = {run.h:g}", f"{steps:,} steps"]
     if run.status != "done":
         facts.append(f"{run.status} at t = {run.t[-1]:g}")

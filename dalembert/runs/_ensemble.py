@@ -14,6 +14,7 @@ from dalembert.contact._records import ImpactReduction, MemberContacts, MemberIm
 from dalembert.draw import Drawing
 from dalembert.methods import OneStepMethod
 from dalembert.runs._members import Starts
+from dalembert.runs._tables import columns_of, dataset, frame
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._variables import Variables
 from dalembert.storage._member_table import COUNTS, Layout, MemberTable
@@ -161,6 +162,40 @@ class Ensemble(Variables):
     def contacts(self) -> MemberContacts | None:
         """Sustained contacts of all members."""
         return self._events("contact")
+
+    def to_xarray(self) -> Any:
+        """All runs as an xarray.Dataset, parameters among its variables (needs the package xarray)."""
+        attributes = {"method": self.method, "h": self.h}
+        found = dataset(columns_of(self, self._has_energy), self._axes, self._names, attributes)
+        found["status"] = ("member", list(self.status))
+        for name, values in self.parameters.items():
+            found[f"parameter_{name}"] = (("member", *(f"{name}_{k}" for k in range(values.ndim - 1))), values)
+        return found
+
+    def to_dataframe(self) -> Any:
+        """All runs as a pandas.DataFrame: a row a member and time, columns by quantity and name (needs the package pandas).
+
+        Example:
+            >>> import dalembert as da
+            >>> runs = da.simulate_many(da.problems.pendulum(), da.Rattle(), params={"g": [1.0, 2.0]}, steps=20)
+            >>> table = runs.to_dataframe()
+            >>> list(table.index.names), table.shape[0], bool(table.loc[1]["q"]["z"].iloc[0] == runs.q[1, 0, 1])
+            (['member', 'time'], 42, True)
+
+        """
+        return frame(columns_of(self, self._has_energy), self._axes, self._names)
+
+    @property
+    def _axes(self) -> dict[str, np.ndarray]:
+        return {"member": np.arange(len(self)), "time": self.t}
+
+    @property
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        return {} if self.system is None else self.system.names
+
+    @property
+    def _has_energy(self) -> bool:
+        return self.system is not None and "H" in self.system.function_names
 
     def _observe(self, name: str) -> np.ndarray:
         return self._padded([run._observe(name) for run in self._each()])

@@ -50,6 +50,13 @@ class Problem:
     conserved: Mapping[str, Callable[[Trajectory], np.ndarray]] = field(default_factory=dict)
     drawing: Drawing | None = None
     labels: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What was changed from the usual constants, where that is known: titles of figures say so."""
+
+    def __post_init__(self) -> None:
+        (_, first), (_, second) = self.system.state_blocks
+        if len(self.labels) == (first or second) and not self.system.coordinate_names:
+            self.system.coordinate_names = self.labels
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.title}>"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert.compiler import observer
+from dalembert.contact._contact_forces import ContactForces, contact_forces
 from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
@@ -21,11 +22,13 @@ from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
+from dalembert.runs._tables import columns_of as columns_of_run
+from dalembert.runs._tables import dataset, frame
 from dalembert.runs._variables import Variables
 from dalembert.storage._groups import StoredArray, read_rows
 from dalembert.storage._npz import reading_npz, write_npz
 from dalembert.storage._run_store import Header, RunStore
-from dalembert.systems import State, System
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._matrices import Matrices
 from dalembert.systems._newton import solve_rows
@@ -194,6 +197,23 @@ class Trajectory(Variables):
             guesses[0] = self.start.multipliers
         return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
 
+    @property
+    def contact_forces(self) -> ContactForces:
+        """The forces of sustained contacts at every stored state: arrays `normal` and `friction`, (time, wall).
+
+        Example:
+            >>> import dalembert as da
+            >>> block = da.Lagrangian(lambda q, v: v @ v - 2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
+            >>> run = da.simulate(block, da.CVA(), q0=[0, 0], v0=[1, 0], h=0.01, t1=0.5)
+            >>> forces = run.contact_forces
+            >>> forces.normal[0].round(9).tolist(), forces.friction[0].round(9).tolist()
+            ([19.62], [-9.81])
+
+        """
+        if self.contacts is None or not isinstance(self.system, MechanicalSystem):
+            raise DalembertError("contact forces belong to runs with walls, by a collision integrator, and need the model")
+        return contact_forces(self.system, self.contacts, np.asarray(self.t), np.asarray(self.states), self._theta)
+
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
         """The same model at other times and states."""
         return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
@@ -290,25 +310,21 @@ class Trajectory(Variables):
 
     def to_xarray(self) -> Any:
         """The run as an xarray.Dataset with named dimensions (needs the package xarray)."""
-        try:
-            import xarray
-        except ImportError:
-            raise DalembertError("to_xarray needs the package xarray: pip install xarray") from None
-        (first, dim_y), (second, dim_z) = self.blocks
-        data: dict[str, Any] = {
-            second: (("time", "coordinate" if dim_y in (0, dim_z) else "coordinate_z"), self._block(second))
-        }
-        if first:
-            data |= {first: (("time", "coordinate"), self._block(first)), "v": (("time", "coordinate"), self.v)}
-        data |= {"lam": (("time", "constraint"), self.lam), "psi": (("time", "nonholonomic_constraint"), self.psi)}
-        if self.has_energy:
-            data["energy"] = (("time",), self.energy)
-        for name, value in self.residuals.items():
-            data[f"residual_{name}"] = (("time", "nonholonomic_constraint" if name == "k" else "constraint"), value)
         attributes = {"method": self.method, "h": self.h, "status": self.status}
-        dimensions = {"y": "coordinate", "g": "constraint", "k": "nonholonomic_constraint"}
-        coordinates = {dimensions[name]: list(labels) for name, labels in self.names.items() if name in dimensions}
-        return xarray.Dataset(data, coords={"time": self.t, **coordinates}, attrs=attributes)
+        return dataset(columns_of_run(self, self.has_energy), {"time": self.t}, self.names, attributes)
+
+    def to_dataframe(self) -> Any:
+        """The run as a pandas.DataFrame: a row a time, columns by quantity and name (needs the package pandas).
+
+        Example:
+            >>> import dalembert as da
+            >>> run = da.simulate(da.problems.double_pendulum(), da.Rattle(), steps=10)
+            >>> table = run.to_dataframe()
+            >>> list(table["q"].columns), table["energy"].shape
+            (['x1', 'z1', 'x2', 'z2'], (11,))
+
+        """
+        return frame(columns_of_run(self, self.has_energy), {"time": self.t}, self.names)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """One page on the run, written to `path` as .png, .pdf or .svg; the options are those of `da.plot.overview`."""

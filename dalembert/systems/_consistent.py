@@ -44,6 +44,13 @@ class State:
     fingerprint: str = ""
     """Of the model to which the state belongs."""
 
+    def __repr__(self) -> str:
+        blocks = zip(self.names, (self.first, self.second), strict=True)
+        shown = [
+            f"{name} = {np.array2string(values, precision=4, threshold=6, edgeitems=3)}" for name, values in blocks if name
+        ]
+        return f"<State at t = {self.t:g}: {', '.join(shown)}>".replace("\n", "")
+
     @property
     def q(self) -> np.ndarray:
         """The configuration."""

@@ -28,8 +28,8 @@ class Hamiltonian(MechanicalSystem):
     `friction` is Coulomb's coefficient: a number, one for each phi, or a function of `t`, `q` and parameters. It opposes the
     velocity `slip` with which a contact slides, a function of `t`, `q` and `v` that is linear in v: one component for each phi
     in the plane, two in space, as in slip=lambda q, v: v[0] + R * v[2] of a wheel; phi is a distance then, so that its force is
-    that of Coulomb's law. A point mass in 2 or 3 Cartesian coordinates needs no slip. Friction takes a time-stepping method:
-    `da.NonsmoothRattle()` or `da.MoreauJean()`.
+    that of Coulomb's law. A point mass in 2 or 3 Cartesian coordinates needs no slip. In a plane `da.CVA` finds its
+    events; in space and for many contacts there is time stepping, `da.NonsmoothRattle()` or `da.MoreauJean()`.
 
     Rows of `holonomic` and `nonholonomic` may be redundant, as those of joints in a closed loop are: all of them hold along a
     run, their multipliers are those of least norm, and `run.lam_unique` is False. Rows that contradict each other are refused.

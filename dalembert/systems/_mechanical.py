@@ -28,6 +28,8 @@ from dalembert.systems._rank import dependencies
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
 
+GUARDS = ("guards", "guard_rate", "guard_rounding")
+
 
 class ModelFunctions(NamedTuple):
     """What a user states about a mechanical system besides its energy."""
@@ -104,7 +106,8 @@ class MechanicalSystem(System):
         self._symbols["speed"] = ca.SX.sym("speed", self.n_unilateral)
         phi_rounding = rounding(phi, [self._t, self._q, self.parameters.theta])
         self._define("t y", phi=phi, phi_q=phi_q, phi_t=phi_t, phi_rounding=phi_rounding)
-        self._define("t y z", phi_dot=phi_t + phi_q @ v)
+        phi_dot = phi_t + phi_q @ v
+        self._define("t y z", phi_dot=phi_dot, guards=phi, guard_rate=phi_dot, guard_rounding=phi_rounding)
         self._define("speed", restitution=self._restitution(restitution, self._symbols["speed"]))
         self.described |= {"phi": "unilateral", "phi_q": "the derivative of unilateral"}
 
@@ -183,38 +186,94 @@ class MechanicalSystem(System):
         free = copy.copy(self)
         free.__dict__.pop("fingerprint", None)
         free.n_unilateral = free.n_tangents = 0
-        own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution", "friction", "slip", "slip_v")
+        own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution", "friction", "slip", "slip_v", *GUARDS)
         free.described = {name: label for name, label in self.described.items() if name not in own}
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         return free
 
     @kept
     @one_at_a_time
-    def in_contact(self, touching: tuple[int, ...]) -> MechanicalSystem:
-        """The same system with some of its unilateral constraints turned into holonomic ones, the last ones of g.
+    def in_contact(self, touching: tuple[int, ...], sliding: tuple[int, ...] = ()) -> MechanicalSystem:
+        """The same system while it touches some of its walls, which are holonomic constraints then, the last ones of g:
 
-        Their multipliers are -N, the contact forces being N grad phi.
+            p' = -H_q + force - g_q^T lam - k_v^T psi + phi_q^T N + slip_v^T T,   0 = phi(t, q),   N = -lam of phi
+
+        With friction `sliding` says for each of them whether it slides, 1 or -1 as its slip velocity, or sticks, 0:
+
+            T = -sliding mu N,   or   0 = slip(t, q, p), one of the last constraints k, and T = -psi.
+
+        This goes on as long as its `guards` are positive: phi of the other walls, N, and then for each wall with friction
+        sliding slip, or mu N - T and mu N + T.
         """
         held = copy.copy(self)
         for derived in ("fingerprint", "smooth", "linear_in_multipliers"):
             held.__dict__.pop(derived, None)
-        held._symbols, held._expressions = dict(self._symbols), dict(self._expressions)
-        rest = [k for k in range(self.n_unilateral) if k not in touching]
-        given = {name: self._expressions[name][1] for name in ("g", "k", "phi", "H_p", "H_q", "force", "restitution")}
-        g = ca.vertcat(given["g"], *(given["phi"][k] for k in touching))
-        lam, _ = held._multiplier_symbols(g, given["k"])
+        held._symbols, held._expressions, held.described = dict(self._symbols), dict(self._expressions), dict(self.described)
+        rest, touched = [k for k in range(self.n_unilateral) if k not in touching], list(touching)
+        given = {name: expression for name, (_, expression) in self._expressions.items()}
+        g, n_g = ca.vertcat(given["g"], given["phi"][touched, :]), self.n_holonomic
+        stuck = [k for k, slides in zip(touching, sliding, strict=False) if not slides]
+        k, k_v = given["k"], given["k_v"]
+        if stuck:
+            k, k_v = ca.vertcat(k, given["slip"][stuck, :]), ca.vertcat(k_v, given["slip_v"][stuck, :])
+        lam, psi = held._multiplier_symbols(g, k)
         reaction = -ca.jacobian(g, self._q).T @ lam
-        held._derive(v=given["H_p"], f=given["force"] - given["H_q"], r=reaction, g=g, k=given["k"])
+        for i, (wall, slides) in enumerate(zip(touching, sliding, strict=False)):
+            if slides:
+                reaction += slides * given["friction"][wall] * lam[n_g + i] * given["slip_v"][wall, :].T
+        held._define("t y z", k_v=k_v)
+        held._derive(v=given["H_p"], f=given["force"] - given["H_q"] - k_v.T @ psi, r=reaction, g=g, k=k)
+        held.described |= {"r": "the contact force"} | ({"k": "nonholonomic or slip"} if stuck else {})
         held.n_unilateral = len(rest)
         held._symbols["speed"] = ca.SX.sym("speed", len(rest))
-        for name in ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding"):
-            arguments, expression = self._expressions[name]
-            held._expressions[name] = (arguments, expression[rest, :])
+        for name in ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "friction", "slip", "slip_v"):
+            if name in self._expressions:
+                arguments, expression = self._expressions[name]
+                held._expressions[name] = (arguments, expression[rest, :])
         speeds = ca.SX.zeros(self.n_unilateral, 1)
         speeds[rest] = held._symbols["speed"]
         at_rest = ca.substitute(given["restitution"], self._symbols["speed"], speeds)
         held._expressions["restitution"] = (("speed",), at_rest[rest, :])
+        held._guard(given, touching, sliding, n_g)
         return held
+
+    def _guard(self, given: Mapping[str, ca.SX], touching: tuple[int, ...], sliding: tuple[int, ...], n_g: int) -> None:
+        """Define the functions that stay positive while a contact goes on, their time derivatives and their rounding."""
+        own = {name: self._expressions[name][1] for name in ("multiplier_matrix", "multiplier_rhs", "v", "z_dot")}
+        matrix, rhs = own["multiplier_matrix"], own["multiplier_rhs"]
+        symbols = [self._t, self._q, self._p]
+        multipliers = ca.solve(matrix, rhs) if any(sliding) else solve_symmetric(matrix, rhs)
+        blurred = rounding(rhs, [*symbols, self.parameters.theta]) / ca.fabs(ca.diag(matrix))
+        forces, n_psi = -multipliers, self.n_holonomic + given["k"].shape[0]
+        N, blur_N = forces[n_g : self.n_holonomic], blurred[n_g : self.n_holonomic]
+        guards, blurs, stuck = [N], [blur_N], 0
+        for i, (wall, slides) in enumerate(zip(touching, sliding, strict=False)):
+            mu, slip = given["friction"][wall], given["slip"][wall]
+            if slides:
+                guards.append(slides * slip)
+                blurs.append(rounding(slip, [*symbols, self.parameters.theta]))
+            else:
+                T, blur_T = forces[n_psi + stuck], blurred[n_psi + stuck]
+                guards += [mu * N[i] - T, mu * N[i] + T]
+                blurs += [mu * blur_N[i] + blur_T] * 2
+                stuck += 1
+        flow = ca.substitute(ca.vertcat(1, own["v"], own["z_dot"]), self._multipliers(), multipliers)
+        values = ca.vertcat(*guards)
+        phi, phi_dot, phi_rounding = (self._expressions[name][1] for name in ("phi", "phi_dot", "phi_rounding"))
+        self._define(
+            "t y z",
+            guards=ca.vertcat(phi, values),
+            guard_rate=ca.vertcat(phi_dot, ca.jtimes(values, ca.vertcat(*symbols), flow)),
+            guard_rounding=ca.vertcat(phi_rounding, *blurs),
+        )
+
+    def _multipliers(self) -> ca.SX:
+        return ca.vertcat(self._symbols["lam"], self._symbols["psi"])
+
+    @property
+    def n_guards(self) -> int:
+        """How many functions stay positive until an event: those of walls that are not touched come first."""
+        return self._expressions["guards"][1].shape[0]
 
     @property
     def _size(self) -> str:

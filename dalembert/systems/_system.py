@@ -156,6 +156,11 @@ class System:
         """The default values of the parameters."""
         return dict(self.parameters.values)
 
+    @property
+    def may_rest(self) -> bool:
+        """Whether constraints of several kinds, or friction, may hold everything at rest, where only round-off moves."""
+        return bool(self.n_nonholonomic) or "r" in self.described
+
     @functools.cached_property
     def linear_in_multipliers(self) -> bool:
         """Whether the forces of the constraints are affine in their multipliers."""

@@ -75,7 +75,10 @@ def test_every_public_method_is_measured():
         and not inspect.isabstract(getattr(da, name))
     }
     shown = {name.removeprefix("da.").partition("(")[0] for table in (*measured.TABLES, "impacts") for name in rows_of(table)}
-    assert public <= shown, public - shown
+    elsewhere = {name for name in public if getattr(da, name).driver == "time stepping"}
+    contact = (DOCS / "contact.md").read_text(encoding="utf-8")
+    assert all(f"da.{name}" in contact for name in elsewhere)
+    assert public <= shown | elsewhere, public - shown
     assert {"compose", "adjoint", "MCVAA", "MCVAC"} <= shown
 
 

@@ -1,0 +1,99 @@
+"""Which walls press, stick and slide: forces, or impulses, that fulfil the conditions of contact and of Coulomb friction."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.systems._matrices import well_conditioned
+
+
+def pressing_walls(A: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Those of some touching constraints that act, from the matrix A and the right-hand side b of their multipliers lam = -N.
+
+    Constraints that are `bound` always act; of the others those act for which
+
+        N >= 0,   phi_ddot = b + A N >= 0,   N . phi_ddot = 0,
+
+    the conditions of Gauss's principle of least constraint with inequalities: N minimises N . A N / 2 + b . N over N >= 0. If
+    all of them can act together, they do.
+    """
+    if well_conditioned(A) and np.all(np.linalg.solve(A, b)[~bound] <= 0):
+        return np.full(len(b), True)
+    from scipy.optimize import nnls
+
+    S, c = A[np.ix_(~bound, ~bound)], b[~bound]
+    if np.any(bound):  # eliminate what acts anyway
+        across = A[np.ix_(~bound, bound)]
+        eliminated = np.linalg.solve(A[np.ix_(bound, bound)], np.column_stack([across.T, b[bound]]))
+        S, c = S - across @ eliminated[:, :-1], c - across @ eliminated[:, -1]
+    unit = 1 / np.sqrt(np.diag(S))
+    values, vectors = np.linalg.eigh(unit[:, None] * S * unit)
+    R = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T  # S = R^T R, in units of the walls
+    target = -np.linalg.lstsq(R.T, unit * c, rcond=None)[0]
+    acts = bound.copy()
+    acts[~bound] = nnls(R, target)[0] > 0
+    return acts
+
+
+OPEN = 2
+"""The mode of a wall that does not press; 1 and -1 are those of one that slides this way or that, 0 that of one that sticks."""
+NEARLY = 1e-9
+"""Conditions hold as far as round-off, this part of what they consist of, lets them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarFriction:
+    """Forces f = (.., N, .., T) of some contacts and of other constraints, and what they do: rates b + A f.
+
+    Rates are accelerations, or velocities after an impact if f are impulses. `normal` and `tangent` are the rows of the
+    contacts, all others stay zero. A wall is
+
+        open:      N = T = 0,       normal rate >= floor,
+        sticking:  |T| <= mu N,     normal rate = floor,   tangential rate = 0,
+        sliding:   T = -sign mu N,  normal rate = floor,   sign times the tangential rate >= 0 if the sign is not known.
+
+    C. Glocker, Set-Valued Force Laws (2001), chapter 5. All combinations of modes are tried, those without open walls first.
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    normal: np.ndarray
+    tangent: np.ndarray
+    mu: np.ndarray
+    floor: np.ndarray
+
+    def solve(self, choices: list[tuple[int, ...]], signs: np.ndarray) -> tuple[tuple[int, ...], np.ndarray] | None:
+        """The modes and forces that fulfil all conditions; `signs` are those of walls that are known to slide, else 0."""
+        for modes in sorted(itertools.product(*choices), key=lambda modes: modes.count(OPEN)):
+            f = self._forces(np.array(modes))
+            if f is not None and self._holds(np.array(modes), f, signs):
+                return modes, f
+        return None
+
+    def _forces(self, modes: np.ndarray) -> np.ndarray | None:
+        bound = np.setdiff1d(np.arange(len(self.b)), np.concatenate([self.normal, self.tangent]))
+        closed, stuck, slides = modes != OPEN, modes == 0, np.abs(modes) == 1
+        rows = np.concatenate([bound, self.normal[closed], self.tangent[stuck]])
+        wanted = np.zeros(len(self.b))
+        wanted[self.normal] = self.floor
+        force = np.eye(len(self.b))
+        force[self.tangent[slides], self.normal[slides]] = -(modes * self.mu)[slides]
+        S = (self.A @ force)[np.ix_(rows, rows)]
+        try:
+            return force[:, rows] @ np.linalg.solve(S, (wanted - self.b)[rows])
+        except np.linalg.LinAlgError:
+            return None
+
+    def _holds(self, modes: np.ndarray, f: np.ndarray, signs: np.ndarray) -> bool:
+        rates, sizes = self.b + self.A @ f, np.abs(self.b) + np.abs(self.A) @ np.abs(f)
+        forces = NEARLY * sizes / np.diag(self.A)
+        N, T, slack = f[self.normal], f[self.tangent], forces[self.normal]
+        closed, stuck, begins = modes != OPEN, modes == 0, (np.abs(modes) == 1) & (signs == 0) & (self.mu > 0)
+        pushes = np.all(N[closed] >= -slack[closed])
+        in_cone = np.all((np.abs(T) <= self.mu * (N + slack) + forces[self.tangent])[stuck])
+        slides = np.all((modes * rates[self.tangent] >= -NEARLY * sizes[self.tangent])[begins])
+        opens = np.all((rates[self.normal] >= self.floor - NEARLY * sizes[self.normal])[~closed])
+        return bool(pushes and in_cone and slides and opens and np.all(np.isfinite(f)))

@@ -1,0 +1,170 @@
+"""Coulomb friction of planar contacts at one instant: how walls in contact slide or stick, and impacts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.contact import _plan as at
+from dalembert.contact._complementarity import OPEN, PlanarFriction
+from dalembert.errors import StepFailed
+from dalembert.systems import MechanicalSystem, State
+
+STOPPED = 1e-9
+"""A slip below this part of what it consists of, or could become in a step, is none."""
+MOST = 5
+"""So many contacts with friction are resolved at once: all of their modes are tried."""
+AT_REST = 1e-12
+"""A normal velocity after an impact below this part of the velocities before it is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionAt:
+    """The walls that touch in a state, and what forces on them do (`PlanarFriction`)."""
+
+    walls: tuple[int, ...]
+    slip: np.ndarray
+    law: PlanarFriction
+
+    def modes(self, stuck: Collection[int], without_sticking: int, kept: Collection[int]) -> dict[int, int]:
+        """How each wall goes on: it opens, sticks or slides. Those that are `kept` do not open.
+
+        `stuck` are those whose slip is known to be zero, `without_sticking` is one on which friction is at its limit.
+        """
+        signs = np.where(np.isin(self.walls, list(stuck)), 0, np.sign(self.slip)).astype(int)
+        choices = []
+        for wall, sign, mu in zip(self.walls, signs, self.law.mu, strict=True):
+            ways = (sign,) if sign else (1,) if mu == 0 else (1, -1) if wall == without_sticking else (0, 1, -1)
+            choices.append(ways if wall in kept else (*ways, OPEN))
+        found = self.law.solve(choices, signs)
+        if found is None:
+            raise StepFailed(
+                "rigid bodies with Coulomb friction have no motion from here (Painleve's paradox): reduce friction, or let the "
+                "contact yield"
+            )
+        return dict(zip(self.walls, found[0], strict=True))
+
+
+def friction_at(
+    walled: MechanicalSystem, start: State, t: float, here: np.ndarray, walls: tuple[int, ...], h: float
+) -> FrictionAt:
+    """What forces of contact do in a state."""
+    if len(walls) > MOST:
+        raise StepFailed(
+            f"more than {MOST} contacts with friction at once are too many for events: use da.NonsmoothRattle() or "
+            "da.MoreauJean()"
+        )
+    q, p = np.split(here, 2)
+    theta, chosen = start.theta, list(walls)
+    stuck = walled.in_contact(walls, (0,) * len(walls))
+    A, b = (stuck.evaluate(f"multiplier_{part}", t, q, p, theta=theta) for part in ("matrix", "rhs"))
+    slip = walled.evaluate("slip", t, q, p, theta=theta)[chosen]
+    v, slip_v = walled.evaluate("v", t, q, p, theta=theta), walled.evaluate("slip_v", t, q, theta=theta)[chosen]
+    normal, tangent = _rows(walled, len(walls))
+    began = walled.evaluate("v", start.t, *np.split(start.packed, 2), theta=theta)
+    could = np.abs(slip_v) @ (np.abs(v) + np.abs(began)) + h * np.abs(b[tangent])
+    mu = walled.evaluate("friction", t, q, theta=theta)[chosen]
+    law = PlanarFriction(A, b, normal, tangent, mu, np.zeros(len(walls)))
+    return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law)
+
+
+def _rows(walled: MechanicalSystem, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the contacts are in the constraints (g, phi, k, slip) of the system in which all of them stick."""
+    first = walled.n_holonomic
+    return first + np.arange(count), first + count + walled.n_nonholonomic + np.arange(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """An impact on some walls at once: Moreau's law.
+
+    phi_dot+ >= -e phi_dot- on each wall, with equality where it gives an impulse, and Coulomb's law between its impulses and
+    the slip after the impact. J. J. Moreau, in Nonsmooth Mechanics and Applications, CISM 302 (1988), section 7.
+    """
+
+    law: PlanarFriction
+    before: np.ndarray
+    """The velocities (g_dot, phi_dot, k, slip) before it."""
+
+    def impulses(self, e: np.ndarray) -> np.ndarray:
+        """The impulses for coefficients of restitution e."""
+        law, approach = self.law, self.before[self.law.normal]
+        own = PlanarFriction(law.A, self.before, law.normal, law.tangent, law.mu, -e * np.minimum(approach, 0.0))
+        choices: list[tuple[int, ...]] = [(0, 1, -1, OPEN) if mu else (1, OPEN) for mu in law.mu]
+        found = own.solve(choices, np.zeros(len(e), dtype=int))
+        if found is None:
+            raise StepFailed("no impulses fulfil the conditions of this impact with friction")
+        return found[1]
+
+    def gain(self, P: np.ndarray) -> float:
+        """The kinetic energy that impulses give where walls are at rest."""
+        return float(P @ self.before + P @ self.law.A @ P / 2)
+
+    def without_gain(self, e: np.ndarray) -> np.ndarray:
+        """The impulses for the largest multiple of e, at most e itself, that gives no energy: e = 0 takes some away."""
+        P, low, high = self.impulses(e), 0.0, 1.0
+        if self.gain(P) <= 0 or not np.any(self.before[self.law.normal] < 0):
+            return P
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.gain(self.impulses(middle * e)) <= 0 else (low, middle)
+        return self.impulses(low * e)
+
+    def resting(self, P: np.ndarray) -> np.ndarray:
+        """Which walls have no normal velocity after the impact."""
+        sizes = np.abs(self.before) + np.abs(self.law.A) @ np.abs(P)
+        return (np.abs(self.before + self.law.A @ P) <= AT_REST * sizes)[self.law.normal]
+
+
+def frictional_impact(
+    walled: MechanicalSystem, start: State, t: float, here: np.ndarray, walls: set[int], held: Collection[int]
+) -> tuple[np.ndarray, np.ndarray, set[int]]:
+    """The momentum after an impact on some walls, its rows of the log, and the walls that stay in contact.
+
+    `held` walls have e = 0. Where Moreau's law would make energy, as it can if friction couples with the approach (Kane's
+    paradox), all e are lowered as far as necessary; where a wall moves, it may do work.
+    """
+    (q, p), theta, chosen = np.split(here, 2), start.theta, tuple(sorted(walls))
+    law = friction_at(walled, start, t, here, chosen, 0.0).law
+    impact = Impact(law, walled.in_contact(chosen, (0,) * len(chosen)).evaluate("hidden", t, q, p, theta=theta))
+    speed = np.zeros(walled.n_unilateral)
+    speed[list(chosen)] = np.maximum(-impact.before[law.normal], 0.0)
+    e = walled.evaluate("restitution", speed, theta=theta)[list(chosen)]
+    for wall, coefficient in zip(chosen, e, strict=True):
+        if not 0 <= coefficient <= 1:
+            raise StepFailed(
+                f"the restitution of unilateral[{wall}] is {coefficient:.6g} at the approach speed {speed[wall]:.6g}: it must "
+                "be between 0 and 1"
+            )
+    e = np.where(np.isin(chosen, list(held)), 0.0, e)
+    at_rest = not np.any(walled.evaluate("phi_t", t, q, theta=theta))
+    P = impact.without_gain(e) if at_rest else impact.impulses(e)
+    momentum, rows = _entries(walled, theta, t, here, chosen, law, P)
+    return momentum, rows, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
+
+
+def _entries(
+    walled: MechanicalSystem,
+    theta: np.ndarray,
+    t: float,
+    here: np.ndarray,
+    walls: tuple[int, ...],
+    law: PlanarFriction,
+    P: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The momentum after impulses P, and a row of the log for each wall that gives one; other constraints act first."""
+    q, p = np.split(here, 2)
+    normals, slip_v = (walled.evaluate(name, t, q, theta=theta) for name in ("phi_q", "slip_v"))
+    others = np.setdiff1d(np.arange(len(P)), np.concatenate([law.normal, law.tangent]))
+    C = np.vstack([walled.evaluate("G", t, q, theta=theta), walled.evaluate("k_v", t, q, p, theta=theta)])
+    p, rows = p + C.T @ P[others], []
+    for wall, N, T in zip(walls, P[law.normal], P[law.tangent], strict=True):
+        if N <= 0:
+            continue
+        after = p + N * normals[wall] + T * slip_v[wall]
+        energies = [walled.evaluate("H", t, q, x, theta=theta)[0] for x in (p, after)]
+        rows.append(np.concatenate([[t, wall, N, *energies, T], q, p, after]))
+        p = after
+    return p, np.array(rows).reshape(len(rows), at.LOG_STATE + 3 * len(q))
