@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 
+import bench_catalogue
 import bench_chain
 import bench_cold_start
 import bench_derivatives
@@ -18,7 +19,9 @@ import bench_four_bar
 import bench_impacts
 import bench_mechanisms
 import bench_methods
+import bench_molecules
 import bench_scale
+import bench_time_to_accuracy
 import bench_work_precision
 from common import ROOT, machine, note
 
@@ -26,8 +29,11 @@ PARTS = {
     "double_pendulum": bench_double_pendulum,
     "chain": bench_chain,
     "scale": bench_scale,
+    "molecules": bench_molecules,
     "cold_start": bench_cold_start,
+    "catalogue": bench_catalogue,
     "work_precision": bench_work_precision,
+    "time_to_accuracy": bench_time_to_accuracy,
     "methods": bench_methods,
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,

@@ -279,7 +279,7 @@ SLOW_TO_COMPILE = """
 import os, signal, sys, threading
 import dalembert as da
 from dalembert import _progress
-problem = da.problems.chain(links=400)
+problem, simulate = da.problems.chain(links=400), da.simulate  # the latter loads the modules that are looked for below
 began = threading.Event()
 
 def interrupt():  # Ctrl-C in the phase that is waited for; from a thread, so that CasADi or LLVM may be at work

@@ -82,10 +82,10 @@ class PlanarFriction:
         force = np.eye(len(self.b))
         force[self.tangent[slides], self.normal[slides]] = -(modes * self.mu)[slides]
         S = (self.A @ force)[np.ix_(rows, rows)]
-        try:
-            return force[:, rows] @ np.linalg.solve(S, (wanted - self.b)[rows])
-        except np.linalg.LinAlgError:
+        unit = 1 / np.sqrt(np.diag(self.A)[rows])
+        if len(rows) and np.linalg.cond(unit[:, None] * S * unit) > 1e10:  # as where a point sticks to both walls of a wedge
             return None
+        return force[:, rows] @ np.linalg.solve(S, (wanted - self.b)[rows])
 
     def _holds(self, modes: np.ndarray, f: np.ndarray, signs: np.ndarray) -> bool:
         rates, sizes = self.b + self.A @ f, np.abs(self.b) + np.abs(self.A) @ np.abs(f)

@@ -110,6 +110,8 @@ class SteppingRun:
         assert isinstance(system, MechanicalSystem) and isinstance(method, TimeStepping) and isinstance(spec.start, State)
         if spec.h < 0:
             raise InputError("time stepping runs forwards, contact dissipates: take h > 0")
+        if self.room is not None:
+            raise UnsupportedSystem(f"{method} keeps its runs in memory: leave save_to out, and run.save(...) what is done")
         if spec.stage_multipliers:
             raise UnsupportedSystem(f"{method} stores no multipliers of its stages: leave stage_multipliers out")
         self.system, self.start, self.h, self.save_every = system, spec.start, spec.h, spec.save_every

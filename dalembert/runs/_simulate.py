@@ -60,7 +60,9 @@ def simulate(
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
-    status "interrupted". `newton_tolerance` loosens the solution of the step equations from round-off to a relative tolerance:
+    status "interrupted"; before the first step, while equations are compiled, it raises `KeyboardInterrupt`. After two seconds
+    a line on the terminal says what is being prepared, then how many steps are done; `progress` forces or forbids it.
+    `newton_tolerance` loosens the solution of the step equations from round-off to a relative tolerance:
     it exists to reproduce the energy drift of sloppy solves, whose steps may also end on another branch. `stage_multipliers`
     also stores `run.stage_lam` and `run.stage_psi`, the method's own multipliers next to the end of each step.
 

@@ -219,3 +219,12 @@ def test_what_time_stepping_cannot_do_is_refused():
         da.simulate_many(ball, da.NonsmoothRattle(), q0=[[0, 1], [0, 2]], v0=[0, 0], h=0.1, steps=2)
     with pytest.raises(da.DalembertError, match="dense output"):
         da.simulate(ball, da.NonsmoothRattle(), h=0.1, **start).at(0.15)
+
+
+def test_runs_on_disk_are_refused(tmp_path):
+    ball = da.Lagrangian(lambda q, v: v @ v / 2, 2, unilateral=lambda q: q[1], friction=0.3)
+    with pytest.raises(da.UnsupportedSystem, match="save_to"):
+        da.simulate(ball, da.NonsmoothRattle(), q0=[0, 1], v0=[0, 0], h=0.1, steps=2, save_to=tmp_path / "run")
+    run = da.simulate(ball, da.NonsmoothRattle(), q0=[0, 1], v0=[0, 0], h=0.1, steps=2)
+    run.save(tmp_path / "run.npz")
+    np.testing.assert_array_equal(da.load(tmp_path / "run.npz").q, run.q)
