@@ -20,7 +20,8 @@ import dalembert as da
 sys.path.insert(0, str(ROOT / "tests" / "engine"))
 import n_four_bar
 
-METHODS = (da.Rattle(), da.LobattoIIIAB(3), da.LobattoIIIAB(4), da.LobattoIIIAB(5))
+METHODS = {2: da.Rattle(), 3: da.LobattoIIIAB(3), 4: da.LobattoIIIAB(4), 5: da.LobattoIIIAB(5)}
+"""By the number of stages."""
 TIME = 20.0
 
 
@@ -41,11 +42,12 @@ def main() -> None:
     parser.add_argument("--n", type=int, nargs="+", default=[2, 10, 40])
     parser.add_argument("--h", type=float, nargs="+", default=[0.01, 0.003, 0.001])
     parser.add_argument("--coordinates", nargs="+", default=["natural", "planar"], choices=["natural", "planar"])
+    parser.add_argument("--stages", type=int, nargs="+", default=list(METHODS), choices=list(METHODS))
     chosen = parser.parse_args()
     rows = []
     for n in chosen.n:
         for coordinates in chosen.coordinates:
-            for method in METHODS:
+            for method in (METHODS[stages] for stages in chosen.stages):
                 for h in chosen.h:
                     rows.append(measure(n, coordinates, method, h))
                     note("  ".join(rows[-1]))

@@ -1,9 +1,9 @@
 """Runs of systems with redundant constraints: combinations of their rows, and how long these stay independent.
 
-The pivots that Gauss elimination of C G M^-1 G^T C^T leaves on the diagonal say how far a row is from depending on those before
-it, and from vanishing. Their reciprocals in the state where C was chosen are parameters of the step, which is refused where one
-of them has grown too far; then C is chosen anew. They also grow because masses lie differently. Where they do, and C hardly
-changes, they may grow so far again before C is looked at the next time.
+The pivots that Gauss elimination of C G M^-1 G^T C^T leaves on the diagonal, for the rows of each loop by themselves, say how
+far a row is from depending on those before it, and from vanishing. Their reciprocals in the state where C was chosen are
+parameters of the step, which is refused where one of them has grown too far; then C is chosen anew. They also grow because
+masses lie differently. Where they do, and C hardly changes, they may grow so far again before C is looked at the next time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import reciprocal_pivots, sign_of_pivots
+from dalembert.compiler._elimination import reciprocal_pivots
 from dalembert.errors import InconsistentStart
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
@@ -19,7 +19,7 @@ from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._dependency import combination_at
 from dalembert.systems._redundant import chosen_combinations, combined, hidden_parts
-from dalembert.systems._states import States
+from dalembert.systems._states import States, redundant_rows
 
 GROWN, GROWN_OF_RATES = 10.0, 2.0
 """By how much the reciprocal of a pivot may grow until the combinations are chosen anew; by less where they are such of k, on
@@ -32,19 +32,17 @@ SAME = 0.3
 """How much an entry of C may change for them to be about the same."""
 
 
-def independence(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
-    """The sign of det(matrix); zero where pivots are no longer about those of the state where C was chosen."""
-    found, watched = reciprocal_pivots(matrix), _watched(system)
-    sign = sign_of_pivots(matrix, found)
-    if not watched:
-        return sign
+def independent_still(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
+    """Whether pivots are still about those of the state where C was chosen."""
     most = GROWN_OF_RATES if system.combines[1].nonholonomic else GROWN
-    return ca.if_else(ca.mmax(ca.fabs(found[watched] / hidden_parts(system, theta)[2])) < most, sign, 0)
+    return ca.mmax(ca.fabs(watched_pivots(matrix, system) / hidden_parts(system, theta)[2])) < most
 
 
-def _watched(system: System) -> list[int]:
+def watched_pivots(matrix: ca.SX, system: System) -> ca.SX:
+    """The reciprocal pivots of watched rows, each group for itself."""
     original, combination = system.combines
-    return combination.watched(original.n_holonomic, original.n_nonholonomic)
+    groups = combination.watched(original.n_holonomic, original.n_nonholonomic)
+    return ca.vertcat(ca.SX(0, 1), *(reciprocal_pivots(matrix[rows, rows]) for rows in groups if rows))
 
 
 @kept
@@ -56,8 +54,7 @@ def _pivots_at(system: System) -> ca.Function:
     none = ca.SX.zeros(system.n_holonomic, 1), ca.SX.zeros(system.n_nonholonomic, 1)
     hidden_z = ca.sparsify(system.function("hidden_z")(t, y, z, theta))
     directions = ca.sparsify(system.function("directions")(t, y, z, *none, theta))
-    pivots = reciprocal_pivots(hidden_z @ directions)
-    return ca.Function("pivots", [t, y, z, theta], [ca.vertcat(ca.SX(0, 1), *(pivots[row] for row in _watched(system)))])
+    return ca.Function("pivots", [t, y, z, theta], [ca.densify(watched_pivots(hidden_z @ directions, system))])
 
 
 def combined_at(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> State | None:
@@ -106,6 +103,7 @@ def independent_states(states: States) -> States:
     q, p = np.split(states.packed[0], [system.dim])
     found = combination_at(system, float(states.t[0]), q, p, states.theta[0])
     if found is None:
+        _refuse_others(states)
         return states
     reduced, chosen = combined(system, found[0]), []
     for member, (t, packed, theta) in enumerate(zip(states.t, states.packed, states.theta, strict=True)):
@@ -117,3 +115,13 @@ def independent_states(states: States) -> States:
         chosen.append(own)
     theta, multipliers = (np.array([getattr(state, name) for state in chosen]) for name in ("theta", "multipliers"))
     return States(reduced, states.t, states.packed, theta, multipliers)
+
+
+def _refuse_others(states: States) -> None:
+    """Refuse members with redundant constraints where member 0 has none."""
+    redundant = np.flatnonzero(redundant_rows(states)) if not states.system.large else np.zeros(0, dtype=int)
+    if len(redundant):
+        raise InconsistentStart(
+            f"member {redundant[0]}: constraints are redundant that are independent in member 0: run such members in an "
+            "ensemble of their own"
+        )

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._elimination import SINGULAR, reciprocal_pivots, sign_of_pivots
-from dalembert.compiler._independence import independence
+from dalembert.compiler._independence import independent_still
 from dalembert.compiler._metric import Metric, all_rows
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
@@ -62,8 +62,8 @@ def step_orientation(
             matrix = hidden_z @ directions
             if _is_left_to_others(matrix, system):
                 turn = Turn(ca.SX.sym("turn"), matrix)
-            values.append(_sign_of_determinant(matrix, system, theta) if turn is None else turn.symbol)
-        value = values[0]
+            values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
+        value = values[0] if system.combines is None else ca.if_else(independent_still(matrix, system, theta), values[0], 0)
         for other in values[1:]:
             value = ca.if_else(value * other > 0, value, 0)
     if "domain" in system.function_names:
@@ -143,15 +143,13 @@ def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.
 
 def _is_left_to_others(matrix: ca.SX, system: System) -> bool:
     """Whether a determinant may be eliminated at run time: in mechanics, where the matrix is close to positive definite."""
-    known = system.linear_in_multipliers and isinstance(system, MechanicalSystem) and system.combines is None
+    known = system.linear_in_multipliers and isinstance(system, MechanicalSystem)
     return known and matrix.shape[0] > 3
 
 
-def _sign_of_determinant(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
-    """A number with the sign of det(matrix); zero where combinations of redundant constraints have to be chosen anew."""
+def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
+    """A number with the sign of det(matrix)."""
     n = matrix.shape[0]
-    if system.combines is not None:
-        return independence(matrix, system, theta)
     if n <= 3:
         value, sizes = ca.det(ca.densify(matrix)), ca.SX(1)
         for k in range(n):

@@ -85,6 +85,15 @@ def _significant(combination: dict[int, float]) -> dict[int, float]:
     return {k: value for k, value in combination.items() if abs(value) > 1e-8 * largest}
 
 
+def merged(parts: Sequence[set[int]]) -> list[set[int]]:
+    """Unions of parts that have any rows in common."""
+    result: list[set[int]] = []
+    for part in parts:
+        others = [other for other in result if not other & part]
+        result = [*others, part.union(*(other for other in result if other & part))]
+    return result
+
+
 def clusters(supports: Sequence[set[int]]) -> list[set[int]]:
     """Unions of supports of dependencies that have at least half of their rows in common, as those of one loop."""
     result: list[set[int]] = []

@@ -12,10 +12,11 @@ import functools
 import numpy as np
 
 from dalembert.errors import InconsistentStart, UnsupportedSystem
+from dalembert.systems._grouped_rows import Pattern, combination_of
 from dalembert.systems._matrices import row_norms
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._rank import dependencies
-from dalembert.systems._redundant import CONNECTED, Combination, combination_of, row_dependencies
+from dalembert.systems._redundant import CONNECTED, Combination, row_dependencies
 from dalembert.systems._system import System
 
 TURNED = 0.05
@@ -146,18 +147,20 @@ class _Neighbourhood:
             if there.numbers != here.numbers:
                 raise self._singular()
             factors = np.minimum(factors, others)  # those of rows that are not small
-        samples = [row_dependencies(self.system, *at, self.theta, factors)[0] for at in (self.start, *places)]
-        alike = [sample for sample in samples if sample.numbers == here.numbers]
-        return combination_of(alike or [here], self._patterns()), factors
+        samples = [(row_dependencies(self.system, *at, self.theta, factors)[0], at) for at in (self.start, *places)]
+        alike = [sample for sample in samples if sample[0].numbers == here.numbers] or [(here, self.start)]
+        matrices = [self.system.matrix("G", *at[:2], theta=self.theta) for _, at in alike]
+        return combination_of([found for found, _ in alike], matrices, factors, self._patterns()), factors
 
-    def _patterns(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which entries of g_q and k_p may be different from zero."""
+    def _patterns(self) -> tuple[Pattern, Pattern]:
+        """On which variables the rows of g and k depend."""
         patterns = []
         for name, first in (("G", 0), ("hidden_z", self.system.n_holonomic)):
-            matrix = self.system._expressions[name][1]
-            pattern = np.zeros(matrix.shape, dtype=bool)
-            pattern[tuple(np.array(part, dtype=int) for part in matrix.sparsity().get_triplet())] = True
-            patterns.append(pattern[first:])
+            rows, columns = self.system._expressions[name][1].sparsity().get_triplet()
+            variables: list[set[int]] = [set() for _ in range(self.system._expressions[name][1].shape[0])]
+            for row, column in zip(rows, columns, strict=True):
+                variables[row].add(column)
+            patterns.append([frozenset(row) for row in variables[first:]])
         return patterns[0], patterns[1]
 
     def _neighbours(self) -> list[Place]:

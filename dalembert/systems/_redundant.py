@@ -15,24 +15,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from dalembert.errors import InconsistentStart
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
+from dalembert.systems._circuits import circuits
+from dalembert.systems._matrices import Matrix, is_sparse
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._rank import dependencies
+from dalembert.systems._rank import balanced, dependencies
 from dalembert.systems._system import System
 
 CONNECTED = 1e-8
 """An entry of the projection N N^T from which on two rows take part in one dependency."""
-
-REGULAR = 0.1
-"""The least eigenvalue of N_S^T N_S for which S is large enough."""
-
 
 LEAST = 0.02
 """The least singular value of N_S for which a run goes on with S."""
@@ -57,8 +56,8 @@ class Group:
         return len(self.rows) - len(self.dropped), len(self.rows)
 
     def combinations(self, N: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
-        """Independent combinations of the rows, given dependencies between all rows; None if N has others than it should."""
-        own = N[list(self.rows)]
+        """Independent combinations of the rows, given dependencies in the component; None if N has others than it should."""
+        own = N[[self.component.index(row) for row in self.rows]]
         basis, values, _ = np.linalg.svd(own)
         count = len(self.dropped)
         if np.sum(values > CONNECTED) != count or np.min(values[:count], initial=1.0) < LEAST:
@@ -93,18 +92,25 @@ class Combination:
         """How many entries the matrices of combinations have."""
         return sum(int(np.prod(group.shape)) for group in (*self.holonomic, *self.nonholonomic))
 
-    def watched(self, n_holonomic: int, n_nonholonomic: int) -> list[int]:
-        """Which rows of a combined system may come to depend on each other: combinations, and rows that they depend on."""
-        result, first = [], 0
-        rates = {row for group in self.nonholonomic for row in group.rates}
-        for groups, count, others in ((self.holonomic, n_holonomic, rates), (self.nonholonomic, n_nonholonomic, set())):
-            kept = [row for row in range(count) if not any(row in group.rows for group in groups)]
-            combinations = sum(group.shape[0] for group in groups)
-            depend = others.union(*(group.component for group in groups))
-            result += [first + k for k, row in enumerate(kept) if row in depend]
-            result += range(first + len(kept), first + len(kept) + combinations)
-            first += len(kept) + combinations
-        return result
+    def watched(self, n_holonomic: int, n_nonholonomic: int) -> list[list[int]]:
+        """For each group, which rows of a combined system may come to depend on each other.
+
+        They are its combinations and the rows that these depend on, of g_dot also as parts of other combinations.
+        """
+        places, first = [], 0
+        for groups, count in ((self.holonomic, n_holonomic), (self.nonholonomic, n_nonholonomic)):
+            combined = {row for group in groups for row in group.rows}
+            kept = [row for row in range(count) if row not in combined]
+            own = {row: [first + k] for k, row in enumerate(kept)}
+            first += len(kept)
+            for group in groups:
+                own |= {row: list(range(first, first + group.shape[0])) for row in group.rows}
+                first += group.shape[0]
+            places.append(own)
+        of_g, of_k = places
+        result = [[of_g[row] for row in group.component] for group in self.holonomic]
+        result += [[of_g[row] for row in g.rates] + [of_k[row] for row in g.component] for g in self.nonholonomic]
+        return [sorted({place for part in parts for place in part}) for parts in result]
 
     def matrices(self, symbols: ca.SX, n_holonomic: int, n_nonholonomic: int) -> tuple[ca.SX, ca.SX]:
         """C for g and for k: ones for rows that are kept, then the combinations, with entries out of `symbols`."""
@@ -123,33 +129,19 @@ class Combination:
             result.append(ca.vertcat(*parts))
         return result[0], result[1]
 
-    def entries(self, found: Dependencies, factors: np.ndarray) -> np.ndarray | None:
-        """The entries of the matrices for given dependencies; None if these are others than they should be."""
-        parts, m = [], len(found.g)
-        for groups, N, own in ((self.holonomic, found.g, factors[:m]), (self.nonholonomic, found.k, factors[2 * m :])):
-            if N.shape[1] != sum(len(group.dropped) for group in groups):
-                return None
-            parts += [group.combinations(N, own) for group in groups]
-        if any(part is None for part in parts):
-            return None
-        return np.concatenate([np.zeros(0), *(part.ravel() for part in parts if part is not None)])
-
 
 class Dependencies(NamedTuple):
-    """Bases of dependencies between rows, one a column.
+    """How many dependencies there are between the rows of g, a basis of those between the rows of k where g_dot = 0 holds, one
+    a column, and what rows of g_dot contribute to the latter."""
 
-    `g` are those between the rows of g, `k` those between the rows of k where g_dot = 0 holds, and `rates` what rows of g_dot
-    contribute to the latter.
-    """
-
-    g: np.ndarray
+    g: int
     k: np.ndarray
     rates: np.ndarray
 
     @property
     def numbers(self) -> tuple[int, int]:
         """How many there are."""
-        return self.g.shape[1], self.k.shape[1]
+        return self.g, self.k.shape[1]
 
 
 def row_dependencies(
@@ -159,73 +151,45 @@ def row_dependencies(
 
     The factors, which may be given, are those of g and, where there is k, of g_dot and k.
     """
-    m = system.n_holonomic
-    N_g, of_g = dependencies(system.matrix("G", t, y, theta=theta), None if factors is None else factors[:m])
-    if not system.n_nonholonomic:
-        return Dependencies(N_g, np.zeros((0, 0)), np.zeros((m, 0))), of_g
-    N, of_all = dependencies(system.matrix("hidden_z", t, y, z, theta=theta), None if factors is None else factors[m:])
+    m, n_k, G = system.n_holonomic, system.n_nonholonomic, system.matrix("G", t, y, theta=theta)
+    if is_sparse(G):
+        count, of_g = len(circuits(G)), balanced(G)[1] if factors is None else factors[:m]
+    else:
+        N_g, of_g = dependencies(G, None if factors is None else factors[:m])
+        count = N_g.shape[1]
+    if not n_k:
+        return Dependencies(count, np.zeros((0, 0)), np.zeros((m, 0))), of_g
+    hidden_z = system.matrix("hidden_z", t, y, z, theta=theta)
+    if is_sparse(hidden_z):
+        _refuse_rates(circuits(hidden_z), m, n_k)
+        of_all = balanced(hidden_z)[1] if factors is None else factors[m:]
+        return Dependencies(count, np.zeros((n_k, 0)), np.zeros((m, 0))), np.concatenate([of_g, of_all])
+    N, of_all = dependencies(hidden_z, None if factors is None else factors[m:])
+    return Dependencies(count, *of_rates(N, m)), np.concatenate([of_g, of_all])
+
+
+def _refuse_rates(found: list[dict[int, float]], m: int, count: int) -> None:
+    """Refuse dependencies of k in a large system."""
+    rows = sorted({row - m for circuit in found for row in circuit if row >= m})
+    if rows:
+        names = ", ".join(f"nonholonomic[{row}]" for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
+        raise InconsistentStart(
+            f"of the {count} nonholonomic constraints some follow from others ({names}), and such are combined in systems of "
+            "up to a few hundred constraints only: remove the redundant ones"
+        )
+
+
+def local_dependencies(matrix: Matrix, rows: Sequence[int], factors: np.ndarray) -> np.ndarray:
+    """Dependencies between some rows of a matrix."""
+    part = matrix[list(rows)]
+    return dependencies(part.toarray() if is_sparse(part) else part, factors[list(rows)])[0]
+
+
+def of_rates(N: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of dependencies between m rows of g_dot and some of k, a basis for k where g_dot = 0, and what g_dot contributes."""
     left, values, right = np.linalg.svd(N[m:], full_matrices=False)
     own = values > 1e-6
-    return Dependencies(N_g, left[:, own], N[:m] @ right[own].T), np.concatenate([of_g, of_all])
-
-
-def combination_of(samples: Sequence[Dependencies], patterns: tuple[np.ndarray, np.ndarray]) -> Combination:
-    """Which rows to combine, from the dependencies in several states; `patterns` say which entries there are."""
-    holonomic = _groups([sample.g for sample in samples], patterns[0])
-    rates = np.max([np.max(np.abs(sample.rates), axis=1, initial=0.0) for sample in samples], axis=0)
-    nonholonomic = _groups([sample.k for sample in samples], patterns[1], least=np.inf)  # all rows: see the head
-    others = tuple(np.flatnonzero(rates > CONNECTED).tolist())
-    return Combination(holonomic, tuple(replace(group, rates=others) for group in nonholonomic))
-
-
-def _groups(samples: list[np.ndarray], pattern: np.ndarray, least: float = REGULAR) -> tuple[Group, ...]:
-    """A group for each set of rows that are connected by dependencies."""
-    if not samples[0].shape[1]:
-        return ()
-    connected = np.max([np.abs(N @ N.T) for N in samples], axis=0) > CONNECTED
-    groups, open_rows = [], set(np.flatnonzero(np.diag(connected)).tolist())
-    while open_rows:
-        component, new = set[int](), {min(open_rows)}
-        while new:
-            component |= new
-            new = {int(j) for i in new for j in np.flatnonzero(connected[i])} - component
-        open_rows -= component
-        groups.append(_group(samples, pattern, sorted(component), least))
-    return tuple(groups)
-
-
-def _group(samples: list[np.ndarray], pattern: np.ndarray, component: list[int], least: float) -> Group:
-    """Rows of a component that suffice: those that add most to N_S^T N_S, and of them those that share variables."""
-    parts = []
-    for N in samples:
-        left, values, _ = np.linalg.svd(N[component], full_matrices=False)
-        parts.append(left[:, values > CONNECTED])
-    redundant = parts[0].shape[1]
-    weights = [1e-3 * np.eye(redundant) for _ in parts]
-    used = np.zeros(pattern.shape[1], dtype=bool)
-    chosen: list[int] = []
-    while min(np.linalg.eigvalsh(W)[0] for W in weights) < least + 1e-3 and len(chosen) < len(component):
-        gains = [np.log1p(np.einsum("ij,jk,ik->i", N, np.linalg.inv(W), N)) for N, W in zip(parts, weights, strict=True)]
-        gain = np.min(gains, axis=0) / (1 + np.sum(pattern[component] & ~used, axis=1))
-        gain[chosen] = -1.0
-        best = int(np.argmax(gain))
-        chosen.append(best)
-        used |= pattern[component[best]]
-        weights = [W + np.outer(N[best], N[best]) for N, W in zip(parts, weights, strict=True)]
-    chosen = sorted({*chosen, *(k for k, row in enumerate(component) if not np.any(pattern[row] & ~used))})
-    rows = tuple(component[k] for k in chosen)
-    return Group(tuple(component), rows, tuple(rows[k] for k in _pivots(parts[0][chosen])))
-
-
-def _pivots(N: np.ndarray) -> list[int]:
-    """As many rows as N has columns, far from dependent (Gauss elimination with row pivots)."""
-    N, rows = N.copy(), []
-    for _ in range(N.shape[1]):
-        k = int(np.argmax(np.linalg.norm(N, axis=1)))
-        direction = N[k] / np.linalg.norm(N[k])
-        N -= np.outer(N @ direction, direction)
-        rows.append(k)
-    return rows
+    return left[:, own], N[:m] @ right[own].T
 
 
 @kept
@@ -249,7 +213,7 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
     reduced._define("t y z", k_v=C_k @ given["k_v"])
     reduced._derive(v=given["H_p"], f=f, r=r, g=C_g @ given["g"], k=C_k @ given["k"])
     parameters = copy.copy(system.parameters)
-    watched = len(combination.watched(system.n_holonomic, system.n_nonholonomic))
+    watched = sum(map(len, combination.watched(system.n_holonomic, system.n_nonholonomic)))
     rows = system.n_holonomic + (system.n_multipliers if system.n_nonholonomic else 0)
     parameters.theta = ca.vertcat(system.parameters.theta, entries, ca.SX.sym("hidden", watched + rows))
     hidden = np.zeros(combination.size + watched + rows)
@@ -263,7 +227,7 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
 def hidden_parts(system: System, theta: Any) -> tuple[Any, Any, Any, Any]:
     """The parameters of a combined system: the model's own, the entries of C, those of watched rows, factors of all rows."""
     original, combination = system.combines
-    watched = len(combination.watched(original.n_holonomic, original.n_nonholonomic))
+    watched = sum(map(len, combination.watched(original.n_holonomic, original.n_nonholonomic)))
     a, b, c = np.cumsum([original.parameters.size, combination.size, watched]).tolist()
     return theta[:a], theta[a:b], theta[b:c], theta[c:]
 
@@ -273,8 +237,16 @@ def chosen_combinations(
 ) -> np.ndarray | None:
     """The entries of C for this state, with the model's parameters theta; None where the rows have other dependencies."""
     original, combination = system.combines
-    y, z = np.split(packed, [original.state_blocks[0][1]])
-    return combination.entries(*row_dependencies(original, t, y, z, theta, factors))
+    (y, z), m, parts = np.split(packed, [original.state_blocks[0][1]]), original.n_holonomic, [np.zeros(0)]
+    G = original.matrix("G", t, y, theta=theta)
+    for group in combination.holonomic:
+        parts.append(group.combinations(local_dependencies(G, group.component, factors[:m]), factors))
+    if combination.nonholonomic:
+        hidden_z = original.matrix("hidden_z", t, y, z, theta=theta)
+    for group in combination.nonholonomic:
+        N = local_dependencies(hidden_z, [*group.rates, *(m + row for row in group.component)], factors[m:])
+        parts.append(group.combinations(of_rates(N, len(group.rates))[0], factors[2 * m :]))
+    return None if any(part is None for part in parts) else np.concatenate([part.ravel() for part in parts])
 
 
 def combination_matrices(system: System, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+from pathlib import Path
 
 import numpy as np
 import planar_reference
@@ -11,6 +13,10 @@ import spatial
 from spatial import Matrices, Quaternions
 
 import dalembert as da
+from dalembert.systems._dependency import combination_at
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import bench_loops
 
 STARTS = {"four_bar": 1.2, "slider_crank": 0.7}
 
@@ -123,6 +129,41 @@ def test_redundant_rows_that_say_nothing():
     run = da.simulate(system, da.Rattle(), **SPINNING, h=0.02, steps=100)
     np.testing.assert_allclose(run.states, da.simulate(PENDULUM, da.Rattle(), **SPINNING, h=0.02, steps=100).states, atol=1e-13)
     np.testing.assert_array_equal(run.lam[:, 0], 0)
+
+
+def test_each_loop_has_combinations_of_its_own():
+    """Three parallelograms between four cranks on the ground: hinges that two loops share are left as they are."""
+    m = da.Mechanism(gravity=(0, -9.81, 0))
+    foot, tip = (lambda k: np.array([0.2 * k, 0, 0])), (lambda k: np.array([0.2 * k + 0.05, 0.08, 0]))
+    cranks = []
+    for k in range(4):
+        cranks.append(m.body(f"crank {k}", mass=0.2, inertia=np.diag([1e-5, 1.7e-4, 1.7e-4]), at=(foot(k) + tip(k)) / 2))
+        m.revolute(m.ground, cranks[k], at=foot(k), axis=(0, 0, 1))
+    for k in range(3):
+        bar = m.body(f"bar {k}", mass=0.3, inertia=np.diag([1e-5, 1e-3, 1e-3]), at=(tip(k) + tip(k + 1)) / 2)
+        m.revolute(cranks[k], bar, at=tip(k), axis=(0, 0, 1))
+        m.revolute(bar, cranks[k + 1], at=tip(k + 1), axis=(0, 0, 1))
+    start, system = m.start(), m.system()
+    combination, _ = combination_at(system, 0.0, start.q, start.p, start.theta)
+    groups = combination.holonomic
+    assert [len(group.dropped) for group in groups] == [3, 3, 3]  # as many as for one loop in a plane
+    for group in groups:
+        others = {row for other in groups if other is not group for row in other.component}
+        assert not set(group.rows) & others
+    assert combination.size <= 3 * 5 * 12
+
+
+def test_a_tower_of_redundant_parallelograms_is_a_chain_of_pendulums():
+    """Order 2 of places against the chain in its angles, with 8 of 24 rows too many (benchmarks/bench_loops.py)."""
+    angles, errors = 0.4 + 0.3 * np.sin(np.arange(8)), []
+    exact = bench_loops.start_of(bench_loops.angles_after(angles, 0.2))["q0"]
+    for steps in (50, 100, 200):
+        system = bench_loops.tower(8)
+        run = da.simulate(system, da.Rattle(), **bench_loops.start_of(angles), h=0.2 / steps, steps=steps)
+        errors.append(np.abs(run.q[-1] - exact).max())
+        assert_rows_hold(run)
+        assert not run.lam_unique
+    np.testing.assert_allclose(np.log2(np.array(errors)[:-1] / errors[1:]), 2.0, atol=0.2)
 
 
 # -- nonholonomic constraints ----------------------------------------------------------------------------------------
@@ -276,6 +317,15 @@ def test_steps_are_symplectic_on_the_constraints():
     state = da.consistent(system, **SPINNING)
     assert da.verify.symplecticity_defect(system, da.Rattle(), start=state, h=0.1) < 1e-13
     assert da.verify.reversibility_defect(system, da.Rattle(), start=state, h=0.1) < 1e-13
+
+
+@pytest.mark.parametrize("redundant", [0, 1])
+def test_members_of_which_one_is_redundant_are_refused_by_number(redundant):
+    rows = {"holonomic": lambda q, a: [np.hypot(q[0], q[1]) - 1, np.hypot(q[0], q[1]) - 1 + a * q[2]], "params": {"a": 1.0}}
+    system = da.Hamiltonian(lambda q, p: p @ p / 2 + q[1], dim=3, **rows)
+    values, start = np.roll([0.0, 1.0], redundant), {"q0": [0.6, -0.8, 0.0], "p0": [0.8, 0.6, 0.0]}
+    with pytest.raises(da.InconsistentStart, match=r"member 1: .*redundant.*ensemble of"):
+        da.simulate_many(system, da.Rattle(), **start, params={"a": values}, h=0.01, steps=5)
 
 
 def test_stage_multipliers_are_refused():
