@@ -109,6 +109,8 @@ KINDS: dict[str, type] = {"impact": Impacts, "contact": Contacts}
 OF_MEMBERS: dict[str, type] = {"impact": MemberImpacts, "contact": MemberContacts}
 VECTORS = ("q", "p_before", "p_after")
 INTEGERS = ("which", "member", "slides")
+LATER = ("friction", "slides")
+"""Columns that files of earlier versions do not have: there was no friction."""
 
 
 def layout(kind: type, prefix: str, dim: int) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -130,8 +132,16 @@ def columns_of(events: Any, prefix: str) -> dict[str, np.ndarray]:
 
 
 def from_columns(kind: type, prefix: str, column: Callable[[str], np.ndarray]) -> Any:
-    """Events whose columns are found by their names in files."""
-    return kind(**{f.name: column(f"{prefix}_{f.name}") for f in fields(kind)})
+    """Events whose columns are found by their names in files; those of `LATER` that are not there are zero."""
+    found: dict[str, np.ndarray] = {}
+    for f in fields(kind):
+        try:
+            found[f.name] = column(f"{prefix}_{f.name}")
+        except KeyError:
+            if f.name not in LATER:
+                raise
+            found[f.name] = np.zeros(len(found["which"]), dtype=int if f.name in INTEGERS else float)
+    return kind(**found)
 
 
 def rows_of(kind: type, events: Any, rows: slice | np.ndarray) -> Any:

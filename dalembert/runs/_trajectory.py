@@ -425,7 +425,13 @@ class StoredTrajectory(Trajectory):
         if not self.store.header.walls:
             return None
         last = self.store.progress.events.get(kind, 0) if last is None else last
-        return from_columns(KINDS[kind], kind, lambda name: read_rows(self.store.array(name), slice(first, last)))
+
+        def column(name: str) -> np.ndarray:
+            if not self.store.has(name):
+                raise KeyError(name)
+            return read_rows(self.store.array(name), slice(first, last))
+
+        return from_columns(KINDS[kind], kind, column)
 
     def __len__(self) -> int:
         return self.store.progress.rows

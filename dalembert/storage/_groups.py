@@ -242,7 +242,7 @@ class Store(ABC):
             kind = name.partition("_")[0]
             first = stored.get(kind, 0)
             last = total[kind] = first + len(values)
-            if not len(values):
+            if not len(values) or not (self.path / name).is_dir():  # stores of earlier versions have fewer columns
                 continue
             array = self.array(name, "r+")
             if array.shape[0] < last:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.contact._records import KINDS, columns_of, layout
+from dalembert.contact._records import KINDS, LATER, columns_of, layout
 from dalembert.errors import InputError
 from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, Store, chunk_names, describe, event_arrays, sync, writing
 
@@ -160,7 +160,7 @@ class RunStore(Store):
 
     def _without_lost_rows(self) -> RunStore:
         """The same run as far as its arrays hold it."""
-        events = {name: shape for name, (shape, _) in self.header.events.items()}
+        events = {name: shape for name, (shape, _) in self.header.events.items() if self.has(name)}
         rows: dict[str, tuple[int, ...]] = {"t": (), **{name: (size,) for name, size in self.header.arrays}, **events}
         self._check_arrays(rows, {})
         there = min(describe(self.path / name)[0][0] for name in self._growing)
@@ -176,6 +176,10 @@ class RunStore(Store):
             chunks[name] = chunk_names(stored, EVENT_CHUNK if name in events else self.header.chunk, 1 + len(row))
         self._check_arrays(rows, chunks)
         return store
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of events: stores of earlier versions lack those of friction."""
+        return name in self.descriptions or name.partition("_")[2] not in LATER or (self.path / name).is_dir()
 
     @property
     def _growing(self) -> tuple[str, ...]:

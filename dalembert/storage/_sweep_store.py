@@ -119,6 +119,7 @@ class SweepStore(Store):
         events = {
             name: StoredArray(self.array(name), self.events.get(name.partition("_")[0], 0), EVENT_CHUNK)
             for name in self.layout.event_columns
+            if (self.path / name).is_dir()
         }
         return MemberTable(columns, [events] if events and self.parts else [], self.failures, self.stats)
 
