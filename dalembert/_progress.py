@@ -17,8 +17,9 @@ class ProgressLine:
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.shown = time.perf_counter()
         self.visible = False
-        if _shown is not None and _shown.thread == threading.get_ident():
-            _shown.close()
+        shown = _shown
+        if shown is not None and shown.thread == threading.get_ident():
+            shown.close()
 
     def update(self, done: int) -> None:
         """Say how far we are; drawn at most ten times a second."""
@@ -55,6 +56,8 @@ PHASES = ("the start", "the step equations", "the pivot order", "the kernels", "
 """What is done before a run's first step, in this order; a composition of methods goes through some of them again."""
 
 _shown: _Preparation | None = None
+_ending = threading.Lock()
+"""Held while a line appears or goes: runs may be prepared in several threads."""
 
 
 class _Preparation:
@@ -91,19 +94,21 @@ class _Preparation:
 def preparing(wanted: bool | None) -> Iterator[None]:
     """Until a `ProgressLine` takes over, say after two seconds which `phase` of a run's preparation is under way."""
     global _shown
-    if _shown is not None:  # a run within a run, or another thread's
-        yield
-        return
-    _shown = _Preparation(wanted)
+    with _ending:
+        own = _Preparation(wanted) if _shown is None else None
+        _shown = own or _shown
     try:
         yield
     finally:
-        _shown.close()
-        _shown = None
+        if own is not None:  # else it is a run within a run, or another thread's line is there
+            own.close()
+            with _ending:
+                _shown = None
 
 
 def phase(name: str) -> None:
     """One of `PHASES` begins, if a run is being prepared by this thread."""
     assert name in PHASES
-    if _shown is not None and _shown.thread == threading.get_ident():
-        _shown.phase = name
+    shown = _shown
+    if shown is not None and shown.thread == threading.get_ident():
+        shown.phase = name

@@ -137,7 +137,8 @@ class ImpactRun(Run):
         self.logged_before += int(logged)
         self._marks[:] = walls.get("just_hit", 0)
         self.touching, self.since = tuple(walls.get("touching", ())), float(walls.get("since", 0.0))
-        self.held = [(int(which), begin, end, int(slides)) for which, begin, end, slides in walls.get("held", ())]
+        held = ((*contact, 0)[:4] for contact in walls.get("held", ()))  # earlier versions stored no friction
+        self.held = [(int(which), begin, end, int(slides)) for which, begin, end, slides in held]
 
     def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""

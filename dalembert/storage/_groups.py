@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -64,16 +63,27 @@ def writing(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes from writing to a store meanwhile; the system takes the lock away from a process that ends."""
-    with writing(path), (path / "t" / ".lock").open("a+", encoding="utf-8") as file:
+    try:
+        import fcntl
+    except ImportError:  # not on this platform
+        yield
+        return
+    with writing(path):
+        file = (path / "t" / ".lock").open("a+", encoding="utf-8")
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
             holder = file.read().strip() or "another process"
             raise InputError(f"{path} is being written by {holder}: wait until it is done, or stop it") from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+        except OSError as error:  # file systems without locks
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+                raise
+        with writing(path):
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+            file.flush()
         yield
 
 

@@ -137,6 +137,18 @@ def test_stores_of_the_version_before_are_read_and_continued(tmp_path):
     assert np.abs(sweep.q - da.simulate_many(OSCILLATOR, da.Variational("SVC"), **STARTS).q).max() < 1e-13
 
 
+def test_impacts_of_the_version_before_are_read_and_continued(tmp_path):
+    shutil.copytree(OLD, tmp_path / "old")
+    ball = da.Lagrangian(lambda q, v: v @ v / 2 - 9.81 * q[0], dim=1, unilateral=lambda q: q[0])
+    half_period = np.sqrt(2 / 9.81)  # a ball dropped from one metre
+    for name in ("impacts_format_1.zarr", "impacts_format_1.npz"):
+        run = da.load(tmp_path / "old" / name)
+        assert np.abs(run.impacts.t - half_period * np.array([1, 3])).max() < 1e-12
+        assert run.impacts.friction.tolist() == [0, 0] and len(run.contacts) == 0
+    longer = da.resume(tmp_path / "old" / "impacts_format_1.zarr", ball, da.CVA(), steps=400)
+    assert np.abs(longer.impacts.t - half_period * np.array([1, 3, 5, 7])).max() < 1e-9
+
+
 def hold(place, ready, over):
     with locked(place):
         ready.set()
