@@ -247,8 +247,8 @@ def count(name: str, value: Any, least: int) -> int:
         number = operator.index(value)
     except TypeError:
         number = least - 1
-    if not least <= number < 2**53:
-        raise InputError(f"{name} must be an integer >= {least}{' and below 2**53' * (number >= 2**53)}; got {one_line(value)}")
+    if not least <= number < 2**62:
+        raise InputError(f"{name} must be an integer >= {least}{' and below 2**62' * (number >= 2**62)}; got {one_line(value)}")
     return number
 
 

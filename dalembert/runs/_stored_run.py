@@ -68,9 +68,10 @@ def resume_run(path: Any, system: System, method: OneStepMethod, steps: Any, pol
         return StoredTrajectory(store, system, start_of(header, system), method, policy.drawing)
     with locked(store.path):
         store = RunStore.open(path)  # another process may have gone on with it
-        steps, least = store.header.steps if steps is None else steps, store.checkpoint.step
+        steps, least = store.header.steps if steps is None else steps, max(store.checkpoint.step, store.progress.steps)
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < least:
-            raise InputError(f"steps is the total number of steps, at least the {least} that are done; got {steps!r}")
+            said = f"steps is the total number of steps, at least the {least} that are done, none of which is thrown away"
+            raise InputError(f"{said}; got {steps!r}")
         run = _new_run(replace(header, steps=int(steps)), system, method)
         return _run_to_end(store.resumed(int(steps)), run, policy)
 

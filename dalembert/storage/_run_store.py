@@ -207,13 +207,11 @@ class RunStore(Store):
     def resumed(self, steps: int) -> RunStore:
         """The same run under way again, with another number of steps or the same.
 
-        What the attributes say is true at every moment: rows are cut off after they have said that these do not count, and
-        appended before they say that there are more. A last state between two stored steps is not a row of the longer run.
+        What the attributes say is true at every moment: room for rows is cut off after they have said that it is not needed,
+        and appended before they say that there is more. A last state between two stored steps is not a row of the longer run.
         """
         every, progress = self.header.save_every, self.progress
-        if progress.steps > steps:
-            progress = self._complete
-        elif progress.steps % every:
+        if progress.steps % every:
             progress = replace(progress, rows=progress.rows - 1, steps=progress.steps // every * every)
         running = replace(progress, status="running", message="")
         store = replace(self, header=replace(self.header, steps=steps), progress=running, _opened={})

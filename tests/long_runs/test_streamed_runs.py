@@ -243,7 +243,10 @@ def interrupted_at(advance, step):
 def test_a_change_of_length_that_is_cut_off_leaves_a_run_that_goes_on(first, then, moment, tmp_path, monkeypatch, small_chunks):
     """The process ends when the attributes, or the second of the arrays, are about to change."""
     path, options = tmp_path / "run.zarr", {"h": 0.05, "save_every": 3}
-    da.simulate(PENDULUM, da.Rattle(), save_to=path, steps=first, **options)
+    with monkeypatch.context() as patch:
+        if then < first:  # what is done is not thrown away
+            patch.setattr(Run, "advance", interrupted_at(Run.advance, 900))
+        da.simulate(PENDULUM, da.Rattle(), save_to=path, steps=first, **options)
     target, name, count = (_store.Store, "_write_attributes", 1) if moment == "attributes" else (zarr.Array, "resize", 2)
     original, calls = getattr(target, name), []
 
@@ -382,7 +385,7 @@ def test_another_model_another_parameter_and_another_method_are_refused(kept):
         da.resume(kept, same, da.Rattle)
     with pytest.raises(da.InputError, match="give the system of the run"):
         da.resume(kept, da.Rattle(), da.Rattle())
-    with pytest.raises(da.InputError, match=r"at least the 0 that are done; got -1"):
+    with pytest.raises(da.InputError, match=r"at least the \d+ that are done, none of which is thrown away; got -1"):
         da.resume(kept, same, da.Rattle(), steps=-1)
 
 
@@ -477,3 +480,10 @@ def test_pivot_orders_of_earlier_starts_do_not_change_a_stored_run(tmp_path, mon
     second = da.simulate(system, method, **given, save_to=tmp_path / "second.zarr")
     assert np.array_equal(np.asarray(first.q[:]), np.asarray(second.q[:]))
     assert own in _orders._needed[reduced, "jacobian"]
+
+
+def test_a_run_is_not_made_shorter_than_it_is(tmp_path, small_chunks):
+    run = da.simulate(PENDULUM, da.Rattle(), save_to=tmp_path / "run.zarr", h=0.05, steps=500)
+    with pytest.raises(da.InputError, match="at least the 500 that are done"):
+        da.resume(tmp_path / "run.zarr", PENDULUM, da.Rattle(), steps=50)
+    assert np.array_equal(da.load(tmp_path / "run.zarr").q, run.q) and len(run) == 501
