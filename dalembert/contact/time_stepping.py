@@ -66,7 +66,7 @@ class Point:
     @property
     def own(self) -> tuple[Any, Any]:
         """gamma_N and gamma_F where the system is at rest: how walls move, and what slides on them by itself, as a belt."""
-        t, q, at_rest = self.t, self.q, np.zeros(self.system.definition.dim)
+        t, q, at_rest = self.t, self.q, np.zeros(self.system.definition.state_blocks[1][1])
         still = self.system.slip(t, q, at_rest) - self.system.slip_v(t, q) @ self.system.H_p(t, q, at_rest) if self.rubs else 0
         return self.system.phi_t(t, q), still
 
