@@ -74,7 +74,13 @@ class AtTimes:
     def of(cls, loss: Callable, spec: RunSpec, at: Any) -> AtTimes:
         steps = steps_at(spec, at)
         times = None if at is None or np.ndim(at) == 0 else spec.t0 + steps * spec.h
-        return cls(traced("loss", loss, spec.system, times), steps)
+        function = traced("loss", loss, spec.system, times)
+        if spec.controls is not None and {*function.jac_sparsity(0, 1).get_triplet()[1]} & {*spec.controls.slots.tolist()}:
+            raise InputError(
+                "the loss depends on a control, whose value changes along the run: give that part as running=, which is summed "
+                "over the steps with the control of each"
+            )
+        return cls(function, steps)
 
     def value_and_gradient(self, states: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The value, and its derivatives with respect to the states (one row each) and to theta."""
