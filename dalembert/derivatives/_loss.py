@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.compiler import state_function
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import compile_module
+from dalembert.derivatives._checked import finite
 from dalembert.engine._driver import map_kernel
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
@@ -28,7 +29,7 @@ def steps_at(spec: RunSpec, at: Any) -> np.ndarray:
     """The numbers of the steps that end at given times; the last one, if none are given."""
     if at is None:
         return np.array([spec.steps])
-    times = np.atleast_1d(np.asarray(at, dtype=float))
+    times = np.atleast_1d(finite("times", at))
     places = (times - spec.t0) / spec.h
     steps = np.round(places)
     off = np.abs(places - steps) > ON_THE_GRID * np.maximum(1.0, np.abs(places))

@@ -152,7 +152,7 @@ class _Plan(NamedTuple):
 
 @pytest.mark.parametrize("pivot", [1e-20, 1e-9, 0.0])
 def test_every_direction_of_a_solve_is_refined(pivot):
-    """A pivot order that is bad, or fails, for some directions only: the first one, 0, which nothing can spoil, is no measure."""
+    """A pivot order that is bad, or fails, in some directions: the first one, 0, which nothing can spoil, is no measure."""
     A, rhs = np.array([[pivot, 1.0], [1.0, 1.0]]), np.array([[0.0, 1.0, 0.2, 1e5], [0.0, 2.0, 1e-4, 3.0]])
     rows, columns = np.repeat([0, 1], 2), np.tile([0, 1], 2)
     tables: list[np.ndarray] = []
@@ -352,6 +352,8 @@ def test_controls_of_a_linkage_act_on_its_multipliers():
     [
         ({"wrt": ("l3",)}, "no parameter"),
         ({"wrt": ()}, "each once"),
+        ({"wrt": 3}, "each once"),
+        ({"wrt": (3,)}, "each once"),
         ({"wrt": ("v0",)}, "starts from p0"),
         ({"stepz": 3}, "no argument 'stepz'"),
         ({"wrt": ("u",), "controls": {"u": [1.0, 2.0, 3.0]}}, "divides the number of steps"),
@@ -371,6 +373,13 @@ def test_a_gradient_needs_something_to_differentiate():
         da.gradient(None, problem, da.Rattle(), wrt="q0", h=0.1, steps=3)
     with pytest.raises(da.InputError, match="ends of steps"):
         da.gradient(lambda q: q[0, 0], problem, da.Rattle(), wrt="q0", at=[0.05], h=0.1, steps=3)
+    for at in ("x", [np.nan], [0.1, "x"]):
+        with pytest.raises(da.InputError, match="times must be"):
+            da.gradient(lambda q: q[0, 0], problem, da.Rattle(), wrt="q0", at=at, h=0.1, steps=3)
+    with pytest.raises(da.InputError, match="steps must be an integer >= 1"):
+        da.gradient(lambda q: q[0], problem, da.Rattle(), wrt="q0", h=0.1, steps=0)
+    with pytest.raises(da.InputError, match="steps must be an integer >= 1"):
+        da.lyapunov(problem, da.Rattle(), h=0.1, steps=0)
 
 
 @pytest.mark.slow
