@@ -15,7 +15,7 @@ from dalembert.derivatives._start import Start
 from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
 from dalembert.errors import DalembertError, InputError
 from dalembert.runs._arguments import Arguments, count, given_values
-from dalembert.runs._drivers import driver_of
+from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._simulate import simulate
 from dalembert.systems import consistent
 
@@ -41,6 +41,7 @@ class _StatesOf:
         state = consistent(model, t0=0.0 if t0 is None else t0, params=params, **initial)
         policy: dict[str, Any] = {name: self.arguments.get(name) for name in ("t1", "h", "steps", "controls")}
         spec = Arguments("simulate", self.system, self.method, {}, start=state, params=params, t0=None, **policy).single()
+        check_differentiable(spec.method, "a bridge")
         if driver_of(spec.method).has_impacts:
             raise InputError("a bridge takes runs without impacts: leave unilateral= out, or take a smooth method")
         count("steps", spec.steps, least=1)

@@ -19,7 +19,7 @@ from dalembert.draw._style import CYCLE, panel
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.runs._arguments import check_method, given_values, step_size
-from dalembert.runs._drivers import driver_of
+from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic import from_column
 from dalembert.systems import MechanicalSystem, System, consistent
@@ -165,6 +165,7 @@ class _Problem:
         h = getattr(system, "h", None) if h is None else h
         model, begin, given = given_values(system, False, t0, {name: initial.get(name) for name in INITIAL}, fixed)
         check_method(method, model, "fit")
+        check_differentiable(method, "da.fit")
         if driver_of(method).has_impacts:
             raise InputError("da.fit takes runs without impacts: leave unilateral= out, or take a smooth method")
         begin = 0.0 if begin is None else finite_number("t0", begin)

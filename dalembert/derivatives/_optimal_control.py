@@ -21,7 +21,7 @@ from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import check_method, count, initial_state, positive
 from dalembert.runs._controls import parameter_slots
-from dalembert.runs._drivers import driver_of
+from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic import from_column
@@ -111,6 +111,7 @@ class OptimalControl:
             raise InputError(f'guess maps names to values, as in guess={{"q": [1.0]}}; got {one_line(guess)}')
         system, state = initial_state(self.system, params=self.params, **start)
         check_method(self.method, system, "OptimalControl")
+        check_differentiable(self.method, "optimal control")
         if driver_of(self.method).has_impacts or self.method.starting is not None:
             raise InputError(f"{self.method} is not a map of (q, p) without impacts: take another method for optimal control")
         program = _Transcription(self, system, state)

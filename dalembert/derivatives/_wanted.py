@@ -14,6 +14,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.runs._arguments import Arguments, given_values
 from dalembert.runs._controls import parameter_slots
+from dalembert.runs._drivers import check_differentiable
 from dalembert.systems import System
 
 INITIAL = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0")
@@ -74,6 +75,7 @@ def differentiated(
     run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
     packed = Arguments(caller, system, method, initial, **run)
     spec = packed.single()
+    check_differentiable(spec.method, f"da.{caller}")
     _, _, given = given_values(system, run["start"] is not None, run["t0"], initial, run["params"])
     return Differentiated(spec, start_from(spec, given), () if wrt is None else wanted(spec, wrt, given), packed.drawing)
 

@@ -165,6 +165,36 @@ def test_a_bouncing_ball_comes_to_rest_at_its_zeno_time(method):
     )
 
 
+@both
+def test_restitution_is_whole_where_walls_and_belts_do_work(method):
+    """Elastic impacts on a paddle, steady and accelerated, on a belt, and on a ceiling, which gravity pulls away from."""
+    paddle = da.Lagrangian(lambda q, v: 0.1 * v[0] ** 2, 1, unilateral=lambda t, q: q[0] - t, restitution=1.0)
+    run = da.simulate(paddle, method, q0=[0.105], v0=[0.0], h=0.01, steps=50)
+    assert run.v[-1, 0] == pytest.approx(2.0, rel=1e-12) and run.stats["damped_impacts"] == 0
+    # q = 0.1 is met at t = sqrt(0.1) at the speed 2 t, and flung off at twice that
+    faster = da.Lagrangian(lambda q, v: 0.1 * v[0] ** 2, 1, unilateral=lambda t, q: q[0] - t**2, restitution=1.0)
+    run = da.simulate(faster, method, q0=[0.1], v0=[0.0], h=1e-3, steps=400)
+    assert run.v[-1, 0] == pytest.approx(4 * np.sqrt(0.1), abs=5e-3) and run.stats["damped_impacts"] == 0
+    ceiling = da.Lagrangian(lambda q, v: 0.1 * v[0] ** 2 - 0.2 * G * q[0], 1, unilateral=lambda q: 1 - q[0], restitution=1.0)
+    run = da.simulate(ceiling, method, q0=[0.0], v0=[6.0], h=1e-3, steps=300)
+    assert run.energy[-1] == pytest.approx(run.energy[0], abs=0.2 * G * 7e-3) and run.stats["damped_impacts"] == 0
+
+
+@both
+@pytest.mark.parametrize("belt", ["slip", "parameter", "time"])
+def test_a_ball_bounces_on_a_belt_as_high_as_it_fell(method, belt):
+    """Friction pulls it along, mu (1 + e) of each approach, until it moves with the belt; its height is not concerned."""
+    slips = {"slip": lambda v: [v[0] - 2], "parameter": lambda v, u: [v[0] - u], "time": lambda t, v: [v[0] - 2 - 1e-9 * t]}
+    ball = da.Lagrangian(
+        lambda q, v: 0.1 * v @ v - 0.2 * G * q[1], 2, unilateral=lambda q: q[1], restitution=1.0, friction=0.1,
+        slip=slips[belt], params={"u": 2.0},
+    )  # fmt: skip
+    run = da.simulate(ball, method, q0=[0, 1.0], v0=[0, 0], h=1e-3, t1=1.4)
+    assert run.q[run.t > 0.5, 1].max() == pytest.approx(1.0, abs=1e-2)  # as far as it gets in a step at the impact
+    assert run.v[run.t < 1.0][-1, 0] == pytest.approx(0.1 * 2 * np.sqrt(2 * G), rel=5e-3)
+    assert run.contacts.slip[0, 0] == pytest.approx(0.1 * 2 * np.sqrt(2 * G) - 2, rel=5e-3)
+
+
 def test_sliding_on_a_curved_wall_is_of_order_two():
     """A bead in a parabola y = x^2 with friction, against its equation of motion in x."""
     from scipy.integrate import solve_ivp
@@ -221,10 +251,78 @@ def test_what_time_stepping_cannot_do_is_refused():
         da.simulate(ball, da.NonsmoothRattle(), h=0.1, **start).at(0.15)
 
 
-def test_runs_on_disk_are_refused(tmp_path):
-    ball = da.Lagrangian(lambda q, v: v @ v / 2, 2, unilateral=lambda q: q[1], friction=0.3)
+BALL = {"dim": 2, "unilateral": lambda q: q[1], "friction": 0.3, "force": lambda u: [u, 0.0], "params": {"u": 0.0}}
+
+
+@pytest.mark.parametrize("spheres", [False, True], ids=["walls", "spheres"])
+def test_what_a_run_by_time_stepping_does_not_have_is_refused_by_name(tmp_path, spheres):
+    """Nothing is left on disk, nothing is ignored, and no force is made up."""
+    ball = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * G * q[1], **BALL)
+    start = {"q0": [0, 0], "v0": [1, 0], "h": 0.01}
+    if spheres:
+        ball = da.Spheres([0.01], masses=[0.2], gravity=(0, -G), planes=[((0, 1), 0.0)], friction=0.3)
+        start = {"q0": [0, 0.01, 0], "v0": [1, 0, 0], "h": 0.01}
+    method, options = da.MoreauJean(), {**start, "steps": 4}
     with pytest.raises(da.UnsupportedSystem, match="save_to"):
-        da.simulate(ball, da.NonsmoothRattle(), q0=[0, 1], v0=[0, 0], h=0.1, steps=2, save_to=tmp_path / "run")
-    run = da.simulate(ball, da.NonsmoothRattle(), q0=[0, 1], v0=[0, 0], h=0.1, steps=2)
-    run.save(tmp_path / "run.npz")
-    np.testing.assert_array_equal(da.load(tmp_path / "run.npz").q, run.q)
+        da.simulate(ball, method, **options, save_to=tmp_path / "run.zarr")
+    for many, more in ((da.simulate_many, {}), (da.poincare, {"section": lambda q: q[0]})):
+        with pytest.raises(da.UnsupportedSystem, match="single runs"):
+            many(ball, method, **options | {"q0": [start["q0"]] * 2}, **more)
+    with pytest.raises(da.UnsupportedSystem, match="single runs"):
+        da.simulate_many(ball, method, **options | {"q0": [start["q0"]] * 2}, save_to=tmp_path / "many.zarr")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(da.UnsupportedSystem, match="newton_tolerance"):
+        da.simulate(ball, method, **options, newton_tolerance=1e-3)
+    if not spheres:
+        with pytest.raises(da.UnsupportedSystem, match="takes no controls"):
+            da.simulate(ball, method, **options, controls={"u": np.ones(4)})
+    run = da.simulate(ball, method, **options)
+    with pytest.raises(da.DalembertError, match=r"run\.contacts\.normal"):
+        run.contact_forces  # noqa: B018
+    # what the message points to: mu m g and m g
+    np.testing.assert_allclose(run.contacts.normal / (run.contacts.end - run.contacts.begin), 0.2 * G, rtol=1e-9)
+
+
+@both
+def test_time_stepping_has_no_derivatives(method):
+    ball = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * G * q[1], **BALL)
+    start = {"q0": [0, 0], "v0": [1, 0]}
+    run, wrt = {**start, "h": 0.01, "steps": 2}, {"wrt": "u"}
+    calls = {
+        "gradient": lambda: da.gradient(lambda q: q[0], ball, method, **wrt, **run),
+        "sensitivities": lambda: da.sensitivities(ball, method, **wrt, **run),
+        "lyapunov": lambda: da.lyapunov(ball, method, **run),
+        "fit": lambda: da.fit(ball, method, t=[0.01], data=[[0.0, 0.0]], params="u", h=0.01, **start),
+        "optimal": lambda: da.OptimalControl(ball, method, controls="u", cost=lambda u: u**2, h=0.01, steps=2).solve(**start),
+    }
+    for call in calls.values():
+        with pytest.raises(da.UnsupportedSystem, match="no derivatives of its steps"):
+            call()
+    with pytest.raises(da.UnsupportedSystem, match="single steps"):
+        da.verify.step(ball, method, h=0.01, **start)
+
+
+def test_a_bridge_refuses_time_stepping():
+    torch = pytest.importorskip("torch")
+    ball = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * G * q[1], **BALL)
+    states = da.to_torch(ball, da.MoreauJean(), wrt="u", q0=[0, 0], v0=[1, 0], h=0.01, steps=2)
+    with pytest.raises(da.UnsupportedSystem, match="no derivatives of its steps"):
+        states(torch.tensor(0.0, dtype=torch.float64))
+
+
+def test_saved_runs_keep_impulses_slip_and_controls(tmp_path):
+    ball = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * G * q[1], **BALL)
+    spheres = da.Spheres([0.01] * 2, masses=[0.2] * 2, gravity=(0, -G), planes=[((0, 1), 0.0)], friction=0.3)
+    walled = da.simulate(ball, da.NonsmoothRattle(), q0=[0, 0], v0=[1, 0], h=0.01, steps=4)
+    heap = da.simulate(spheres, da.MoreauJean(), q0=[0, 0.01, 0, 0.02, 0.01, 0], v0=[1, 0, 0, -1, 0, 0], h=0.001, steps=4)
+    for run, columns in ((walled, ("normal", "friction", "slip")), (heap, ("normal", "friction", "other"))):
+        again = da.load(run.save(tmp_path / "run.npz"))
+        assert len(again.contacts) and type(again.contacts) is type(run.contacts)
+        np.testing.assert_array_equal(again.q, run.q)
+        for name in ("which", "begin", "end", "slides", *columns):
+            np.testing.assert_array_equal(getattr(again.contacts, name), getattr(run.contacts, name))
+    free = da.Lagrangian(lambda q, v: 0.1 * v @ v, 2, force=lambda u: [u, 0.0], params={"u": 0.0})
+    run = da.simulate(free, da.Rattle(), q0=[0, 0], v0=[0, 0], h=0.1, steps=4, controls={"u": [1.0, 2.0]})
+    again = da.load(run.save(tmp_path / "controlled.npz"))
+    np.testing.assert_array_equal(again.controls.values, [[1.0], [2.0]])
+    assert again.controls.hold == 2
