@@ -127,8 +127,7 @@ class _Transcription:
         self.system, self.combined = independent(system, state)
         self.names = names_of("controls names parameters of the model", task.controls, 'controls=("u", "F")')
         self.slots = np.concatenate([parameter_slots(system, name, "controls") for name in self.names])
-        shapes = {name: system.parameters.values[name].shape for name in self.names}
-        self.bounds = limits(task.bounds, shapes, "no control")
+        self.bounds = limits(task.bounds, {name: system.parameters.values[name].shape for name in self.names}, "no control")
         n = self.system.n_state
         self.h = ca.MX.sym("h") if task.t1 is not None else ca.MX(task.h)
         self.states = ca.MX.sym("states", n, task.steps + 1)
