@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.derivatives._checked import names_of
+from dalembert.derivatives._given import names_of
 from dalembert.derivatives._gradient import Adjoint
 from dalembert.derivatives._loss import Weighted, steps_at
 from dalembert.derivatives._start import Start

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from dalembert.derivatives._checked import checked_data, deviations, finite, limits, names_of
+from dalembert.derivatives._given import checked_data, deviations, finite, limits, names_of
 from dalembert.derivatives._loss import steps_at
 from dalembert.derivatives._sensitivities import forward
 from dalembert.derivatives._start import Start

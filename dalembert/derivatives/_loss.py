@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.compiler import state_function
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import compile_module
-from dalembert.derivatives._checked import finite
+from dalembert.derivatives._given import finite
 from dalembert.engine._driver import map_kernel
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError

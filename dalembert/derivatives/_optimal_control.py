@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.compiler import first_guess, reduced_step
 from dalembert.compiler._independence import independent
-from dalembert.derivatives._checked import finite, limits, names_of
+from dalembert.derivatives._given import finite, limits, names_of
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import check_method, count, initial_state, positive

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.derivatives._checked import names_of
+from dalembert.derivatives._given import names_of
 from dalembert.derivatives._start import Start
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
