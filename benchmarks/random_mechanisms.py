@@ -1,6 +1,6 @@
 """Random planar mechanisms: every run is right against an independent solution, or refused; none is slow, none silently wrong.
 
-python benchmarks/random_mechanisms.py                   200 structures with 512 sets of numbers each, about half an hour
+python benchmarks/random_mechanisms.py                   200 structures with 512 sets of numbers each, about 20 minutes of CPU
 python benchmarks/random_mechanisms.py --structures 8    a look
 python benchmarks/random_mechanisms.py --rows FILE       keeps a row for each structure and goes on where it was stopped
 
@@ -402,9 +402,8 @@ def main() -> None:
             with chosen.rows.open("a") as file:
                 file.write(json.dumps(rows[k] | {"examples": found.examples}) + "\n")
     totals: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    for row in rows.values():
-        for name in (row["method"], "all"):
-            totals[name].update({"structures": 1, **{count: row[count] for count in NAMES}})
+    for row in [*rows.values(), *({**row, "method": "all"} for row in rows.values())]:
+        totals[row["method"]].update({"structures": 1, **{count: row[count] for count in NAMES}})
     names = ("structures", *NAMES)
     print(table(("method", *names), [[method, *(str(count[name]) for name in names)] for method, count in totals.items()]))
 

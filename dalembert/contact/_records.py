@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -53,6 +53,36 @@ class Contacts:
 
     def __repr__(self) -> str:
         return f"<{len(self)} contacts>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SteppedContacts(Contacts):
+    """What contacts did in a run by time stepping: one row for each contact that acted between two stored states.
+
+    `normal` is the impulse along grad phi from `begin` to `end`, which includes impacts, and `friction` that along the
+    directions of `slip`, which is the sliding velocity at `end`; impulse / (end - begin) is the mean force.
+    """
+
+    normal: np.ndarray
+    friction: np.ndarray
+    slip: np.ndarray
+
+    def of(self, which: int) -> SteppedContacts:
+        """The rows of one unilateral constraint."""
+        mine = self.which == which
+        return SteppedContacts(*(column[mine] for column in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SphereContacts(Contacts):
+    """Contacts of spheres in the steps that end in stored states: body `which` and body `other`, or plane -1 - other.
+
+    `normal` is the impulse of the step, and `friction` that across it, a vector that acts on `which`.
+    """
+
+    other: np.ndarray
+    normal: np.ndarray
+    friction: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,6 +137,8 @@ class ImpactReduction:
 TALLIED = tuple(f.name for f in fields(ImpactReduction))
 KINDS: dict[str, type] = {"impact": Impacts, "contact": Contacts}
 OF_MEMBERS: dict[str, type] = {"impact": MemberImpacts, "contact": MemberContacts}
+STORED: dict[str, tuple[type, ...]] = {"impact": (Impacts,), "contact": (SteppedContacts, SphereContacts, Contacts)}
+"""The kinds that a file of one run may hold, those with more columns first."""
 VECTORS = ("q", "p_before", "p_after")
 INTEGERS = ("which", "member", "slides")
 LATER = ("friction", "slides")
@@ -142,6 +174,14 @@ def from_columns(kind: type, prefix: str, column: Callable[[str], np.ndarray]) -
                 raise
             found[f.name] = np.zeros(len(found["which"]), dtype=int if f.name in INTEGERS else float)
     return kind(**found)
+
+
+def from_file(prefix: str, file: Mapping[str, np.ndarray]) -> Any:
+    """The events of a file, of the kind whose columns it holds; None if it holds none."""
+    if f"{prefix}_which" not in file:
+        return None
+    kinds = (kind for kind in STORED[prefix] if all(f"{prefix}_{f.name}" in file for f in fields(kind)))
+    return from_columns(next(kinds, KINDS[prefix]), prefix, file.__getitem__)
 
 
 def rows_of(kind: type, events: Any, rows: slice | np.ndarray) -> Any:

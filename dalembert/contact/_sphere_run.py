@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.contact import _sphere_driver as driver
-from dalembert.contact._records import Contacts
+from dalembert.contact._records import SphereContacts
 from dalembert.contact._stepping_run import SteppingRun
 from dalembert.contact.time_stepping import MoreauJean
 from dalembert.errors import ContactWarning, InconsistentStart, UnsupportedSystem
@@ -45,18 +44,6 @@ class Found(NamedTuple):
         """Room for so many contacts."""
         columns = (np.zeros((count, 2), dtype=np.int64), np.zeros((count, 3)), np.zeros((count, 4)), np.zeros(count))
         return cls(*columns, np.zeros(bodies + 1, dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SphereContacts(Contacts):
-    """Contacts of spheres in the steps that end in stored states: body `which` and body `other`, or plane -1 - other.
-
-    `normal` is the impulse of the step, and `friction` that across it, a vector that acts on `which`.
-    """
-
-    other: np.ndarray
-    normal: np.ndarray
-    friction: np.ndarray
 
 
 class SphereRun(SteppingRun):

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.contact import _stepping_driver as driver
-from dalembert.contact._records import Contacts
+from dalembert.contact._records import SteppedContacts
 from dalembert.contact._stepping_program import stepping_program
 from dalembert.contact.time_stepping import TimeStepping
 from dalembert.engine._spec import RunSpec
@@ -67,7 +67,11 @@ REASONS = {
         "no solution of the contact laws was found, by Newton's method and by projections: reduce h, or check that the "
         "coefficients of friction are not far above 1"
     ),
-    5: "there are more contacts than equal spheres can have: make radii less different",
+    driver.TOO_MANY: "there are more contacts than equal spheres can have: make radii less different",
+    driver.UNLAWFUL: (
+        "a contact has a coefficient of friction below 0, or of restitution that is not between 0 and 1: check the functions "
+        "and the parameters that state them"
+    ),
     driver.NOT_FINITE: "its result is not finite: reduce h",
     driver.PAINLEVE: (
         "a contact slides under a load where the rigid model has no or several solutions (Painleve's paradox): "
@@ -75,24 +79,6 @@ REASONS = {
     ),
 }
 CHUNK_SECONDS = 0.1
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SteppedContacts(Contacts):
-    """What contacts did in a run by time stepping: one row for each contact that acted between two stored states.
-
-    `normal` is the impulse along grad phi from `begin` to `end`, which includes impacts, and `friction` that along the
-    directions of `slip`, which is the sliding velocity at `end`; impulse / (end - begin) is the mean force.
-    """
-
-    normal: np.ndarray
-    friction: np.ndarray
-    slip: np.ndarray
-
-    def of(self, which: int) -> SteppedContacts:
-        """The rows of one unilateral constraint."""
-        mine = self.which == which
-        return SteppedContacts(*(column[mine] for column in vars(self).values()))
 
 
 @dataclass
@@ -110,10 +96,12 @@ class SteppingRun:
         assert isinstance(system, MechanicalSystem) and isinstance(method, TimeStepping) and isinstance(spec.start, State)
         if spec.h < 0:
             raise InputError("time stepping runs forwards, contact dissipates: take h > 0")
-        if self.room is not None:
-            raise UnsupportedSystem(f"{method} keeps its runs in memory: leave save_to out, and run.save(...) what is done")
         if spec.stage_multipliers:
             raise UnsupportedSystem(f"{method} stores no multipliers of its stages: leave stage_multipliers out")
+        if spec.newton_tolerance is not None:
+            raise UnsupportedSystem(f"{method} solves its steps to round-off: leave newton_tolerance out")
+        if spec.controls is not None:
+            raise UnsupportedSystem(f"{method} takes no controls: state the force as a function of t and parameters")
         self.system, self.start, self.h, self.save_every = system, spec.start, spec.h, spec.save_every
         self.stops = method.painleve == "stop"
         with symbolic:

@@ -11,8 +11,8 @@ S. R. Eugster and R. I. Leine (2024), Nonlinear Anal. Hybrid Syst. 52, 101469.
 Deviations from the print, of both methods:
     - Momenta p in place of velocities, H and forces as in all methods here.
     - e gamma_N- only where the contact closes (gamma_N- < 0), so that no contact ends with gamma_N+ < 0.
-    - The coefficients e of a step are reduced, at last to zero, while its contacts would add energy, which Newton's law with
-      friction can (Kane's paradox), or while no solution is found.
+    - The coefficients e of a step are reduced, at last to zero, while its contacts would add energy, beside the work of moving
+      walls and belts, which Newton's law with friction can (Kane's paradox), or while no solution is found; not for da.Spheres.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Outcome(NamedTuple):
     slip: Any
     work: Any
     bounce: Any
+    lawful: Any
+    """Negative where a contact acts with mu < 0, or with e outside of [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,17 @@ class Point:
         """W_N P_N + W_F P_F, what impulses of contacts add to p."""
         pushed = self.system.phi_q(self.t, self.q).T @ P_N
         return pushed + self.system.slip_v(self.t, self.q).T @ P_F if len(P_F) else pushed
+
+    def work(self, P_N: Any, P_F: Any, p0: Any, p1: Any) -> Any:
+        """What impulses do at the mean of the velocities that belong to two momenta."""
+        return self.push(P_N, P_F) @ (self.system.H_p(self.t, self.q, p0) + self.system.H_p(self.t, self.q, p1)) / 2
+
+    @property
+    def own(self) -> tuple[Any, Any]:
+        """gamma_N and gamma_F where the system is at rest: how walls move, and what slides on them by itself, as a belt."""
+        t, q, at_rest = self.t, self.q, np.zeros(self.system.definition.state_blocks[1][1])
+        still = self.system.slip(t, q, at_rest) - self.system.slip_v(t, q) @ self.system.H_p(t, q, at_rest) if self.rubs else 0
+        return self.system.phi_t(t, q), still
 
     def closing(self, p: Any) -> Any:
         """gamma_N, the rate of phi."""
@@ -182,7 +195,8 @@ class MoreauJean(TimeStepping):
         bound = M.coefficients() * P_N if M.rubs else None
         bounce = velocity_laws(step, tuning, M, M, system.phi(M.t, M.q) <= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
-        return outcome(step, M.push(P_N, P_F), new, P_N, P_F, p1, bounce)
+        added = energy_added(M.work(P_N, P_F, p0, p1), M, M, P_N, P_F)
+        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, M, M, P_N))
 
 
 @dataclass(frozen=True)
@@ -251,8 +265,9 @@ class NonsmoothRattle(TimeStepping):
         bound = new.coefficients() * (P_N - P_N1) + old.coefficients() * P_N1 if old.rubs else None
         bounce = velocity_laws(step, tuning, old, new, pushed >= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
-        push = old.push(P_N1, P_F1) + new.push(P_N - P_N1, P_F - P_F1)
-        return outcome(step, push, new, P_N, P_F, p1, bounce)
+        work = old.work(P_N1, P_F1, p0, p1) + new.work(P_N - P_N1, P_F - P_F1, p0, p1)
+        added = energy_added(work, old, new, P_N, P_F)
+        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, old, new, P_N))
 
 
 def contact_unknowns(step: Step, stage: str) -> tuple[Any, Any]:
@@ -271,16 +286,29 @@ def velocity_laws(
 
     `bound` is mu P_N. Returns e gamma_N- of each contact.
     """
-    approach = np.maximum(-before.closing(step.p0), 0)
-    bounce = (
-        tuning.restitution * approach * from_column(step.definition.function("restitution")(as_column(approach), step.theta))
-    )
+    approach, e = newton_coefficients(step, before)
+    bounce = tuning.restitution * approach * e
     r, r_F = before.scales(step.p0)
     xi = after.closing(p1) - bounce
     step.equation(P_N, np.where(closed, np.maximum(P_N - tuning.relaxation * r * xi, 0), 0))
     if after.rubs:
         on_discs(step, P_F, after.slip(p1), tuning.relaxation, r_F, np.maximum(bound, 0))
     return bounce
+
+
+def newton_coefficients(step: Step, before: Point) -> tuple[Any, Any]:
+    """-gamma_N- of the contacts that close, and their coefficients of restitution e."""
+    approach = np.maximum(-before.closing(step.p0), 0)
+    return approach, from_column(step.definition.function("restitution")(as_column(approach), step.theta))
+
+
+def lawful(step: Step, before: Point, after: Point, P_N: Any) -> Any:
+    """The least of mu, e and 1 - e of all contacts that act; the model may compute coefficients that are none."""
+    approach, e = newton_coefficients(step, before)
+    least = np.where(approach > 0, np.minimum(e, 1 - e), 0)
+    if after.rubs:
+        least = np.minimum(least, after.coefficients())
+    return np.min(np.where(P_N > 0, least, 0))
 
 
 def on_discs(step: Step, P_F: Any, slip: Any, relaxation: Any, r: Any, radius: Any) -> None:
@@ -293,24 +321,15 @@ def on_discs(step: Step, P_F: Any, slip: Any, relaxation: Any, r: Any, radius: A
         step.equation(P_F[own], y * np.where(size <= R, 1.0, R / size))
 
 
-def outcome(step: Step, push: Any, end: Point, P_N: Any, P_F: Any, p1: Any, bounce: Any) -> Outcome:
-    """The energy added is that of p_1 against p_1 without the impulses of contacts, and where H is constant that since p_0.
+def energy_added(work: Any, before: Point, after: Point, P_N: Any, P_F: Any) -> Any:
+    """The energy that the contacts of a step add, measured as walls and belts see it: their own work is not part of it.
 
-    That the steps of a method keep H up to their errors only must not count: a millionth of the energy of the bounce does not.
+    `work` is that of all impulses at the mean of the velocities before and after; what moves by itself, phi_t and slip at
+    v = 0, has its mean, too, so that this is P_N.(gamma_N- + gamma_N+)/2 + P_F.(gamma_F- + gamma_F+)/2.
     """
-    H, gained = end.system.H, P_N @ bounce
-    after = H(end.t, end.q, p1)[0]
-    added = after - H(end.t, end.q, p1 - push)[0]
-    if _conserves(step.definition):
-        added = np.maximum(added, after - H(step.t0, step.q0, step.p0)[0] - 1e-6 * gained)
-    return Outcome(P_N, P_F, end.slip(p1), added, gained)
-
-
-def _conserves(system: System) -> bool:
-    """Whether H is constant where nothing touches, and walls do no work."""
-    expressions = {name: system.function(name) for name in ("H", "phi", "g", "force")}
-    moves = any(f.jac_sparsity(0, 0).nnz() for name, f in expressions.items() if name != "force")
-    return not moves and not expressions["force"].sparsity_out(0).nnz()
+    (wall, belt), (wall_then, belt_then) = before.own, after.own
+    added = work + P_N @ (wall + wall_then) / 2
+    return added + P_F @ (belt + belt_then) / 2 if before.rubs else added
 
 
 def _force(system: BoundSystem, t: Any, q: Any, p: Any) -> Any:

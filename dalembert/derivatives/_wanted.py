@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.derivatives._given import names_of
 from dalembert.derivatives._start import Start
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.runs._arguments import Arguments, given_values
 from dalembert.runs._controls import parameter_slots
+from dalembert.runs._drivers import check_differentiable
 from dalembert.systems import System
 
 INITIAL = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0")
@@ -73,6 +75,7 @@ def differentiated(
     run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
     packed = Arguments(caller, system, method, initial, **run)
     spec = packed.single()
+    check_differentiable(spec.method, f"da.{caller}")
     _, _, given = given_values(system, run["start"] is not None, run["t0"], initial, run["params"])
     return Differentiated(spec, start_from(spec, given), () if wrt is None else wanted(spec, wrt, given), packed.drawing)
 
@@ -86,9 +89,7 @@ def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
 
 def wanted(spec: RunSpec, wrt: str | Sequence[str], given: Mapping[str, Any]) -> tuple[Wanted, ...]:
     """The names in `wrt`, checked."""
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    if not names or len(set(names)) < len(names):
-        raise InputError(f'wrt names initial values and parameters, each once, as in wrt=("q0", "m"); got {wrt!r}')
+    names = names_of("wrt names initial values and parameters", wrt, 'wrt=("q0", "m")')
     system, controlled = spec.system, set() if spec.controls is None else set(spec.controls.slots.tolist())
     return tuple(_wanted(system, name, given, controlled) for name in names)
 

@@ -17,7 +17,7 @@ from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._controls import given_controls
-from dalembert.runs._drivers import driver_of
+from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
@@ -96,6 +96,9 @@ class Arguments:
     def many(self) -> RunSpec:
         """A run for every row of initial values and parameters."""
         system, t0, given = given_values(self.system, self.start is not None, self.t0, self.initial, self.params)
+        check_method(self.method, system, self.caller)
+        if not driver_of(self.method).has_steppers:
+            raise UnsupportedSystem(ONE_BY_ONE)
         states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
         spec = self._spec(system, states)
         if type(spec.method).check_start is not OneStepMethod.check_start:

@@ -29,6 +29,8 @@ class SmoothDriver:
     """Steps that are solutions of the method's equations, one after the other."""
 
     has_impacts = False
+    has_steppers = True
+    """Whether runs consist of steppers: only those are stored while they go on, differentiated and made many at once."""
 
     def run_class(self) -> type[Run]:
         """The class of single runs."""
@@ -79,6 +81,8 @@ class ImpactDriver(SmoothDriver):
 class SteppingDriver(SmoothDriver):
     """Steps whose equations contain the laws of contact and friction."""
 
+    has_steppers = False
+
     def run_class(self) -> type[Run]:
         from dalembert.contact._sphere_run import SphereRun  # loads Numba
         from dalembert.contact._stepping_run import SteppingRun
@@ -89,9 +93,10 @@ class SteppingDriver(SmoothDriver):
         return run_of  # type: ignore[return-value]
 
     def ensemble_class(self) -> type[EnsembleRun]:
-        raise UnsupportedSystem("time stepping makes single runs: call da.simulate for each member")
+        raise UnsupportedSystem(ONE_BY_ONE)
 
 
+ONE_BY_ONE = "time stepping makes single runs: call da.simulate for each member"
 DRIVERS: dict[str, SmoothDriver] = {
     "smooth": SmoothDriver(), "impacts": ImpactDriver(), "time stepping": SteppingDriver(),
 }  # fmt: skip
@@ -100,6 +105,15 @@ DRIVERS: dict[str, SmoothDriver] = {
 def driver_of(method: OneStepMethod) -> SmoothDriver:
     """The driver that a method names."""
     return DRIVERS[method.driver]
+
+
+def check_differentiable(method: OneStepMethod, caller: str) -> None:
+    """Refuse methods whose steps have no derivatives."""
+    if not driver_of(method).has_steppers:
+        raise UnsupportedSystem(
+            f"{method} has no derivatives of its steps, which {caller} needs: take a collision integrator, da.CVA(), or a "
+            "smooth method"
+        )
 
 
 def make_run(spec: RunSpec, room: int | None = None) -> Run:
@@ -147,6 +161,8 @@ def _regular_start(method: OneStepMethod) -> Iterator[None]:
 
 def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
     """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
+    if not driver_of(method).has_steppers:
+        raise UnsupportedSystem(f"{method} makes no single steps outside of runs: take da.simulate(..., steps=1)")
     run = driver_of(method).run_class()(RunSpec(system, method, state, float(h), 1, watchful=False))
     reason = run.advance()
     if reason is not None:

@@ -11,10 +11,10 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.contact._records import KINDS, Contacts, rows_of
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InputError, StepFailed
+from dalembert.errors import InputError, StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Policy
-from dalembert.runs._drivers import make_run, prepared
+from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.runs._model_identity import check_model, check_same_method, identity, plain
 from dalembert.runs._trajectory import StoredTrajectory, start_of
 from dalembert.storage._groups import CHUNK_NUMBERS, check_target, locked, zarr_module
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
     """A new run that is written to disk while it goes on."""
+    if not driver_of(spec.method).has_steppers:
+        raise UnsupportedSystem(f"{spec.method} keeps its runs in memory: leave save_to out, and run.save(...) what is done")
     system, steps, save_every, target = spec.system, spec.steps, spec.save_every, Path(policy.save_to)
     n, stored_multipliers = system.n_state, system.n_multipliers if spec.stage_multipliers else 0
     zarr_module()

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.compiler import observer
 from dalembert.contact._contact_forces import ContactForces, contact_forces
-from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns
+from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns, from_file
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
 from dalembert.mechanisms._reading import read
@@ -212,6 +212,11 @@ class Trajectory(Variables):
         """
         if self.contacts is None or not isinstance(self.system, MechanicalSystem):
             raise DalembertError("contact forces belong to runs with walls, by a collision integrator, and need the model")
+        if type(self.contacts) is not Contacts:
+            raise DalembertError(
+                "time stepping has impulses over whole steps, no forces at states: read run.contacts.normal and "
+                "run.contacts.friction, and divide by end - begin for mean forces"
+            )
         return contact_forces(self.system, self.contacts, np.asarray(self.t), np.asarray(self.states), self._theta)
 
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
@@ -277,6 +282,8 @@ class Trajectory(Variables):
         for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
             if events is not None:
                 arrays |= columns_of(events, kind)
+        if self.controls is not None:
+            arrays |= columns_of(self.controls, "control")
         write_npz(target, arrays)
         return target
 
@@ -291,11 +298,8 @@ class Trajectory(Variables):
                 raise InputError(f"{path} was written by an older dalembert (format {header['format']}): run it again")
             if header["format"] > FORMAT:
                 raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
-            events = {
-                f"{name}s": from_columns(kind, name, file.__getitem__)
-                for name, kind in KINDS.items()
-                if f"{name}_which" in file
-            }
+            events = {f"{name}s": from_file(name, file) for name in KINDS}
+            controls = {f.name: file[f"control_{f.name}"] for f in fields(Controls)} if "control_slots" in file else None
             return Trajectory(
                 t=file["t"],
                 states=file["states"],
@@ -305,6 +309,7 @@ class Trajectory(Variables):
                 **{name: header[name] for name in KEPT},
                 **{name: file.get(name) for name in STAGE},
                 **events,
+                controls=None if controls is None else Controls(**controls | {"hold": int(controls["hold"])}),
                 _observed={name: file[name] for name in OBSERVED if name in file},
             )
 
