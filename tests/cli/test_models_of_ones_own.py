@@ -1,6 +1,7 @@
 """`dalembert run mymodel.py:name`."""
 
 import json
+import runpy
 
 import numpy as np
 import pytest
@@ -34,7 +35,9 @@ def test_a_system_is_drawn_by_a_function_of_ones_own(command, here):
     line = "run mymodel.py:system --q0 0.6,-0.8 --p0 0,0 --h 0.1 --steps 20 --set m=2 --draw mymodel.py:drawing"
     code, out, err = command(f"{line} --plot run.png --animate run.html --save run.npz")
     assert code == 0 and not err and "run.png" in out and "run.html" in out
-    run = da.load("run.npz")
+    method = eval(da.load("run.npz").method, {"da": da})
+    system = runpy.run_path("mymodel.py")["system"]
+    run = da.simulate(system, method, q0=[0.6, -0.8], p0=[0, 0], h=0.1, steps=20, params={"m": 2.0})
 
     def drawing(q, m):
         return [da.draw.rod([0, 0], q), da.draw.mass(q, 0.1 * m)]

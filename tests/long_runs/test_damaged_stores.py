@@ -1,9 +1,9 @@
 """Stores and run files that were damaged, edited, made by an older version or opened by two writers at once."""
 
 import json
-import multiprocessing
 import shutil
-import time
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,6 @@ import pytest
 
 import dalembert as da
 from dalembert.runs import _stored_run as stored
-from dalembert.storage._groups import locked
 
 pytest.importorskip("zarr")
 
@@ -149,30 +148,24 @@ def test_impacts_of_the_version_before_are_read_and_continued(tmp_path):
     assert np.abs(longer.impacts.t - half_period * np.array([1, 3, 5, 7])).max() < 1e-9
 
 
-def hold(place, ready, over):
-    with locked(place):
-        ready.set()
-        over.wait(60)
+HOLD = """
+import sys, time
+from pathlib import Path
+with locked(Path(sys.argv[1])):
+    print("ready", flush=True)
+    time.sleep(600)
+"""
 
 
 def test_a_store_that_another_process_writes_is_not_touched(stores, tmp_path):
     place = tmp_path / "run.zarr"
     shutil.copytree(stores / "run.zarr", place)
     before = numbers(place)
-    context = multiprocessing.get_context("fork")
-    ready, over = context.Event(), context.Event()
-    holder = context.Process(target=hold, args=(place, ready, over))
-    holder.start()
-    assert ready.wait(60)
-    with pytest.raises(da.InputError, match=rf"is being written by process {holder.pid} on "):
-        da.resume(place, PENDULUM, da.Rattle(), steps=500)
-    assert numbers(place) == before
-    holder.kill()  # a lock does not outlive its holder
-    holder.join()
-    for _ in range(50):
-        try:
-            assert da.resume(place, PENDULUM, da.Rattle(), steps=500).status == "done"
-            break
-        except da.InputError:
-            time.sleep(0.1)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(place)], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "ready\n"
+        with pytest.raises(da.InputError, match=rf"is being written by process {holder.pid} on "):
+            da.resume(place, PENDULUM, da.Rattle(), steps=500)
+        assert numbers(place) == before
+        holder.kill()
+    assert da.resume(place, PENDULUM, da.Rattle(), steps=500).status == "done"  # a lock does not outlive its holder
     assert len(da.load(place)) == 501
