@@ -20,6 +20,7 @@ from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._sensitivities import forward, segment, through_starting
 from dalembert.derivatives._wanted import Differentiated, differentiated
 from dalembert.errors import InputError
+from dalembert.runs._arguments import count
 from dalembert.runs._drivers import driver_of, make_run, prepared
 
 SEGMENT = 3_000_000
@@ -60,6 +61,7 @@ def gradient(
     if loss is None and running is None:
         raise InputError("give a loss, a function of the final state, or running=, a function that is summed over all states")
     given = differentiated("gradient", system, method, wrt, arguments)
+    count("steps", given.spec.steps, least=1)
     if driver_of(given.spec.method).has_impacts:
         value, parts = _forwards_through_impacts(given, loss, at, running)
     else:
