@@ -44,7 +44,7 @@ def gradient(
     t0 + k h, its arguments have one row for each of them: loss(t, q, v, p). `running` is a function of t, q, p, v and
     parameters that is summed over the states after all steps; without a `loss` (None) it is all there is. The other arguments
     are those of `da.simulate`; initial values are treated as by `da.sensitivities`. For a parameter with `controls` the
-    gradient has one row for each interval.
+    gradient has one row for each interval; `running` may depend on it, `loss` may not.
 
     The gradient is a dictionary with an array for each name, or that array if `wrt` is one name. It takes one more pass over
     the steps, or two if there are too many of them to be kept in memory. Through impacts it is computed forwards, as by

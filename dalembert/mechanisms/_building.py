@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.errors import ModelError, suggestion
 from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import QUANTITIES, Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
 from dalembert.mechanisms._vectors import triple
@@ -118,18 +119,40 @@ class Building:
         self._changed()
         return name
 
-    def _own(self, what: str, *parts: Any) -> None:
-        """Refuse parts that are none, or belong to another mechanism."""
+    def _own_bodies(self, what: str, *parts: Any) -> None:
+        """Refuse what is no body of this mechanism, nor a frame on one."""
+        self._own(what, parts, (Body, Marker), "bodies and frames", "m.body(...)")
+
+    def _own_joints(self, what: str, *parts: Any) -> None:
+        """Refuse what is no joint of this mechanism that has an angle or a displacement."""
+        self._own(what, parts, (Joint,), "joints", "m.revolute(...)")
+        for joint in parts:
+            joint.coordinate  # noqa: B018 - refuses joints that have none
+
+    def _own(self, what: str, parts: tuple[Any, ...], kinds: tuple[type, ...], called: str, maker: str) -> None:
         for part in parts:
             if getattr(part, "mechanism", None) is not self:
-                raise ModelError(f"{what} takes parts of this mechanism, such as m.body(...) returns; got {one_line(part)}")
+                raise ModelError(f"{what} takes parts of this mechanism, such as {maker} returns; got {one_line(part)}")
+            if not isinstance(part, kinds):
+                raise ModelError(f"{what} takes {called}, such as {maker} returns; got {one_line(part)}")
 
     def _size(self, *points: np.ndarray) -> float:
         """The largest coordinate of points and of centres of bodies, to which rounding errors of places are proportional."""
         return float(np.max(np.abs([*points, *(body.centre for body in self.bodies)]), initial=0.0))
 
-    def _without_arm(self, what: str, body: Body, point: np.ndarray) -> None:
-        """Refuse a point away from a point mass."""
+    def _check_flat(self, what: str, point: np.ndarray) -> None:
+        """Refuse a point off the plane z = 0 in a mechanism that was declared to be in the plane."""
+        if self.default_coordinates == "planar" and point[2] != 0:
+            raise ModelError(
+                f"{what} has z = {point[2]:g}, and this mechanism is in the plane, z = 0: give x and y only, or leave out "
+                'coordinates="planar" of the mechanism and give it to the bodies that move in a plane'
+            )
+
+    def _check_point(self, what: str, body: Body, point: np.ndarray) -> None:
+        """Refuse a point off the plane of a planar mechanism without bodies in space, and one away from a point mass."""
+        flat = all(other.coordinates is not None and "z" not in other.coordinates.labels for other in self.bodies)
+        if flat and point[2] not in [other.centre[2] for other in self.bodies]:  # the centre of a mesh may lie elsewhere
+            self._check_flat(f"the point of {what}", point)
         away = float(np.linalg.norm(point - body.centre))
         if isinstance(body.coordinates, Point) and away > MEETING * self._size(point):
             raise ModelError(

@@ -27,7 +27,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._coordinates import Planar
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, positive
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, one_number, positive
 from dalembert.mechanisms._vectors import Vector, cross, dot, normals, scale, subtract
 
 
@@ -266,7 +266,8 @@ class Prescribed(Part):
 
     def rows(self, at: Placement) -> list[Any]:
         """What is zero; for an angle in space its sine."""
-        wanted = at.value(f"the motion of {self.joint.name!r}", self.motion)
+        what = f"the motion of {self.joint.name!r}"
+        wanted = one_number(what, at.value(what, self.motion))
         if self.joint.kind == "prismatic" or self.joint.in_plane:
             return [self.joint.coordinate_at(at) - wanted]
         c, s = self.joint.turned(at)

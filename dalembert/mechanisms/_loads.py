@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, number, positive, valued
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, number, one_number, positive, valued
 from dalembert.mechanisms._vectors import Vector, dot, scale, subtract
 from dalembert.symbolic import SymbolicArray
 
@@ -57,6 +57,16 @@ class Spring(Load):
             return k * dot(d, d) / 2
         return k * (np.sqrt(dot(d, d)) - length) ** 2 / 2
 
+    def tension(self, at: Placement) -> Any:
+        """The force of spring and damper, positive where it pulls."""
+        P, Q = self.ends(at)
+        d = subtract(Q, P)
+        k, rest, c = (at.value(f"the {n} of {self.name!r}", getattr(self, n)) for n in ("stiffness", "length", "damping"))
+        P_dot, Q_dot = (at.of(b).speed(b.arm(p)) for b, p in zip(self.bodies, self.points, strict=True))
+        length = np.sqrt(dot(d, d))
+        moving = not (isinstance(c, float) and c == 0)  # without a damper the ends may meet
+        return k * (length - rest) + (c * dot(d, subtract(Q_dot, P_dot)) / length if moving else 0.0)
+
     def exert(self, at: Placement, loads: Loads) -> None:
         """The force of the damper."""
         c = at.value(f"the damping of {self.name!r}", self.damping)
@@ -91,6 +101,11 @@ class JointSpring(Load):
         if isinstance(k, float) and k == 0:
             return 0.0
         return k * (self.joint.coordinate_at(at) - rest) ** 2 / 2
+
+    def effort_at(self, at: Placement) -> Any:
+        """The torque or force of spring and damper on the second body."""
+        k, rest, c = (at.value(f"the {n} of {self.name!r}", getattr(self, n)) for n in ("stiffness", "rest", "damping"))
+        return -k * (self.joint.coordinate_at(at) - rest) - c * self.joint.coordinate_rate_at(at)
 
     def exert(self, at: Placement, loads: Loads) -> None:
         """The force of the damper."""
@@ -164,10 +179,14 @@ class Motor(Load):
     joint: Joint
     effort: Callable[..., Any]
 
+    def effort_at(self, at: Placement) -> Any:
+        """Its torque or force, one number."""
+        what = f"the motor {self.name!r}"
+        return one_number(what, asked(what, self.effort, self.joint, at, self.mechanism.named_parts))
+
     def exert(self, at: Placement, loads: Loads) -> None:
         """Its torque or force."""
-        effort = asked(f"the motor {self.name!r}", self.effort, self.joint, at, self.mechanism.named_parts)
-        self.joint.push(at, effort, loads)
+        self.joint.push(at, self.effort_at(at), loads)
 
 
 @dataclass(eq=False, repr=False)

@@ -10,9 +10,9 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import InputError
-from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._joints import Joint, Prescribed
 from dalembert.mechanisms._links import Marker
-from dalembert.mechanisms._loads import JointSpring, Motor, Spring, asked
+from dalembert.mechanisms._loads import JointSpring, Motor, Spring
 from dalembert.mechanisms._rigid import Body, Part, Placement
 from dalembert.mechanisms._vectors import Vector, subtract, triple
 from dalembert.mechanisms._wheels import Wheel
@@ -69,6 +69,14 @@ class Reading:
         torque = self._rows(body.coordinates.torque(own, Q_own))
         arm = self._rows(subtract(self._at.of(body).centre, point))
         return force, torque + np.cross(arm, force)
+
+    def _on_second(self, joint: Joint) -> tuple[np.ndarray, np.ndarray]:
+        """The force of the part's rows on the second body of a joint, and its torque about the joint's point there."""
+        _, Q = joint.ends(self._at)
+        if joint.second.coordinates is not None:
+            return self._reaction(joint.second, Q)
+        force, torque = self._reaction(joint.first, Q)
+        return -force, -torque
 
 
 def _mapped(function: ca.Function, count: int, *arguments: Any) -> np.ndarray:
@@ -168,12 +176,7 @@ class JointReading(Reading):
 
     @cached_property
     def _load(self) -> tuple[np.ndarray, np.ndarray]:
-        first, second = self.part.first, self.part.second
-        _, Q = self.part.ends(self._at)
-        if second.coordinates is not None:
-            return self._reaction(second, Q)
-        force, torque = self._reaction(first, Q)
-        return -force, -torque
+        return self._on_second(self.part)
 
     @property
     def force(self) -> np.ndarray:
@@ -182,7 +185,10 @@ class JointReading(Reading):
 
     @property
     def torque(self) -> np.ndarray:
-        """The torque of the joint on the second body about its point, (time, 3)."""
+        """The torque of the joint on the second body about its point, (time, 3).
+
+        That of a motor, or of what prescribes the joint's motion, is the `effort` of that part.
+        """
         return self._load[1]
 
 
@@ -203,8 +209,22 @@ class WheelReading(Reading):
         return self._reaction(self.part.body, self.part.contact_point(self._at))[0]
 
 
+class DriveReading(Reading):
+    """What prescribes the motion of a joint, along a run."""
+
+    part: Prescribed
+
+    @property
+    def effort(self) -> np.ndarray:
+        """The torque or force that the motion needs, with the sign of a motor's, (time,)."""
+        joint = self.part.joint
+        force, torque = self._on_second(joint)
+        along = torque if joint.coordinate == "angle" else force
+        return np.einsum("ti,ti->t", along, self._rows(joint.axis_at(self._at)))
+
+
 class LoadReading(Reading):
-    """A spring or a motor along a run."""
+    """A spring, a damper or a motor along a run."""
 
     @property
     def length(self) -> np.ndarray:
@@ -215,17 +235,25 @@ class LoadReading(Reading):
         return np.linalg.norm(self._rows(subtract(Q, P)), axis=1)
 
     @property
+    def force(self) -> np.ndarray:
+        """The force of a spring, a damper, or both, positive where it pulls its ends together, (time,)."""
+        if not isinstance(self.part, Spring):
+            raise InputError(f"{self.part.name!r} has no force between two points: read its effort")
+        return self._column(self.part.tension(self._at))
+
+    @property
     def effort(self) -> np.ndarray:
-        """The torque or force of a motor, (time,)."""
+        """The torque or force of a motor, or of the spring of a joint, on its second body, (time,)."""
+        if isinstance(self.part, JointSpring):
+            return self._column(self.part.effort_at(self._at))
         if not isinstance(self.part, Motor):
-            raise InputError(f"{self.part.name!r} is no motor")
+            raise InputError(f"{self.part.name!r} is no motor: read its force")
         motor, m, count = self.part, self.mechanism, len(self.t)
         # The user's function is for one state: it is called with symbols, as for the model, not with arrays over time.
         symbols = [ca.SX.sym("t"), ca.SX.sym("q", m.dim), ca.SX.sym("v", m.dim)]
         t, q, v = (from_column(symbol) for symbol in symbols)
         at = Placement(q, v, t[0], {**self.run.parameters, "t": t[0]})
-        effort = asked(f"the motor {motor.name!r}", motor.effort, motor.joint, at, m.named_parts)
-        function = ca.Function("effort", [*symbols, ca.SX.sym("theta", 0)], [ca.densify(as_column([effort]))])
+        function = ca.Function("effort", [*symbols, ca.SX.sym("theta", 0)], [ca.densify(as_column([motor.effort_at(at)]))])
         states = (np.atleast_2d(self.t), np.asarray(self.run.q).T, np.asarray(self.run.v).T)
         return _mapped(function, count, *states, np.zeros(0))[:, 0, 0]
 
@@ -259,8 +287,11 @@ def read(part: Any, run: Any) -> Any:
             return JointReading(part, run)
         case Wheel():
             return WheelReading(part, run)
+        case Prescribed():
+            return DriveReading(part, run)
         case Spring() | Motor() | JointSpring():
             return LoadReading(part, run)
     raise InputError(
-        f"run.of takes a body, a frame, a joint, a wheel, a spring or a motor of the mechanism; got {one_line(part)}"
+        "run.of takes a body, a frame, a joint, a wheel, a spring, a motor or a prescribed motion of the mechanism; got "
+        f"{one_line(part)}"
     )

@@ -14,6 +14,7 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar, Point, Quaternion, massless_column
 from dalembert.mechanisms._solids import Solid
 from dalembert.mechanisms._vectors import ZERO, Columns, Vector, add, cross, turn
+from dalembert.symbolic import Scalar
 from dalembert.systems._model import one_line
 
 Value = float | str | Callable[..., Any]
@@ -210,6 +211,15 @@ def number(what: str, value: Any) -> float:
             f"{what} must be a finite number, the name of a parameter or a function of parameters; got {one_line(value)}"
         )
     return result
+
+
+def one_number(what: str, value: Any) -> Any:
+    """What a user's function returned, if it is one number or one symbol."""
+    if isinstance(value, Scalar):
+        return value
+    if np.ndim(value) or value is None or isinstance(value, (str, bool)):
+        raise ModelError(f"{what} must return one number; got {one_line(value)}")
+    return number(what, value)
 
 
 def positive(what: str, value: Value, params: Mapping[str, Any], zero: bool = False) -> float:

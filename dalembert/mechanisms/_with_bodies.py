@@ -54,6 +54,8 @@ class WithBodies(Building):
         own = np.zeros(3) if shape is None else given @ shape.centre
         centre = triple(f"the position of {name!r}", own if at is None else at)
         kind = self.default_coordinates if coordinates is None else coordinates
+        if kind == "planar" and at is not None:
+            self._check_flat(f"the position of {name!r}", centre)
         moments, axes = self._moments(name, mass, inertia, shape, kind == "planar")
         if kind == "planar":
             if abs(given[2, 2]) < 1 - 1e-12:
@@ -110,10 +112,10 @@ class WithBodies(Building):
             [0.0, 3.0]
 
         """
-        self._own("a frame", body)
+        self._own_bodies("a frame", body)
         name = self._name(name, "frame")
         point = triple(f"the position of {name!r}", at)
-        self._without_arm(f"{name!r}", carrier(body), point)
+        self._check_point(f"{name!r}", carrier(body), point)
         return self._add(Marker(name, self, carrier(body), point, rotation_matrix(f"the rotation of {name!r}", rotation)))
 
     def rod(
@@ -145,6 +147,11 @@ class WithBodies(Building):
             raise ModelError(f"the rod {name!r} has length zero: give two different ends")
         along = (b - a) / length
         planar = (self.default_coordinates if coordinates is None else coordinates) == "planar"
+        if planar:
+            self._check_flat(f"the start of the rod {name!r}", a)
+            self._check_flat(f"the end of the rod {name!r}", b)
+            if a[2] != b[2]:
+                raise ModelError(f"the planar rod {name!r} leaves its plane: give both ends the same z, or none")
         rotation = about_z(float(np.arctan2(along[1], along[0]))) if planar else np.stack([along, *normals(along)], axis=1)
         shape = Box(length, length / 100 if width is None else width, length / 100 if width is None else width)
         thin = planar and width is None and mass is not None
@@ -177,6 +184,8 @@ class WithBodies(Building):
         name = self._name(name, "point")
         centre = triple(f"the position of {name!r}", at)
         kind = self.default_coordinates if coordinates is None else coordinates
+        if kind == "planar":
+            self._check_flat(f"the position of {name!r}", centre)
         unit = np.eye(3)
         chosen = point_coordinates(kind, centre[2])
         return self._add_body(Body(

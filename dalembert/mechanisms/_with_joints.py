@@ -178,7 +178,7 @@ class WithJoints(WithBodies):
         return self._joint("link", first, second, points, one, name, other_axis=other, length=place["length"], hinged=hinged)
 
     def _joint(self, kind: str, first: Body, second: Body, at: Any, axis: Any, name: str | None, **more: Any) -> Joint:
-        self._own(f"a {kind} joint", first, second)
+        self._own_bodies(f"a {kind} joint", first, second)
         first, second = carrier(first), carrier(second)
         if first is second:
             raise ModelError(f"a {kind} joint needs two bodies; got {first.name!r} twice")
@@ -204,7 +204,7 @@ class WithJoints(WithBodies):
                 raise ModelError(
                     f"{name!r} is a {kind} joint, but {body.name!r} is a point, which has no rotation: use m.spherical"
                 )
-            self._without_arm(f"{name!r}", body, point)
+            self._check_point(f"{name!r}", body, point)
         of = Link if kind == "link" else Joint
         return self._add(of(name, self, kind, first, second, points, unit, **more))
 
@@ -239,7 +239,7 @@ class WithJoints(WithBodies):
             (2.0, -1.0)
 
         """
-        self._own("a gear", first, second)
+        self._own_joints("a gear", first, second)
         if first is second:
             raise ModelError(f"a gear couples two joints; {first.name!r} was given twice")
         pair = (ratio, 1.0) if np.ndim(ratio) == 0 else tuple(ratio)
@@ -252,7 +252,6 @@ class WithJoints(WithBodies):
         if over.is_integer() and under.is_integer():
             common = float(np.gcd(int(over), int(under)))
             over, under = over / common, under / common
-        first.coordinate, second.coordinate  # noqa: B018 - refuses joints that have none
         spatial = not all(joint.kind == "prismatic" or joint.in_plane for joint in (first, second))
         scaled = (under, over)
         if spatial:
@@ -281,8 +280,7 @@ class WithJoints(WithBodies):
             True
 
         """
-        self._own("a prescribed motion", joint)
-        joint.coordinate  # noqa: B018 - refuses joints that have none
+        self._own_joints("a prescribed motion", joint)
         if not callable(motion):
             raise ModelError("a prescribed motion is a function, such as lambda t: 0.1 * np.sin(t)")
         return self._add(Prescribed(self._name(name, "motion"), self, joint, motion))

@@ -41,12 +41,12 @@ class WithLoads(WithJoints):
             'spring 1'
 
         """
-        self._own("a spring", first, second)
+        self._own_bodies("a spring", first, second)
         first, second = carrier(first), carrier(second)
         P, Q = two_points("a spring", at)
         name = self._name(name, "spring")
         for body, point in ((first, P), (second, Q)):
-            self._without_arm(f"{name!r}", body, point)
+            self._check_point(f"{name!r}", body, point)
         rest = float(np.linalg.norm(Q - P)) if length is None else length
         return self._add(Spring(name, self, (first, second), (P, Q), plain(stiffness), plain(rest), plain(damping)))
 
@@ -79,8 +79,7 @@ class WithLoads(WithJoints):
             <JointSpring 'torsion spring 1'>
 
         """
-        self._own("a torsion spring", joint)
-        joint.coordinate  # noqa: B018 - refuses joints that have none
+        self._own_joints("a torsion spring", joint)
         name = self._name(name, "torsion spring")
         return self._add(JointSpring(name, self, joint, plain(stiffness), plain(rest), plain(damping)))
 
@@ -98,8 +97,7 @@ class WithLoads(WithJoints):
             'motor 1'
 
         """
-        self._own("a motor", joint)
-        joint.coordinate  # noqa: B018 - refuses joints that have none
+        self._own_joints("a motor", joint)
         name = self._name(name, "motor")
         return self._add(Motor(name, self, joint, as_function(f"the motor {name!r}", effort)))
 
@@ -117,11 +115,11 @@ class WithLoads(WithJoints):
             'force 1'
 
         """
-        self._own("a force", body)
+        self._own_bodies("a force", body)
         body = carrier(body)
         name = self._name(name, "force")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
-        self._without_arm(f"{name!r}", body, point)
+        self._check_point(f"{name!r}", body, point)
         return self._add(AppliedForce(name, self, body, as_function(f"the force {name!r}", force), point, False))
 
     def torque(self, body: Body, torque: Any, *, name: str | None = None) -> AppliedForce:
@@ -135,7 +133,7 @@ class WithLoads(WithJoints):
             <AppliedForce 'torque 1'>
 
         """
-        self._own("a torque", body)
+        self._own_bodies("a torque", body)
         body = carrier(body)
         name = self._name(name, "torque")
         function = as_function(f"the torque {name!r}", torque)

@@ -84,13 +84,14 @@ class WithWheels(WithLoads):
         self, kind: str, name: str | None, body: Body, centre: Any, axis: Any, radius: Value, floor: Plane | Surface
     ) -> Wheel:
         """A wheel about an axis, or a ball, which has none."""
-        self._own(f"a {kind}", body)
+        self._own_bodies(f"a {kind}", body)
         body = carrier(body)
         if not body.turns or body.coordinates is None:
             raise ModelError(f"a {kind} is a body that turns; {body.name!r} does not")
         name = self._name(name, kind)
         unit = None if axis is None else direction(f"the axis of {name!r}", axis)
         place = body.centre if centre is None else triple(f"the centre of {name!r}", centre)
+        self._check_point(f"{name!r}", body, place)
         normal = floor.normal if isinstance(floor, Plane) else floor.normal_at(place, self.params)
         if unit is not None and abs(unit @ normal) > 1 - 1e-9:
             raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
@@ -121,11 +122,11 @@ class WithWheels(WithLoads):
             <KnifeEdge 'knife edge 1'>
 
         """
-        self._own("a knife edge", body)
+        self._own_bodies("a knife edge", body)
         body = carrier(body)
         name = self._name(name, "knife edge")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
-        self._without_arm(f"{name!r}", body, point)
+        self._check_point(f"{name!r}", body, point)
         unit, plane = (
             direction(f"the direction of {name!r}", along),
             Plane(np.zeros(3), direction(f"the normal of {name!r}", normal)),
@@ -151,8 +152,8 @@ class WithWheels(WithLoads):
     ) -> Touching:
         """A point of a body, or a ball about it, that touches a plane, or the ball about a point of another body.
 
-        Runs take a collision integrator, da.CVA(); with `friction`, Coulomb's coefficient, or beside wheels they take
-        da.NonsmoothRattle() or da.MoreauJean().
+        Runs take a collision integrator, da.CVA(), which also serves `friction`, Coulomb's coefficient, in the plane, and with
+        da.CVA(da.GaussLobattoSPARK(stages=2)) wheels; da.NonsmoothRattle() and da.MoreauJean() serve friction in space, too.
 
         Example:
             >>> import dalembert as da
@@ -164,21 +165,21 @@ class WithWheels(WithLoads):
             <Touching 'contact 2'>
 
         """
-        self._own("a contact", body)
+        self._own_bodies("a contact", body)
         body = carrier(body)
         name = self._name(name, "contact")
         point = body.centre if at is None else triple(f"the point of {name!r}", at)
-        self._without_arm(f"{name!r}", body, point)
+        self._check_point(f"{name!r}", body, point)
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
         if other is None:
             self._in_plane(name, body, plane.normal)
             return self._add(Touching(name, self, body, point, radius, plane, restitution, friction))
-        self._own("a contact", other)
+        self._own_bodies("a contact", other)
         other = carrier(other)
         if other is body:
             raise ModelError(f"{name!r} is between a body and itself: name two bodies")
         other_point = other.centre if other_at is None else triple(f"the other point of {name!r}", other_at)
-        self._without_arm(f"{name!r}", other, other_point)
+        self._check_point(f"{name!r}", other, other_point)
         both = (other, other_point, other_radius)
         return self._add(Touching(name, self, body, point, radius, plane, restitution, friction, *both))
 
@@ -203,8 +204,7 @@ class WithWheels(WithLoads):
             <Stop 'stop 1'>
 
         """
-        self._own("a stop", joint)
-        joint.coordinate  # noqa: B018 - refuses joints that have none
+        self._own_joints("a stop", joint)
         if lower is None and upper is None:
             raise ModelError("a stop needs a lower or an upper limit")
         return self._add(Stop(self._name(name, "stop"), self, joint, lower, upper, restitution))

@@ -251,13 +251,15 @@ def test_bad_parts_are_refused_in_one_sentence(make, answer):
 
 
 def test_planar_bodies_stay_in_their_plane():
-    m = da.Mechanism(coordinates="planar")
-    rod = m.rod("rod", (0, 0), (1, 0), mass=1.0)
+    m = da.Mechanism()
+    rod = m.rod("rod", (0, 0), (1, 0), mass=1.0, coordinates="planar")
     m.distance(m.ground, rod, at=((0, 0, 1), (0, 0, 0.5)))
     m.revolute(m.ground, rod, at=((0, 0, 0), (0, 0, 0)))
     m.system()
     with pytest.raises(da.ModelError, match="rotated about another axis than z"):
-        m.body("tilted", mass=1.0, inertia=1.0, rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+        m.body("tilted", mass=1.0, inertia=1.0, rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]], coordinates="planar")
+    with pytest.raises(da.ModelError, match="the planar rod 'slanted' leaves its plane"):
+        m.rod("slanted", (0, 0, 0), (1, 0, 1), mass=1.0, coordinates="planar")
 
 
 # -- reading by name -----------------------------------------------------------------------------------------------------

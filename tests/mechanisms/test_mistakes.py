@@ -1,0 +1,79 @@
+"""What a new user of mechanisms gets wrong is refused by name, in one sentence."""
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+
+def arm():
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+    rod = m.rod("arm", (0, 0), (0.2, 0), mass=0.2)
+    return m, rod, m.revolute(m.ground, rod, at=(0, 0), name="pin")
+
+
+OFF_THE_PLANE = {
+    "rod": (lambda m, r: m.rod("b", (0, 0, 0), (0.1, 0, 0.2), mass=0.2), "the end of the rod 'b' has z = 0.2"),
+    "body": (lambda m, r: m.body("b", mass=0.2, inertia=1e-4, at=(0, 0, 0.2)), "the position of 'b' has z"),
+    "point": (lambda m, r: m.point("b", mass=0.2, at=(0, 0, 0.2)), "the position of 'b' has z"),
+    "joint": (lambda m, r: m.revolute(m.ground, r, at=(0, 0, 0.2)), "the point of 'revolute 1' has z"),
+    "distance": (lambda m, r: m.distance(m.ground, r, at=((0, 0, 1), (0.2, 0))), "the point of 'distance 1' has z = 1"),
+    "spring": (lambda m, r: m.spring(m.ground, r, at=((0, 0, 1), (0.2, 0)), stiffness=1.0), "'spring 1' has z"),
+    "force": (lambda m, r: m.force(r, (0, 1), at=(0.2, 0, 1)), "'force 1' has z"),
+    "frame": (lambda m, r: m.frame("tool", r, at=(0.2, 0, 1)), "'tool' has z"),
+    "wheel": (lambda m, r: m.ball(r, radius=0.1, centre=(0.2, 0, 1), normal=(0, 1)), "'rolling ball 1' has z"),
+}
+
+
+@pytest.mark.parametrize("what", OFF_THE_PLANE)
+def test_points_off_the_plane_of_a_planar_mechanism(what):
+    make, answer = OFF_THE_PLANE[what]
+    m, rod, _ = arm()
+    with pytest.raises(da.ModelError, match=answer):
+        make(m, rod)
+
+
+def test_bodies_in_space_have_points_off_the_plane():
+    m, rod, _ = arm()
+    top = m.body("top", mass=0.2, inertia=1e-4, at=(0, 0, 0.3), coordinates="quaternion")
+    m.spring(rod, top, at=((0.2, 0), (0, 0, 0.3)), stiffness=1.0)
+    m.spherical(m.ground, top, at=(0, 0, 0.1))
+
+
+JOINTS = "takes joints, such as m.revolute\\(...\\) returns; got <Body 'arm'>"
+BODIES = "takes bodies and frames, such as m.body\\(...\\) returns; got <Joint 'pin'>"
+EXCHANGED = {
+    "motor": (lambda m, r, h: m.motor(r, 1.0), JOINTS),
+    "torsion": (lambda m, r, h: m.torsion(r, stiffness=1.0), JOINTS),
+    "stop": (lambda m, r, h: m.stop(r, lower=0), JOINTS),
+    "prescribe": (lambda m, r, h: m.prescribe(r, lambda t: t), JOINTS),
+    "gear": (lambda m, r, h: m.gear(h, r, ratio=2.0), JOINTS),
+    "force": (lambda m, r, h: m.force(h, (0, 1)), BODIES),
+    "torque": (lambda m, r, h: m.torque(h, 1.0), BODIES),
+    "spring": (lambda m, r, h: m.spring(r, h, at=((0, 0), (1, 0)), stiffness=1.0), BODIES),
+    "joint": (lambda m, r, h: m.revolute(r, h, at=(0, 0)), BODIES),
+    "contact": (lambda m, r, h: m.contact(h, radius=0.1), BODIES),
+    "other": (lambda m, r, h: m.contact(r, h, radius=0.1, normal=(0, 1)), BODIES),
+    "frame": (lambda m, r, h: m.frame("f", h, at=(0, 0)), BODIES),
+    "wheel": (lambda m, r, h: m.wheel(h, radius=0.1, axis=(1, 0)), BODIES),
+    "knife edge": (lambda m, r, h: m.knife_edge(h, along=(1, 0)), BODIES),
+}
+
+
+@pytest.mark.parametrize("what", EXCHANGED)
+def test_a_body_for_a_joint_and_the_reverse(what):
+    make, answer = EXCHANGED[what]
+    with pytest.raises(da.ModelError, match=answer):
+        make(*arm())
+
+
+@pytest.mark.parametrize("value", [None, [1.0], (1.0, 2.0), "1", np.ones(2)])
+def test_motors_and_motions_that_return_no_number(value):
+    m, _, hinge = arm()
+    m.motor(hinge, lambda angle: value, name="servo")
+    with pytest.raises(da.ModelError, match="the motor 'servo' must return one number; got"):
+        m.system()
+    m, _, hinge = arm()
+    m.prescribe(hinge, lambda t: value)
+    with pytest.raises(da.ModelError, match="the motion of 'pin' must return one number; got"):
+        m.system()
