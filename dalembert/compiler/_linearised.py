@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import choose_pivots, describe, diagonal_order, filled_pattern
+from dalembert.compiler._elimination import PivotOrder, SingularMatrix, choose_pivots, describe, diagonal_order, filled_pattern
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import place_in_order
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._tape import entries_of
+from dalembert.errors import StepFailed
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 
@@ -106,10 +107,19 @@ class _Equations:
         return ca.SX(0, 1) if self.reduced.last is None else self.reduced.last.y
 
 
+@dataclass(frozen=True, eq=False)
+class _Kernels:
+    """What does not depend on pivots: factors lie behind the kernels' work, from slot `end` on."""
+
+    equations: _Equations
+    layout: LinearisedLayout
+    code: Code
+    end: int
+
+
 @kept
 @one_at_a_time
-def linearised(reduced: ReducedStep, chosen: tuple[int, ...], sample: Sample) -> Linearised:
-    """The derivative of steps with respect to the state and some of the parameters, its pivots chosen around a sample."""
+def _kernels(reduced: ReducedStep, chosen: tuple[int, ...]) -> _Kernels:
     equations, last = _Equations.of(reduced, chosen), reduced.last
     _, _, theta, state = reduced.data
     n_last_entries = 0 if last is None else last.matrix.nnz()
@@ -123,43 +133,70 @@ def linearised(reduced: ReducedStep, chosen: tuple[int, ...], sample: Sample) ->
         kernels.append(Kernel("last", symbols, outputs))
     outputs = [(entries_of(matrix), getattr(layout, name)) for name, matrix in zip(MATRICES, equations.matrices, strict=True)]
     kernels.append(Kernel("linearise", [*symbols, (equations.last, layout.last)], outputs))
-    tables, places, filled = _tables(equations, layout, sample)
-    assembly, used = emit_module(kernels, filled)
+    assembly, used = emit_module(kernels, layout.work)
     code = compile_module(assembly, tuple(kernel.name for kernel in kernels))
-    return Linearised(equations.matrices[0].shape[0], chosen, layout, code, filled + used, tables, places)
+    return _Kernels(equations, layout, code, layout.work + used)
 
 
+@kept
+def _current(reduced: ReducedStep, chosen: tuple[int, ...]) -> list[Linearised]:
+    """The derivative with the pivots that are used now, if some have been chosen."""
+    return []
+
+
+@one_at_a_time
+def linearised(reduced: ReducedStep, chosen: tuple[int, ...], sample: Sample, anew: bool = False) -> Linearised:
+    """The derivative of steps with respect to the state and some of the parameters.
+
+    Its pivots are chosen around the first sample that is given, and serve all runs until they are chosen `anew`.
+    """
+    current = _current(reduced, chosen)
+    if anew or not current:
+        kernels = _kernels(reduced, chosen)
+        tables, places, size = _tables(kernels, sample)
+        current[:] = [
+            Linearised(kernels.equations.matrices[0].shape[0], chosen, kernels.layout, kernels.code, size, tables, places)
+        ]
+    return current[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Sample:
-    """A step by which pivots are chosen: x, t, h, theta and the state. All samples are equal, so that the first one serves."""
+    """A step by which pivots are chosen."""
 
-    def __init__(self, *values: np.ndarray | float) -> None:
-        self.values = values
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sample)
-
-    def __hash__(self) -> int:
-        return 0
+    x: np.ndarray
+    t: float
+    h: float
+    theta: np.ndarray
+    state: np.ndarray
 
     def entries(self, equations: _Equations) -> np.ndarray:
         """The entries of F_u, a column for each of a few steps around the sample."""
         reduced, random = equations.reduced, np.random.default_rng(1788)
         evaluate = reduced.numbers([entries_of(equations.matrices[0])])
-        x, t, h, theta, state = self.values
         columns = []
         for spread in SPREADS:
-            near = [v + spread * np.abs(v) * random.standard_normal(np.shape(v)) for v in (x, state)]
-            columns.append(evaluate(near[0], t, h, theta, near[1])[0].ravel())
+            near = [v + spread * np.abs(v) * random.standard_normal(np.shape(v)) for v in (self.x, self.state)]
+            columns.append(evaluate(near[0], self.t, self.h, self.theta, near[1])[0].ravel())
         return np.array([column for column in columns if np.all(np.isfinite(column))]).T
 
+    def order(self, equations: _Equations) -> PivotOrder:
+        """The order of pivots for F_u."""
+        F_u, entries = equations.matrices[0], self.entries(equations)
+        try:
+            if entries.ndim < 2:
+                raise SingularMatrix
+            return choose_pivots(*_indices(F_u), entries, F_u.shape[0])
+        except SingularMatrix:
+            raise StepFailed(f"the step from t = {self.t:.6g} has no derivative: its equations are singular there") from None
 
-def _tables(equations: _Equations, layout: LinearisedLayout, sample: Sample) -> tuple[np.ndarray, dict[str, int], int]:
+
+def _tables(kernels: _Kernels, sample: Sample) -> tuple[np.ndarray, dict[str, int], int]:
     """Tables for the eliminations, rows and columns of all entries, where each begins, and the end of the factors."""
-    tables: list[np.ndarray] = []
+    equations, layout, tables = kernels.equations, kernels.layout, list[np.ndarray]()
     F_u, last = equations.matrices[0], equations.reduced.last
-    places, filled = {"last": -1}, layout.work
-    order = choose_pivots(*_indices(F_u), sample.entries(equations), F_u.shape[0])
-    eliminated = [("matrix", F_u, order, layout.F_u, 0)]
+    places, filled = {"last": -1}, kernels.end
+    eliminated = [("matrix", F_u, sample.order(equations), layout.F_u, 0)]
     if last is not None:
         eliminated.append(("last", last.matrix, diagonal_order(last.matrix), layout.last_entries, layout.last_rhs))
     for name, matrix, pivots, entries, rhs in eliminated:

@@ -66,6 +66,11 @@ def friction_at(
     began = walled.evaluate("v", start.t, *np.split(start.packed, 2), theta=theta)
     could = np.abs(slip_v) @ (np.abs(v) + np.abs(began)) + h * np.abs(b[tangent])
     mu = walled.evaluate("friction", t, q, theta=theta)[chosen]
+    for wall, coefficient in zip(walls, mu, strict=True):
+        if not 0 <= coefficient < np.inf:
+            raise StepFailed(
+                f"the coefficient of friction of unilateral[{wall}] is {coefficient:.6g}: it must be >= 0 and finite"
+            )
     law = PlanarFriction(A, b, normal, tangent, mu, np.zeros(len(walls)))
     return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law)
 

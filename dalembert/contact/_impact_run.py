@@ -16,7 +16,7 @@ from dalembert.contact import _plan as at
 from dalembert.contact._collision_times import observe
 from dalembert.contact._event_program import EventProgram, event_program
 from dalembert.contact._records import Contacts, Impacts
-from dalembert.contact._resolution import collide, energy_of
+from dalembert.contact._resolution import MOST_IN_A_STEP, collide, energy_of
 from dalembert.contact._sustained import Contact
 from dalembert.engine import _driver as driver
 from dalembert.engine._run import Run
@@ -39,7 +39,7 @@ STOPS = {
         "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
-    at.TOO_MANY: "there are more than 4000 impacts in one step: reduce h",
+    at.TOO_MANY: f"there are more than {MOST_IN_A_STEP} impacts in one step: reduce h",
     at.ENDLESS: (
         "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"

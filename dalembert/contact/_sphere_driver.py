@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.contact._stepping_driver import DONE, NOT_FINITE, TOO_MANY
 from dalembert.engine._compiled import compiled, internal
 
-DONE, NOT_FINITE, TOO_MANY = 0, 3, 5
 SWEEPS, TOLERANCE = 1000, 1e-9
 
 

@@ -20,7 +20,7 @@ from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitu
 from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
 
-DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL = 0, 1, 2, 3, 4
+DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL, TOO_MANY, UNLAWFUL = range(7)
 NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 """Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
 DIAGONAL, STIFFEST = 1e-2, 1e-7
@@ -203,6 +203,8 @@ def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step,
             return PAINLEVE if near else UNSOLVED
         if not np.isfinite(memory[6] + largest(memory, at.delta, n)):
             return NOT_FINITE
+        if memory[7] < 0.0:
+            return UNLAWFUL
         for k in range(at.n_contacts):
             memory[at.touched + k] = memory[at.impulses + k]
         for k in range(n):

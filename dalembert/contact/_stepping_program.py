@@ -45,7 +45,8 @@ class Slots:
     work = 4
     bounce = 5
     energy = 6
-    theta = 7
+    lawful = 7
+    theta = 8
 
     state: int = field(init=False)
     x: int = field(init=False)
@@ -133,6 +134,7 @@ def _results(system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, s
         (slip, slots.slip),
         (as_column([outcome.work]), slots.work),
         (as_column([outcome.bounce]), slots.bounce),
+        (as_column([outcome.lawful]), slots.lawful),
         (reduced.energy, slots.energy),
         (_stiffness(system, reduced), slots.stiff),
     ]

@@ -67,7 +67,11 @@ REASONS = {
         "no solution of the contact laws was found, by Newton's method and by projections: reduce h, or check that the "
         "coefficients of friction are not far above 1"
     ),
-    5: "there are more contacts than equal spheres can have: make radii less different",
+    driver.TOO_MANY: "there are more contacts than equal spheres can have: make radii less different",
+    driver.UNLAWFUL: (
+        "a contact has a coefficient of friction below 0, or of restitution that is not between 0 and 1: check the functions "
+        "and the parameters that state them"
+    ),
     driver.NOT_FINITE: "its result is not finite: reduce h",
     driver.PAINLEVE: (
         "a contact slides under a load where the rigid model has no or several solutions (Painleve's paradox): "

@@ -20,6 +20,7 @@ from dalembert.contact._collision_times import MERGE
 from dalembert.contact._complementarity import OPEN, pressing_walls
 from dalembert.contact._contact_base import base_in_contact, uninterrupted
 from dalembert.contact._frictional import friction_at, frictional_impact
+from dalembert.contact._resolution import MOST_IN_A_STEP
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 LONGEST = 4096
 """Steps in contact after which the contact forces are looked at."""
-MOST_IN_A_STEP = 4000
 NO_IMPULSE = 1e-12
 """A fraction of the impulse on the wall that is hit, or of the momentum, that is taken for round-off."""
 

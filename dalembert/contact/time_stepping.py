@@ -44,6 +44,8 @@ class Outcome(NamedTuple):
     slip: Any
     work: Any
     bounce: Any
+    lawful: Any
+    """Negative where a contact acts with mu < 0, or with e outside of [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class MoreauJean(TimeStepping):
         bounce = velocity_laws(step, tuning, M, M, system.phi(M.t, M.q) <= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
         added = energy_added(M.work(P_N, P_F, p0, p1), M, M, P_N, P_F)
-        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce)
+        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, M, M, P_N))
 
 
 @dataclass(frozen=True)
@@ -264,7 +266,8 @@ class NonsmoothRattle(TimeStepping):
         bounce = velocity_laws(step, tuning, old, new, pushed >= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
         work = old.work(P_N1, P_F1, p0, p1) + new.work(P_N - P_N1, P_F - P_F1, p0, p1)
-        return Outcome(P_N, P_F, new.slip(p1), energy_added(work, old, new, P_N, P_F), P_N @ bounce)
+        added = energy_added(work, old, new, P_N, P_F)
+        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, old, new, P_N))
 
 
 def contact_unknowns(step: Step, stage: str) -> tuple[Any, Any]:
@@ -283,16 +286,29 @@ def velocity_laws(
 
     `bound` is mu P_N. Returns e gamma_N- of each contact.
     """
-    approach = np.maximum(-before.closing(step.p0), 0)
-    bounce = (
-        tuning.restitution * approach * from_column(step.definition.function("restitution")(as_column(approach), step.theta))
-    )
+    approach, e = newton_coefficients(step, before)
+    bounce = tuning.restitution * approach * e
     r, r_F = before.scales(step.p0)
     xi = after.closing(p1) - bounce
     step.equation(P_N, np.where(closed, np.maximum(P_N - tuning.relaxation * r * xi, 0), 0))
     if after.rubs:
         on_discs(step, P_F, after.slip(p1), tuning.relaxation, r_F, np.maximum(bound, 0))
     return bounce
+
+
+def newton_coefficients(step: Step, before: Point) -> tuple[Any, Any]:
+    """-gamma_N- of the contacts that close, and their coefficients of restitution e."""
+    approach = np.maximum(-before.closing(step.p0), 0)
+    return approach, from_column(step.definition.function("restitution")(as_column(approach), step.theta))
+
+
+def lawful(step: Step, before: Point, after: Point, P_N: Any) -> Any:
+    """The least of mu, e and 1 - e of all contacts that act; the model may compute coefficients that are none."""
+    approach, e = newton_coefficients(step, before)
+    least = np.where(approach > 0, np.minimum(e, 1 - e), 0)
+    if after.rubs:
+        least = np.minimum(least, after.coefficients())
+    return np.min(np.where(P_N > 0, least, 0))
 
 
 def on_discs(step: Step, P_F: Any, slip: Any, relaxation: Any, r: Any, radius: Any) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.derivatives._given import names_of
 from dalembert.derivatives._gradient import Adjoint
 from dalembert.derivatives._loss import Weighted, steps_at
 from dalembert.derivatives._start import Start
 from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
 from dalembert.errors import DalembertError, InputError
-from dalembert.runs._arguments import Arguments, given_values
+from dalembert.runs._arguments import Arguments, count, given_values
 from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._simulate import simulate
 from dalembert.systems import consistent
@@ -43,6 +44,7 @@ class _StatesOf:
         check_differentiable(spec.method, "a bridge")
         if driver_of(spec.method).has_impacts:
             raise InputError("a bridge takes runs without impacts: leave unilateral= out, or take a smooth method")
+        count("steps", spec.steps, least=1)
         velocity = initial.get("v0") is not None
         first, *others = model.starts_from
         y, z = (np.array(initial.get(name, []), dtype=float) for name in (first, "v0" if velocity else others[-1]))
@@ -68,7 +70,7 @@ class _StatesOf:
 
 
 def _states_of(system: Any, method: Any, wrt: str | Sequence[str], at: Any, arguments: dict[str, Any]) -> _StatesOf:
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    names = names_of("wrt names initial values and parameters", wrt, 'wrt=("q0", "m")')
     known = (*INITIAL, "params", "t0", "t1", "h", "steps", "controls")
     unknown = next((name for name in arguments if name not in known), None)
     if unknown is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
+from dalembert.derivatives._given import checked_data, deviations, finite, limits, names_of
 from dalembert.derivatives._loss import steps_at
 from dalembert.derivatives._sensitivities import forward
 from dalembert.derivatives._start import Start
@@ -22,7 +23,8 @@ from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic import from_column
 from dalembert.systems import MechanicalSystem, System, consistent
-from dalembert.systems._model import call_model, real_array, vector_expression
+from dalembert.systems._consistent import finite_number
+from dalembert.systems._model import call_model, one_line, vector_expression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,7 +159,7 @@ class _Problem:
         cls, system: Any, method: Any, t: Any, data: Any, params: Any, h: Any, observe: Any, sigma: Any, bounds: Any,
         fixed: Any, t0: Any, initial: dict[str, Any],
     ) -> _Problem:  # fmt: skip
-        names = (params,) if isinstance(params, str) else tuple(params)
+        names = names_of("params names what is sought", params, 'params={"m": 0.2} or params=["m", "q0"]')
         sought = dict(params) if isinstance(params, Mapping) else {}
         initial = initial | {name: value for name, value in sought.items() if name in INITIAL}
         h = getattr(system, "h", None) if h is None else h
@@ -166,19 +168,19 @@ class _Problem:
         check_differentiable(method, "da.fit")
         if driver_of(method).has_impacts:
             raise InputError("da.fit takes runs without impacts: leave unilateral= out, or take a smooth method")
-        begin, size, times = 0.0 if begin is None else float(begin), step_size(h), real_array(t)
+        begin = 0.0 if begin is None else finite_number("t0", begin)
+        size, times = step_size(h), np.atleast_1d(finite("the times t", t))
         last = int(np.round((np.max(times, initial=begin) - begin) / size)) if times.ndim == 1 else 0
         spec = RunSpec(model, method, consistent(model, t0=begin, params=fixed, **given), size, max(last, 1))
         steps, (observed, slopes) = steps_at(spec, times), _observation(model, observe)
-        values = _checked_data(data, (len(times), observed.size1_out(0)))
+        values = checked_data(data, (len(times), observed.size1_out(0)))
         own = model.parameters.unflatten(model.parameters.vector(fixed))
         parts = {each.name: each.shape for each in wanted(spec, names, given)}
         known: dict[str, Any] = own | given | sought
-        first = [np.broadcast_to(known[name], parts[name]).ravel() for name in names]
-        deviations = None if sigma is None else np.broadcast_to(real_array(sigma), values.shape[1:]) * np.ones(values.shape)
+        guess = {name: finite(f"the guess of {name!r}", known.get(name), parts[name]) for name in names}
         return cls(
-            model, method, steps, size, begin, times, values, deviations, observed, slopes, dict(given), dict(fixed or {}),
-            names, np.concatenate(first).astype(float), parts, _limits(parts, bounds),
+            model, method, steps, size, begin, times, values, deviations(sigma, values.shape), observed, slopes, dict(given),
+            dict(fixed or {}), names, _column(guess.values()), parts, _limits(guess, bounds),
         )  # fmt: skip
 
     def named(self, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -276,26 +278,16 @@ def _observation(system: System, observe: Callable | None) -> tuple[ca.Function,
     return ca.Function("observed", arguments, [ca.densify(value)]), ca.Function("slopes", arguments, slopes)
 
 
-def _checked_data(data: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Data in the shape that the times and what is observed give them."""
-    values = np.asarray(data, dtype=float)
-    values = values[:, None] if values.ndim == 1 else values
-    if values.shape != shape or not np.all(np.isfinite(values)):
-        raise InputError(
-            f"data must be finite and have the shape {shape}, a row for each time and a column for each observed quantity; got "
-            f"shape {values.shape}"
-        )
-    return values
-
-
-def _limits(shapes: dict[str, tuple[int, ...]], bounds: Mapping[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
+def _limits(guess: Mapping[str, np.ndarray], bounds: Any) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of everything that is sought."""
-    wrong = next((name for name in bounds or {} if name not in shapes), None)
-    if wrong is not None:
-        raise InputError(f"bounds name {wrong!r}, which is not sought: params are {', '.join(shapes)}")
-    sides = []
-    for side in (0, 1):
-        given = [(bounds or {}).get(name, (-np.inf, np.inf))[side] for name in shapes]
-        parts = [np.broadcast_to(value, shape).ravel() for value, shape in zip(given, shapes.values(), strict=True)]
-        sides.append(np.concatenate(parts).astype(float))
-    return sides[0], sides[1]
+    found = limits(bounds, {name: value.shape for name, value in guess.items()}, "not sought")
+    for name, (lower, upper) in found.items():
+        if np.any(lower == upper):
+            raise InputError(f"the bounds of {name!r} leave it no choice: give its value by fixed=, or as an initial value")
+        if not np.all((lower <= guess[name]) & (guess[name] <= upper)):
+            raise InputError(f"the guess of {name!r}, {one_line(guess[name].tolist())}, is not within its bounds")
+    return _column(lower for lower, _ in found.values()), _column(upper for _, upper in found.values())
+
+
+def _column(parts: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([part.ravel() for part in parts])

@@ -20,6 +20,7 @@ from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._sensitivities import forward, segment, through_starting
 from dalembert.derivatives._wanted import Differentiated, differentiated
 from dalembert.errors import InputError
+from dalembert.runs._arguments import count
 from dalembert.runs._drivers import driver_of, make_run, prepared
 
 SEGMENT = 3_000_000
@@ -43,7 +44,7 @@ def gradient(
     t0 + k h, its arguments have one row for each of them: loss(t, q, v, p). `running` is a function of t, q, p, v and
     parameters that is summed over the states after all steps; without a `loss` (None) it is all there is. The other arguments
     are those of `da.simulate`; initial values are treated as by `da.sensitivities`. For a parameter with `controls` the
-    gradient has one row for each interval.
+    gradient has one row for each interval; `running` may depend on it, `loss` may not.
 
     The gradient is a dictionary with an array for each name, or that array if `wrt` is one name. It takes one more pass over
     the steps, or two if there are too many of them to be kept in memory. Through impacts it is computed forwards, as by
@@ -60,6 +61,7 @@ def gradient(
     if loss is None and running is None:
         raise InputError("give a loss, a function of the final state, or running=, a function that is summed over all states")
     given = differentiated("gradient", system, method, wrt, arguments)
+    count("steps", given.spec.steps, least=1)
     if driver_of(given.spec.method).has_impacts:
         value, parts = _forwards_through_impacts(given, loss, at, running)
     else:

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.compiler import state_function
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import compile_module
+from dalembert.derivatives._given import finite
 from dalembert.engine._driver import map_kernel
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
@@ -28,7 +29,7 @@ def steps_at(spec: RunSpec, at: Any) -> np.ndarray:
     """The numbers of the steps that end at given times; the last one, if none are given."""
     if at is None:
         return np.array([spec.steps])
-    times = np.atleast_1d(np.asarray(at, dtype=float))
+    times = np.atleast_1d(finite("times", at))
     places = (times - spec.t0) / spec.h
     steps = np.round(places)
     off = np.abs(places - steps) > ON_THE_GRID * np.maximum(1.0, np.abs(places))
@@ -74,7 +75,13 @@ class AtTimes:
     def of(cls, loss: Callable, spec: RunSpec, at: Any) -> AtTimes:
         steps = steps_at(spec, at)
         times = None if at is None or np.ndim(at) == 0 else spec.t0 + steps * spec.h
-        return cls(traced("loss", loss, spec.system, times), steps)
+        function = traced("loss", loss, spec.system, times)
+        if spec.controls is not None and {*function.jac_sparsity(0, 1).get_triplet()[1]} & {*spec.controls.slots.tolist()}:
+            raise InputError(
+                "the loss depends on a control, whose value changes along the run: give that part as running=, which is summed "
+                "over the steps with the control of each"
+            )
+        return cls(function, steps)
 
     def value_and_gradient(self, states: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The value, and its derivatives with respect to the states (one row each) and to theta."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from dalembert.compiler import first_guess, reduced_step
 from dalembert.compiler._independence import independent
+from dalembert.derivatives._given import finite, limits, names_of
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import check_method, count, initial_state, positive
@@ -27,7 +28,7 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
-from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems._model import call_model, one_line, scalar_expression, vector_expression
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +90,8 @@ class OptimalControl:
             raise InputError(
                 "give a cost, a final_cost, or a final time that is sought, t1=(lower, upper), which is minimised then"
             )
-        if self.t1 is not None and not 0 < self.t1[0] <= self.t1[1]:
-            raise InputError(f"t1 are two positive times, (lower, upper); got {self.t1!r}")
+        if self.t1 is not None and (np.shape(self.t1) != (2,) or not 0 < finite("t1", self.t1)[0] <= self.t1[1]):
+            raise InputError(f"t1 are two positive times, (lower, upper); got {one_line(self.t1)}")
         count("steps", self.steps, least=1)
         if self.h is not None:
             positive("h", self.h)
@@ -104,6 +105,10 @@ class OptimalControl:
         `guess` maps "q" to a final configuration, or to one row for each of the steps + 1 states, and names of controls to
         values; without it the system is guessed to stay at its start.
         """
+        positive("tolerance", tolerance)
+        count("max_iterations", max_iterations, least=1)
+        if guess is not None and not isinstance(guess, Mapping):
+            raise InputError(f'guess maps names to values, as in guess={{"q": [1.0]}}; got {one_line(guess)}')
         system, state = initial_state(self.system, params=self.params, **start)
         check_method(self.method, system, "OptimalControl")
         check_differentiable(self.method, "optimal control")
@@ -120,11 +125,9 @@ class _Transcription:
     def __init__(self, task: OptimalControl, system: System, state: State) -> None:
         self.task, self.original, self.start = task, system, state
         self.system, self.combined = independent(system, state)
-        self.names = (task.controls,) if isinstance(task.controls, str) else tuple(task.controls)
+        self.names = names_of("controls names parameters of the model", task.controls, 'controls=("u", "F")')
         self.slots = np.concatenate([parameter_slots(system, name, "controls") for name in self.names])
-        wrong = next((name for name in task.bounds if name not in self.names), None)
-        if wrong is not None:
-            raise InputError(f"bounds name {wrong!r}, which is no control: these are {', '.join(self.names)}")
+        self.bounds = limits(task.bounds, {name: system.parameters.values[name].shape for name in self.names}, "no control")
         n = self.system.n_state
         self.h = ca.MX.sym("h") if task.t1 is not None else ca.MX(task.h)
         self.states = ca.MX.sym("states", n, task.steps + 1)
@@ -228,16 +231,8 @@ class _Transcription:
             size = int(np.prod(shape))
             controls[name] = u[:, first : first + size].reshape(count, *shape)
             first += size
-        run = simulate(
-            self.original,
-            task.method,
-            start=self.start,
-            h=h,
-            steps=count,
-            controls=controls,
-            params=task.params,
-            progress=False,
-        )
+        own: dict[str, Any] = {"start": self.start, "h": h, "steps": count, "controls": controls, "params": task.params}
+        run = simulate(self.original, task.method, progress=False, **own)
         scale = np.max(np.abs(states), axis=0) + 1e-12
         defect = float(np.max(np.abs(run.states - states) / np.max(scale)))
         return OptimalRun(run, controls, cost, h, defect, int(stats["iter_count"]), stats["return_status"])
@@ -254,14 +249,13 @@ class _Transcription:
         states = np.tile(self.start.packed, (steps + 1, 1))
         path = given.get("q", given.get("y"))
         if path is not None:
-            path = np.asarray(path, dtype=float)
-            states[:, :dim] = (
-                path if path.ndim == 2 else self.start.first + np.linspace(0, 1, steps + 1)[:, None] * (path - self.start.first)
-            )
+            along, begin = np.linspace(0, 1, steps + 1)[:, None], self.start.first
+            rows = finite("the guess of a path", path, (steps + 1, dim))
+            states[:, :dim] = rows if np.ndim(path) == 2 else begin + along * (rows - begin)
         u = np.zeros((steps, len(self.slots)))
         base, first = self.original.parameters.unflatten(self.start.theta), 0
         for name in self.names:
-            values = np.broadcast_to(np.asarray(given.get(name, base[name]), float), (steps, *base[name].shape))
+            values = finite(f"the guess of {name!r}", given.get(name, base[name]), (steps, *base[name].shape))
             u[:, first : first + base[name].size] = values.reshape(steps, -1)
             first += base[name].size
         x = [
@@ -285,12 +279,7 @@ class _Transcription:
         for side, infinite in ((0, -np.inf), (1, np.inf)):
             parts = [np.full(part.shape, infinite) for part in guess]
             parts[0][0] = self.start.packed
-            first = 0
-            for name in self.names:
-                size = self.original.parameters.values[name].size
-                bound = np.broadcast_to(task.bounds.get(name, (-np.inf, np.inf))[side], (size,))
-                parts[1][:, first : first + size] = bound
-                first += size
+            parts[1][:] = _column([self.bounds[name][side] for name in self.names])
             if task.t1 is not None:
                 parts[-1][:] = task.t1[side] / task.steps
             sides.append(parts)

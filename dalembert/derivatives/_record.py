@@ -98,14 +98,22 @@ class Part:
             at_memory, at_tables = at_memory + step.memory_size, at_tables + len(step.tables)
         return Sweep(plans, memory, np.concatenate([step.tables for step in steps]), self.substeps.offsets)
 
+    def choose_pivots(self, row: np.ndarray, t: float, h: float) -> None:
+        """Choose the order of pivots of all substeps by a recorded step, which begins at t."""
+        own = self.substeps
+        given = zip(own.programs, own.columns, own.offsets.tolist(), own.sizes, self.thetas, strict=True)
+        for program, first, offset, size, theta in given:
+            state, x = np.split(row[first:][: program.layout.n_state + program.layout.n_x], [program.layout.n_state])
+            linearised(program.reduced, own.chosen, Sample(x, t + offset * h, size, theta, state), anew=True)
+
     def rooms(self, width: int) -> Rooms:
         """Memory for solves in so many directions."""
         steps = self.substeps.linearised
         n_u = max(1, *(step.n_u for step in steps))
         n_z = steps[0].layout.n_state + len(self.substeps.chosen)
-        u, rhs, rest, work = np.zeros((4, n_u, width))
+        u, rhs, rest, work, size = np.zeros((5, n_u, width))
         dense = np.zeros(n_u * (n_u + 3) if n_u <= DENSE else 0)
-        return Rooms(np.zeros((n_z, width)), u, rhs, rest, work, np.zeros(n_u), np.zeros(n_u), dense)
+        return Rooms(np.zeros((n_z, width)), u, rhs, rest, work, size, np.zeros(n_u), dense)
 
 
 def _plan(step: Linearised) -> dict[str, int]:
@@ -201,12 +209,14 @@ class Record:
             begin += 1
 
     def _push_by_tables(self, part: Part, S: np.ndarray, seeds: np.ndarray, kept: np.ndarray, every: int, n_saved: int) -> int:
-        where = (part.begin, part.end, self.first, self.run.start.t, self.run.h)
-        with flushed_to_zero():
-            given = (part.sweep(), self.rows, *where, S, seeds, part.rooms(WIDTH), kept, every, n_saved)
-            reached, n_saved = sweeps.push(*given)
-        self._check(reached, part.end)
-        return n_saved
+        begin, failed, origin, before = part.begin, -1, (self.first, self.run.start.t, self.run.h), np.zeros(S.shape)
+        while True:
+            with flushed_to_zero():
+                given = (part.sweep(), self.rows, begin, part.end, *origin, S, seeds, before, part.rooms(WIDTH))
+                begin, n_saved = sweeps.push(*given, kept, every, n_saved)
+            if begin == part.end:
+                return n_saved
+            failed = self._choose_pivots(part, begin, failed)
 
     def pull(self, covector: np.ndarray, forces: np.ndarray, of_parameters: Callable[[Part], np.ndarray]) -> None:
         """Pull a covector back through the recorded steps; `of_parameters` says where each part's share goes.
@@ -230,15 +240,26 @@ class Record:
                 end -= 1
 
     def _pull_by_tables(self, part: Part, covector: np.ndarray, forces: np.ndarray, share: np.ndarray) -> None:
-        own, where = forces[part.begin - self.first :], (part.begin, part.end, self.first, self.run.start.t, self.run.h)
-        with flushed_to_zero():
-            reached = sweeps.pull(part.sweep(), self.rows, *where, covector, own, share, part.rooms(1))
-        self._check(reached, part.begin)
+        own, origin = forces[part.begin - self.first :], (self.first, self.run.start.t, self.run.h)
+        end, failed, before = part.end, -1, np.zeros(len(covector) + len(share))
+        while True:
+            with flushed_to_zero():
+                given = (part.sweep(), self.rows, part.begin, end, *origin, covector, own, share, before)
+                end = sweeps.pull(*given, part.rooms(1))
+            if end == part.begin:
+                return
+            failed = self._choose_pivots(part, end - 1, failed)
 
-    def _check(self, reached: int, wanted: int) -> None:
-        if reached != wanted:
-            t = self.run.start.t + reached * self.run.h
-            raise StepFailed(f"the step from t = {t:.6g} has no derivative: its equations are singular there")
+    def _choose_pivots(self, part: Part, step: int, failed: int) -> int:
+        """Choose the pivots by a step in which their order failed, which is returned; refuse if these fail there as well."""
+        t = self.run.start.t + step * self.run.h
+        if step == failed:
+            raise StepFailed(
+                f"the step from t = {t:.6g} has no derivative: its equations are singular there, or nearly so, for even "
+                "the order of pivots that was chosen by this very step fails"
+            )
+        part.choose_pivots(self.rows[step - self.first], t, self.run.h)
+        return step
 
 
 def _sample(stepper: Stepper) -> Sample:

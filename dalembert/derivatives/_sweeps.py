@@ -86,14 +86,31 @@ def linearise(plan, memory, tables, row, t, work):
 
 
 @compiled()
-def push(sweep, rows, begin, end, first, t0, h, S, seeds, rooms, saved, every, n_saved):
+def copy(given, result):
+    """Copy numbers; assigning slices would need Numba's run-time."""
+    for i in range(len(result)):
+        result[i] = given[i]
+
+
+@compiled()
+def copy_groups(given, result):
+    """Copy groups of directions."""
+    for group in range(len(result)):
+        for i in range(result.shape[1]):
+            copy(given[group, i], result[group, i])
+
+
+@compiled()
+def push(sweep, rows, begin, end, first, t0, h, S, seeds, before, rooms, saved, every, n_saved):
     """Push derivatives S of the state through the steps `begin` to `end`; where that ends, and how many are saved.
 
     Derivatives come in groups of `WIDTH` directions: S[group, variable, direction], and the same for `seeds`, those of the
-    parameters. `first` is the step of the first row. After every `every` steps S goes to `saved`.
+    parameters. `first` is the step of the first row. After every `every` steps S goes to `saved`. Where a step cannot be
+    solved, S is that before it, for which `before` is room.
     """
     n_groups, n_state, n_chosen = len(S), S.shape[1], seeds.shape[1]
     for step in range(begin, end):
+        copy_groups(S, before)
         for k in range(len(sweep.plans)):
             plan = sweep.plans[k]
             memory, tables = sweep.memory[plan.memory :], sweep.tables[plan.tables :]
@@ -109,6 +126,7 @@ def push(sweep, rows, begin, end, first, t0, h, S, seeds, rooms, saved, every, n
                         rhs[at(i), at(d)] = 0.0
                 multiply(memory, tables, plan.F_z, plan.n_F_z, plan.at_F_z, z, rhs, -1.0)
                 if not solve_forward(plan, memory, tables, rooms):
+                    copy_groups(before, S)
                     return step, n_saved
                 multiply(memory, tables, plan.D_u, plan.n_D_u, plan.at_D_u, rooms.u, own, 1.0)
                 multiply(memory, tables, plan.D_z, plan.n_D_z, plan.at_D_z, z, own, 1.0)
@@ -122,14 +140,17 @@ def push(sweep, rows, begin, end, first, t0, h, S, seeds, rooms, saved, every, n
 
 
 @compiled()
-def pull(sweep, rows, begin, end, first, t0, h, covector, forces, of_parameters, rooms):
+def pull(sweep, rows, begin, end, first, t0, h, covector, forces, of_parameters, before, rooms):
     """Pull a covector of the state back from step `end` to `begin`, by the transposes of the steps; where that ends.
 
     forces[k - begin] is added to it before step k is pulled; what it gives to the parameters is added to `of_parameters`.
+    Where a step cannot be solved, both are those before it, for which `before` is room.
     """
     n_state = len(covector)
     z, rhs, u, rest = rooms.z[:, 0], rooms.rhs[:, 0], rooms.u[:, 0], rooms.rest[:, 0]
     for step in range(end - 1, begin - 1, -1):
+        copy(covector, before[:n_state])
+        copy(of_parameters, before[n_state:])
         for i in range(n_state):
             covector[i] += forces[step - begin, i]
         for back in range(len(sweep.plans)):
@@ -143,7 +164,9 @@ def pull(sweep, rows, begin, end, first, t0, h, covector, forces, of_parameters,
                 z[i] = covector[i] if i < n_state else 0.0
             multiply_transposed(memory, tables, plan.D_u, plan.n_D_u, plan.at_D_u, covector, rhs, 1.0)
             if not solve_backward(plan, memory, tables, rooms, rhs, u, rest):
-                return step
+                copy(before[:n_state], covector)
+                copy(before[n_state:], of_parameters)
+                return step + 1
             multiply_transposed(memory, tables, plan.D_z, plan.n_D_z, plan.at_D_z, covector, z, 1.0)
             multiply_transposed(memory, tables, plan.F_z, plan.n_F_z, plan.at_F_z, u, z, -1.0)
             for i in range(n_state):

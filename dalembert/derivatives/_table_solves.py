@@ -27,7 +27,7 @@ at = np.uintp  # an unsigned index spares Numba the test for negative ones
 
 
 class Rooms(NamedTuple):
-    """Memory that solves need: columns for unknowns, right-hand sides and residuals, a line, and a dense matrix."""
+    """Memory that solves need: columns for unknowns, right-hand sides, residuals and their sizes, a line, a dense matrix."""
 
     z: np.ndarray
     """The state and the parameters."""
@@ -35,8 +35,8 @@ class Rooms(NamedTuple):
     rhs: np.ndarray
     rest: np.ndarray
     work: np.ndarray
-    line: np.ndarray
     size: np.ndarray
+    line: np.ndarray
     dense: np.ndarray
 
 
@@ -118,20 +118,22 @@ def largest_ratio(rest, size, n):
 
 
 @compiled()
-def remaining(plan, memory, tables, rhs, x, rest, line, size):
-    """The residual rhs - A x in `rest`, and the backward error of the first column of x."""
+def remaining(plan, memory, tables, rhs, x, rest, size):
+    """The residual rhs - A x in `rest`, and the largest of the backward errors of the columns of x."""
     for i in range(plan.n_u):
-        size[at(i)] = abs(rhs[at(i), 0])
         for d in range(WIDTH):
             rest[at(i), at(d)] = rhs[at(i), at(d)]
+            size[at(i), at(d)] = abs(rhs[at(i), at(d)])
     for k in range(plan.n_F_u):
         value, i = memory[at(plan.F_u + k)], tables[at(plan.at_F_u + k)]
         j = tables[at(plan.at_F_u + plan.n_F_u + k)]
-        size[at(i)] += abs(value * x[at(j), 0])
+        for d in range(WIDTH):
+            size[at(i), at(d)] += abs(value * x[at(j), at(d)])
         add_multiple(rest, i, -value, x, j)
-    for i in range(plan.n_u):
-        line[i] = rest[i, 0]
-    return largest_ratio(line, size, plan.n_u)
+    worst = 0.0
+    for d in range(WIDTH):
+        worst = max(worst, largest_ratio(rest[:, d], size[:, d], plan.n_u))
+    return worst
 
 
 @compiled()
@@ -183,7 +185,7 @@ def solve_forward(plan, memory, tables, rooms):
     error = np.inf
     for _ in range(REFINEMENTS):
         solve_columns(memory, tables, plan.matrix, rest[:n], u, rooms.work)
-        error = remaining(plan, memory, tables, rhs, u, rest, rooms.line, rooms.size)
+        error = remaining(plan, memory, tables, rhs, u, rest, rooms.size)
         if error <= REFINED:
             return True
     if error <= INACCURATE:
@@ -208,7 +210,7 @@ def solve_backward(plan, memory, tables, rooms, rhs, u, rest):
     error = np.inf
     for _ in range(REFINEMENTS):
         solve_transposed(memory, tables, plan.matrix, rest[:n], u, rooms.line)
-        error = remaining_transposed(plan, memory, tables, rhs, u, rest, rooms.size)
+        error = remaining_transposed(plan, memory, tables, rhs, u, rest, rooms.size[:, 0])
         if error <= REFINED:
             return True
     if error <= INACCURATE:

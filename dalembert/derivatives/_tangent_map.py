@@ -57,6 +57,7 @@ def lyapunov(
 
     """
     given = differentiated("lyapunov", system, method, None, arguments)
+    count("steps", given.spec.steps, least=1)
     if driver_of(given.spec.method).has_impacts:
         raise InputError("da.lyapunov takes runs without impacts: leave unilateral= out, or take a smooth method")
     spec = prepared(given.spec)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.derivatives._given import names_of
 from dalembert.derivatives._start import Start
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
@@ -88,9 +89,7 @@ def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
 
 def wanted(spec: RunSpec, wrt: str | Sequence[str], given: Mapping[str, Any]) -> tuple[Wanted, ...]:
     """The names in `wrt`, checked."""
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    if not names or len(set(names)) < len(names):
-        raise InputError(f'wrt names initial values and parameters, each once, as in wrt=("q0", "m"); got {wrt!r}')
+    names = names_of("wrt names initial values and parameters", wrt, 'wrt=("q0", "m")')
     system, controlled = spec.system, set() if spec.controls is None else set(spec.controls.slots.tolist())
     return tuple(_wanted(system, name, given, controlled) for name in names)
 

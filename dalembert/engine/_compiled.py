@@ -15,8 +15,9 @@ from dalembert.compiler._jit import code_target
 HERE = Path(__file__).parent
 ELSEWHERE = (
     *(f"contact/_{name}.py" for name in ("plan", "collision_times", "dense_newton", "driver_with_impacts", "resolution")),
-    "compiler/_lane_kernels.py",
-    "compiler/_stopping.py",
+    *(f"contact/_{name}.py" for name in ("stepping_driver", "sphere_driver")),
+    *(f"derivatives/_{name}.py" for name in ("kernel_sweeps", "sweeps", "table_solves")),
+    *(f"compiler/_{name}.py" for name in ("differential", "elimination", "lane_kernels", "metric", "stopping")),
 )
 """Other files with compiled drivers, and files whose constants and rules the drivers contain."""
 FILES = sorted([*HERE.glob("*.py"), *(path for pattern in ELSEWHERE for path in HERE.parent.glob(pattern))])

@@ -18,8 +18,11 @@ from dalembert.explorer._subject import Subject, Thing
 from dalembert.explorer._widget import in_notebook, widget
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import count
 from dalembert.runs._problem import Problem
 from dalembert.systems import System
+from dalembert.systems._consistent import finite_number
+from dalembert.systems._model import one_line, real_array
 
 SHOWN = 20.0
 """Units of time that are shown at first of a long run."""
@@ -63,7 +66,7 @@ def explore(
 
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0}
-    given = {name: np.asarray(value, dtype=float) for name, value in initial.items() if value is not None}
+    given = {name: _numbers(name, value) for name, value in initial.items() if value is not None}
     if method is not None and not isinstance(method, OneStepMethod):
         raise InputError(f"method is a method such as da.LobattoIIIAB(stages=3); got {method!r}")
     chosen = subject(model, dict(params or {}), given, h, steps, t1, draw, source)
@@ -89,12 +92,12 @@ def subject(
     own = thing if isinstance(thing, Problem) else None
     if h is None and own is None:
         raise InputError("this model brings no step size: give h=, and steps= or t1=")
-    size = float(h if h is not None else own.h if own else 0.0)
+    size = finite_number("h", h if h is not None else own.h if own else 0.0)
     t0 = own.t0 if own else 0.0
     if t1 is None:
-        length = size * steps if steps is not None else min(SHOWN, own.h * own.steps) if own else SHOWN
+        length = size * count("steps", steps, least=1) if steps is not None else min(SHOWN, own.h * own.steps) if own else SHOWN
         t1 = t0 + length
-    if not (np.isfinite(size) and size > 0 and np.isfinite(t1) and t1 > t0):
+    if not (size > 0 and finite_number("t1", t1) > t0):
         raise InputError(f"the page shows time that passes: give h > 0 and t1 > t0; got h = {size:g}, t1 = {t1:g}")
     return Subject(name, thing, make, settings, initial, draw, size, float(t1), source or written)
 
@@ -118,6 +121,13 @@ def _found(model: Any, settings: dict[str, Any]) -> tuple[str, Callable[..., Thi
     name = model.__name__
     room = "da.problems." if known.get(name) is model else ""
     return name, model, thing, f"problem = {room}{name}({{settings}})"
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    try:
+        return real_array(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be an array of numbers; got {one_line(value)}") from None
 
 
 def _maker_of(problem: Problem, make: Callable[..., Problem]) -> Callable[..., Problem] | None:

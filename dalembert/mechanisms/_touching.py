@@ -17,6 +17,7 @@ from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._rigid import Body, Frame, Part, Placement, Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, scale, subtract
 from dalembert.mechanisms._wheels import Plane
+from dalembert.systems._coulomb import across
 
 
 @dataclass(eq=False, repr=False)
@@ -61,7 +62,7 @@ class Touching(Part):
             velocity = subtract(velocity, _material(at.of(self.other), centre, self.other, self.other_point, point))
         if self.planar:
             return [dot((n[1], -n[0], 0.0), velocity)]
-        tangents = self.plane.tangents if self.other is None else _across(n)
+        tangents = self.plane.tangents if self.other is None else across(n)
         return [dot(tangent, velocity) for tangent in tangents]
 
     def coefficient(self, at: Placement) -> Any:
@@ -87,11 +88,3 @@ class Touching(Part):
 def _material(frame: Frame, centre: Vector, body: Body, at: np.ndarray, point: Vector) -> Vector:
     """The velocity of the body's material point that is at a point of space."""
     return add(frame.speed(body.arm(at)), cross(frame.omega, subtract(point, centre)))
-
-
-def _across(n: Vector) -> tuple[Vector, Vector]:
-    """Two unit vectors across a unit vector: T. Duff et al., J. Comput. Graph. Tech. 6 (2017) 1."""
-    sign = np.where(n[2] < 0, -1.0, 1.0)
-    a = -1 / (sign + n[2])
-    b = n[0] * n[1] * a
-    return (1 + sign * n[0] ** 2 * a, sign * b, -sign * n[0]), (b, sign + n[1] ** 2 * a, -n[1])

@@ -7,13 +7,14 @@ needs no statement: it slides along the tangents of the wall.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.symbolic import as_column, from_column
 from dalembert.systems._model import Parameters, call_model, one_line, vector_expression
 
 
@@ -72,11 +73,15 @@ def point_tangents(phi_q: ca.SX, phi_t: ca.SX, H_pp: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def tangents(n: ca.SX) -> ca.SX:
-    """Unit vectors perpendicular to a unit vector, as columns: T. Duff et al., J. Comput. Graph. Tech. 6 (2017) 1, in space."""
+    """Unit vectors perpendicular to a unit vector, as columns: one in the plane, two in space."""
     if n.shape[0] == 2:
         return ca.vertcat(n[1], -n[0])
-    sign = ca.if_else(n[2] < 0, -1, 1)
+    return ca.horzcat(*(as_column(list(vector)) for vector in across(tuple(from_column(n)))))
+
+
+def across(n: Sequence[Any]) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    """Two unit vectors perpendicular to a unit vector in space: T. Duff et al., J. Comput. Graph. Tech. 6 (2017) 1."""
+    sign = np.where(n[2] < 0, -1.0, 1.0)
     a = -1 / (sign + n[2])
     b = n[0] * n[1] * a
-    first = ca.vertcat(1 + sign * n[0] ** 2 * a, sign * b, -sign * n[0])
-    return ca.horzcat(first, ca.vertcat(b, sign + n[1] ** 2 * a, -n[1]))
+    return (1 + sign * n[0] ** 2 * a, sign * b, -sign * n[0]), (b, sign + n[1] ** 2 * a, -n[1])

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.systems._lagrangian import Lagrangian
-from dalembert.systems._model import real_array
+from dalembert.systems._model import one_line, real_array
 
 
 class Spheres(Lagrangian):
@@ -47,8 +47,8 @@ class Spheres(Lagrangian):
         if self.radii.shape != self.masses.shape:
             raise ModelError(f"there are {len(self.radii)} radii and {len(self.masses)} masses: give one of each for each body")
         self.space, self.mu, self.e = space, _number("friction", friction, np.inf), _number("restitution", restitution, 1.0)
-        self.gravity = np.pad(real_array(gravity).ravel()[:space], (0, 3 - len(real_array(gravity).ravel()[:space])))
-        self.planes = np.array([_plane(n, c, space) for n, c in planes]).reshape(-1, 4)
+        self.gravity = _gravity(gravity, space)
+        self.planes = np.array([_plane(plane, space) for plane in planes]).reshape(-1, 4)
         self.inertias = self.masses * self.radii**2 * (0.5 if space == 2 else 0.4)
         angles = 1 if space == 2 else 3
         each = [[m] * space + [J] * angles for m, J in zip(self.masses, self.inertias, strict=True)]
@@ -74,13 +74,31 @@ def _positive(name: str, values: Any) -> np.ndarray:
 
 
 def _number(name: str, value: Any, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 <= value <= most:
-        raise ModelError(f"{name} is a number from 0 to {most:g} for all contacts; got {value!r}")
+    known = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not known or not (np.isfinite(value) and 0 <= value <= most):
+        upto = f" up to {most:g}" if np.isfinite(most) else ""
+        raise ModelError(f"{name} is a finite number >= 0{upto} for all contacts; got {one_line(value)}")
     return float(value)
 
 
-def _plane(normal: Any, offset: Any, space: int) -> np.ndarray:
-    n = real_array(normal).ravel()
-    if len(n) != space or not np.linalg.norm(n) > 0:
-        raise ModelError(f"a plane is a pair (n, c) of a normal of {space} components, not zero, and a number; got {normal!r}")
-    return np.array([*n, *[0.0] * (3 - space), float(offset)]) / np.linalg.norm(n)
+def _gravity(given: Any, space: int) -> np.ndarray:
+    try:
+        vector = real_array(given).ravel()
+    except (TypeError, ValueError):
+        vector = np.full(1, np.nan)
+    if not np.all(np.isfinite(vector)) or (len(vector) != space and np.any(vector)):
+        raise ModelError(f"gravity is a vector of {space} finite numbers; got {one_line(given)}")
+    return np.pad(vector[:space], (0, 3 - len(vector[:space])))
+
+
+def _plane(given: Any, space: int) -> np.ndarray:
+    try:
+        normal, offset = given
+        n, c = real_array(normal).ravel(), float(real_array(offset))
+    except (TypeError, ValueError):
+        n, c = np.zeros(0), np.nan
+    if len(n) != space or not np.linalg.norm(n) > 0 or not np.all(np.isfinite([*n, c])):
+        raise ModelError(
+            f"a plane is a pair (n, c) of a normal of {space} components, not zero, and a number; got {one_line(given)}"
+        )
+    return np.array([*n, *[0.0] * (3 - space), c]) / np.linalg.norm(n)

@@ -118,6 +118,15 @@ def test_what_makes_no_sense_is_refused():
         da.Spheres([0.1], masses=[1], restitution=1.5)
     with pytest.raises(da.ModelError, match="plane"):
         da.Spheres([0.1], masses=[1], planes=[((0, 0, 1), 0.0)])
+    for plane in (((0, 1), "floor"), ((0, "a"), 0.0), 3, ((0, 1), np.inf)):
+        with pytest.raises(da.ModelError, match="a plane is a pair"):
+            da.Spheres([0.1], masses=[1], planes=[plane])
+    for gravity in ("down", (0.0, np.nan), (0.0, 0.0, -9.81), -9.81):
+        with pytest.raises(da.ModelError, match="gravity is a vector of 2"):
+            da.Spheres([0.1], masses=[1], gravity=gravity)
+    for friction in (np.inf, np.nan, -0.1, "rough"):
+        with pytest.raises(da.ModelError, match="friction"):
+            da.Spheres([0.1], masses=[1], friction=friction)
     two = da.Spheres([0.1, 0.1], masses=[1, 1])
     start = {"q0": [0, 0, 0, 0.1, 0, 0], "v0": np.zeros(6), "h": 0.1, "steps": 1}
     with pytest.raises(da.InconsistentStart, match="overlap"):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import mpmath
 import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.compiler._elimination import PivotOrder, describe, filled_pattern
 from dalembert.derivatives import _gradient, _record
+from dalembert.derivatives._table_solves import Rooms, solve_forward
+from dalembert.engine._sparse_solve import eliminate
 from dalembert.verify._multiprecision import _Stepper
 
 sys.path.append(str(Path(__file__).parents[1] / "methods"))
@@ -136,6 +140,52 @@ def test_loops_over_tables_agree_with_kernels(monkeypatch):
             assert value == other
             for name in given["wrt"]:
                 assert np.abs(slope[name] - slope_by_tables[name]).max() < 1e-12 * np.abs(slope[name]).max()
+
+
+class _Plan(NamedTuple):
+    n_u: int
+    n_F_u: int
+    F_u: int
+    at_F_u: int
+    matrix: int
+
+
+@pytest.mark.parametrize("pivot", [1e-20, 1e-9, 0.0])
+def test_every_direction_of_a_solve_is_refined(pivot):
+    """A pivot order that is bad, or fails, in some directions: the first one, 0, which nothing can spoil, is no measure."""
+    A, rhs = np.array([[pivot, 1.0], [1.0, 1.0]]), np.array([[0.0, 1.0, 0.2, 1e5], [0.0, 2.0, 1e-4, 3.0]])
+    rows, columns = np.repeat([0, 1], 2), np.tile([0, 1], 2)
+    tables: list[np.ndarray] = []
+    pattern = filled_pattern(rows, columns, PivotOrder((0, 1), (0, 1), 0))
+    matrix = describe(tables, pattern, filled=4, entries=0, rhs=0)
+    where = sum(len(table) for table in tables)
+    tables += [rows, columns]
+    memory, together = np.concatenate([A.ravel(), np.zeros(4)]), np.concatenate(tables).astype(np.int64)
+    eliminate(memory, together, matrix)
+    rooms = Rooms(np.zeros((1, 4)), np.zeros((2, 4)), rhs, *np.zeros((3, 2, 4)), np.zeros(2), np.zeros(2 * 5))
+    assert solve_forward(_Plan(2, 4, 0, where, matrix), memory, together, rooms)
+    np.testing.assert_allclose(rooms.u, np.linalg.solve(A, rhs), rtol=1e-12)
+
+
+def test_pivots_are_chosen_anew_where_their_order_fails(monkeypatch):
+    """The order for a pendulum that is horizontal divides by x, which is 0 where it hangs; kernels tell what is right."""
+    length = 0.3125  # a model of its own, with pivots of its own
+    pendulum = da.Lagrangian(
+        lambda q, v, m: m * v @ v / 2 - 9.81 * m * q[1], dim=2, holonomic=lambda q: [q @ q - length**2], params={"m": 0.2}
+    )
+    loss = lambda q, p: q[0] + p[0] + p[1] ** 2  # noqa: E731
+    given = [dict(wrt=("q0", "v0", "m"), q0=q0, v0=[0.0, 0.0], h=0.01, steps=3) for q0 in ([length, 0.0], [0.0, -length])]
+    for method in (da.Rattle(), da.compose(da.Rattle(), "suzuki-4")):
+        right = [(da.sensitivities(pendulum, method, **g).values, da.gradient(loss, pendulum, method, **g)[1]) for g in given]
+        with monkeypatch.context() as patched:
+            patched.setattr(_record, "differential", lambda *_: None)
+            patched.setattr(_record, "DENSE", 0)  # as for programs that are too large for dense matrices
+            for k in (0, 1, 0, 1):
+                found = da.sensitivities(pendulum, method, **given[k]).values
+                assert np.abs(found - right[k][0]).max() < 1e-12 * np.abs(found).max()
+            for k in (0, 1, 0, 1):
+                for name, slope in da.gradient(loss, pendulum, method, **given[k])[1].items():
+                    np.testing.assert_allclose(slope, right[k][1][name], rtol=1e-11, atol=1e-12)
 
 
 def test_a_long_chain_by_loops():
@@ -304,6 +354,9 @@ def test_controls_on_a_grid():
     _, effort = da.gradient(None, particle, da.Gauss(2), wrt="u", running=lambda u: u**2, **given)
     np.testing.assert_allclose(effort, 2 * hold * u, rtol=1e-13)
     np.testing.assert_allclose(run.v[-1, 0], 1 + np.sum(u) * width / mass, rtol=1e-13)
+    for loss, at in ((lambda u: u**2, None), (lambda q, u: u * q[-1, 0], [T])):  # of which interval would u be?
+        with pytest.raises(da.InputError, match="depends on a control"):
+            da.gradient(loss, particle, da.Gauss(2), wrt="m", at=at, **given)
 
 
 def test_controls_of_a_linkage_act_on_its_multipliers():
@@ -320,6 +373,8 @@ def test_controls_of_a_linkage_act_on_its_multipliers():
     [
         ({"wrt": ("l3",)}, "no parameter"),
         ({"wrt": ()}, "each once"),
+        ({"wrt": 3}, "each once"),
+        ({"wrt": (3,)}, "each once"),
         ({"wrt": ("v0",)}, "starts from p0"),
         ({"stepz": 3}, "no argument 'stepz'"),
         ({"wrt": ("u",), "controls": {"u": [1.0, 2.0, 3.0]}}, "divides the number of steps"),
@@ -339,6 +394,13 @@ def test_a_gradient_needs_something_to_differentiate():
         da.gradient(None, problem, da.Rattle(), wrt="q0", h=0.1, steps=3)
     with pytest.raises(da.InputError, match="ends of steps"):
         da.gradient(lambda q: q[0, 0], problem, da.Rattle(), wrt="q0", at=[0.05], h=0.1, steps=3)
+    for at in ("x", [np.nan], [0.1, "x"]):
+        with pytest.raises(da.InputError, match="times must be"):
+            da.gradient(lambda q: q[0, 0], problem, da.Rattle(), wrt="q0", at=at, h=0.1, steps=3)
+    with pytest.raises(da.InputError, match="steps must be an integer >= 1"):
+        da.gradient(lambda q: q[0], problem, da.Rattle(), wrt="q0", h=0.1, steps=0)
+    with pytest.raises(da.InputError, match="steps must be an integer >= 1"):
+        da.lyapunov(problem, da.Rattle(), h=0.1, steps=0)
 
 
 @pytest.mark.slow

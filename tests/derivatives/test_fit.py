@@ -90,6 +90,8 @@ def test_lengths_and_initial_values():
         h=0.02,
     )
     assert abs(found.values["r"] - 0.5) < 1e-10
+    moved = da.consistent(pendulum, q0=[0.3, -0.4], v0=found.values["v0"], params={"r": 0.5, "g": 9.81})
+    np.testing.assert_allclose(moved.v, [1.0, 0.75], atol=1e-9)  # the part that leaves the circle has no effect
 
 
 def test_what_data_do_not_determine_is_said():
@@ -107,3 +109,41 @@ def test_what_data_do_not_determine_is_said():
         da.fit(free, da.Gauss(2), [0.05], run.q[:1], params=["m1"], **given)
     with pytest.raises(da.InputError, match="shape"):
         da.fit(free, da.Gauss(2), run.t, run.q[:, :1], params=["m1"], **given)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"params": 3}, "each once"),
+        ({"params": {"k": "stiff"}}, "guess of 'k'"),
+        ({"params": {"k": [1.0, 2.0]}}, "guess of 'k'"),
+        ({"params": {"k": np.nan}}, "guess of 'k'"),
+        ({"params": {"q0": [1.0, 2.0]}}, "q0"),
+        ({"params": {"q0": "x"}}, "q0"),
+        ({"bounds": {"k": (5.0, 6.0)}}, "not within its bounds"),
+        ({"bounds": {"k": (6.0, 2.0)}}, "must not exceed"),
+        ({"bounds": {"k": (3.0, 3.0)}}, "no choice"),
+        ({"bounds": {"k": 5.0}}, "pair"),
+        ({"bounds": {"k": ("a", "b")}}, "bound of 'k'"),
+        ({"bounds": {"m": (0.0, 1.0)}}, "not sought"),
+        ({"bounds": 5.0}, "bounds maps"),
+        ({"data": "cos"}, "data"),
+        ({"data": np.full((21, 1), np.nan)}, "data must be finite"),
+        ({"t": "now"}, "times t"),
+        ({"t": [0.0, np.inf]}, "times t"),
+        ({"t": [[0.0], [0.1]]}, "ends of steps"),
+        ({"t0": "x"}, "t0"),
+        ({"sigma": 0.0}, "positive"),
+        ({"sigma": -1.0}, "positive"),
+        ({"sigma": [0.1, 0.2]}, "sigma"),
+        ({"sigma": "small"}, "sigma"),
+        ({"sigma": np.nan}, "sigma"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(change, words):
+    spring = da.Hamiltonian(lambda q, p, k: p @ p / 2 + k * q @ q / 2, dim=1, params={"k": 3.0})
+    t = np.arange(21) * 0.1
+    given = {"t": t, "data": np.cos(2 * t)[:, None], "params": ["k"], "q0": [1.0], "p0": [0.0], "h": 0.1} | change
+    with pytest.raises(da.DalembertError, match=words):
+        da.fit(spring, da.Gauss(2), **given)

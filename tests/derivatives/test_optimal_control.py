@@ -152,6 +152,18 @@ def test_refusals():
         da.OptimalControl(cart(), da.Gauss(1), controls="w", cost=lambda u: u, h=0.1).solve(q0=[0], v0=[0])
     with pytest.raises(da.InputError, match="guess names"):
         da.OptimalControl(cart(), da.Gauss(1), h=0.1, **given).solve(q0=[0], v0=[0], guess={"x": 1})
+    for t1 in (3.0, (1.0,), ("a", "b"), (2.0, 1.0), (1.0, np.nan)):
+        with pytest.raises(da.InputError, match="t1"):
+            da.OptimalControl(cart(), da.Gauss(1), t1=t1, **given)
+    for bounds in (1.0, {"u": 1.0}, {"u": (1.0, -1.0)}, {"u": ("a", 1.0)}, {"u": ([0.0, 0.0], 1.0)}, {"u": (np.nan, 1.0)}):
+        with pytest.raises(da.InputError, match="bound"):
+            da.OptimalControl(cart(), da.Gauss(1), h=0.1, bounds=bounds, **given).solve(q0=[0], v0=[0])
+    for guess in (1.0, {"u": "a"}, {"u": np.zeros(7)}, {"u": np.nan}, {"q": [1.0, 2.0]}, {"q": np.zeros((3, 1))}):
+        with pytest.raises(da.InputError, match="guess"):
+            da.OptimalControl(cart(), da.Gauss(1), h=0.1, steps=5, **given).solve(q0=[0], v0=[0], guess=guess)
+    for controls in (3, (), ("u", "u"), [3]):
+        with pytest.raises(da.InputError, match="each once"):
+            da.OptimalControl(cart(), da.Gauss(1), controls, h=0.1, cost=lambda u: u**2).solve(q0=[0], v0=[0])
     impossible = da.OptimalControl(
         cart(), da.Gauss(1), final=lambda q: [q[0] - 100], bounds={"u": (-1, 1)}, steps=5, h=0.1, **given
     )

@@ -1,5 +1,6 @@
 """Numba's files on disk: used again while nothing changes, and no longer once any file of the package has changed."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -47,6 +48,23 @@ def test_machine_code_is_used_again_until_an_imported_file_changes(tmp_path, dec
 
 def test_the_drivers_are_stored_under_the_digest_of_their_sources():
     assert _compiled.SOURCES in _collision_driver.advance_with_impacts.py_func.__qualname__
+
+
+def test_the_digest_is_that_of_all_files_with_drivers_and_of_those_they_import_from():
+    """Else a change there would leave old machine code in use."""
+    package = Path(_compiled.__file__).parents[1]
+    named, drivers = {path.relative_to(package.parent) for path in _compiled.FILES}, []
+    for path in package.rglob("*.py"):
+        nodes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+        if not {"compiled", "internal", "inlined"} & {alias.name for node in nodes for alias in node.names}:
+            continue
+        drivers.append(path.name)
+        places = [Path(*(node.module or "").split(".")) for node in nodes]
+        places += [place / alias.name for place, node in zip(places, nodes, strict=True) for alias in node.names]
+        own = {place.with_suffix(".py") for place in places if place.parts[:1] == (package.name,)}
+        used = {place for place in own if (package.parent / place).exists()} | {path.relative_to(package.parent)}
+        assert used <= named, f"add {sorted(map(str, used - named))} to engine/_compiled.py"
+    assert {"_driver.py", "_sweeps.py", "_stepping_driver.py"} <= set(drivers)
 
 
 def test_the_cache_of_models_keeps_what_was_used_last(tmp_path, monkeypatch):

@@ -154,6 +154,16 @@ def test_refusals_of_the_command(capsys, tmp_path, monkeypatch):
         assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"q0": "abc"}, "q0 must be"), ({"v0": [1.0, "x"]}, "v0 must be"), ({"h": "fast"}, "h must be"),
+     ({"t1": "x"}, "t1 must be"), ({"steps": 0.5}, "steps must be"), ({"h": -0.1}, "time that passes")],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(given, words):
+    with pytest.raises(da.InputError, match=words):
+        da.explore("pendulum", browser=False, **given)
+
+
 def test_a_missing_package_is_named(monkeypatch, describe):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(da.DalembertError, match=r"pip install 'dalembert\[explore\]'"):
