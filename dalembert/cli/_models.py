@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import dalembert as da
 from dalembert.cli._user_code import UsageError, user_code
 from dalembert.errors import suggestion
-from dalembert.runs._problem import stated
 
 if TYPE_CHECKING:
     from dalembert.draw import Drawing
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
     from dalembert.problems import Problem
     from dalembert.systems import System
 
-SUBJECTS = (da.problems.Problem, da.Mechanism, da.systems.System)
-"""What `da.simulate` takes as its first argument."""
+
+def _is_subject(thing: Any) -> bool:
+    """Whether `da.simulate` takes it as its first argument."""
+    return isinstance(thing, (da.problems.Problem, da.Mechanism, da.systems.System))
 
 
 def catalogue() -> dict[str, Callable[..., Problem]]:
@@ -49,11 +50,15 @@ class Model:
     @property
     def system(self) -> System:
         """The system, of the problem or the mechanism if it is one."""
+        from dalembert.runs._problem import stated  # not loaded for --help
+
         return stated(self.subject)[0]
 
     @property
     def drawn(self) -> bool:
         """Whether it says how it is drawn."""
+        from dalembert.runs._problem import stated
+
         return stated(self.subject)[1] is not None
 
 
@@ -84,7 +89,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     file, _, name = text.partition(":")
     module = _load(Path(file))
     if not name:
-        found = [key for key, thing in vars(module).items() if isinstance(thing, SUBJECTS)]
+        found = [key for key, thing in vars(module).items() if _is_subject(thing)]
         if len(found) != 1:
             what = f"it has {', '.join(found)}" if found else "it has no da.problems.Problem, da.Mechanism or system of its own"
             raise UsageError(f"say which object of {file} to simulate, as in {file}:name ({what})")
@@ -93,7 +98,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     if callable(thing) and not isinstance(thing, type):
         with user_code(Path(file)):
             thing, params = _call(name, thing, settings), {}
-    if not isinstance(thing, SUBJECTS):
+    if not _is_subject(thing):
         raise UsageError(
             f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Mechanism, a da.Hamiltonian, "
             "da.Lagrangian, da.ODAE or da.IndexTwoDAE, or a function that returns one"
@@ -104,7 +109,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
 def maker(chosen: Model) -> Callable[..., Any] | None:
     """The function of the user's file that made a model; None if the model itself stands there."""
     thing = None if chosen.module is None else getattr(chosen.module, chosen.name)
-    return thing if callable(thing) and not isinstance(thing, SUBJECTS) else None
+    return thing if callable(thing) and not _is_subject(thing) else None
 
 
 def drawing(text: str, chosen: Model) -> tuple[Drawing, Path]:
