@@ -17,8 +17,14 @@ from dalembert.errors import suggestion
 
 if TYPE_CHECKING:
     from dalembert.draw import Drawing
+    from dalembert.mechanisms import Mechanism
     from dalembert.problems import Problem
     from dalembert.systems import System
+
+
+def _is_subject(thing: Any) -> bool:
+    """Whether `da.simulate` takes it as its first argument."""
+    return isinstance(thing, (da.problems.Problem, da.Mechanism, da.systems.System))
 
 
 def catalogue() -> dict[str, Callable[..., Problem]]:
@@ -31,7 +37,7 @@ class Model:
     """What is to be simulated: a problem or a bare system, its name, the parameters to override, the file that it is from."""
 
     name: str
-    subject: Problem | System
+    subject: Problem | Mechanism | System
     params: dict[str, Any] = field(default_factory=dict)
     file: Path | None = None
     module: ModuleType | None = None
@@ -43,8 +49,17 @@ class Model:
 
     @property
     def system(self) -> System:
-        """The system, of the problem if it is one."""
-        return self.subject.system if isinstance(self.subject, da.problems.Problem) else self.subject
+        """The system, of the problem or the mechanism if it is one."""
+        from dalembert.runs._problem import stated  # not loaded for --help
+
+        return stated(self.subject)[0]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it says how it is drawn."""
+        from dalembert.runs._problem import stated
+
+        return stated(self.subject)[1] is not None
 
 
 def model(text: str, settings: Mapping[str, Any]) -> Model:
@@ -74,19 +89,19 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
     file, _, name = text.partition(":")
     module = _load(Path(file))
     if not name:
-        found = [key for key, thing in vars(module).items() if isinstance(thing, (da.problems.Problem, da.systems.System))]
+        found = [key for key, thing in vars(module).items() if _is_subject(thing)]
         if len(found) != 1:
-            what = f"it has {', '.join(found)}" if found else "it has no da.Problem or system of its own"
+            what = f"it has {', '.join(found)}" if found else "it has no da.problems.Problem, da.Mechanism or system of its own"
             raise UsageError(f"say which object of {file} to simulate, as in {file}:name ({what})")
         name = found[0]
     thing, params = _member(module, file, name), dict(settings)
     if callable(thing) and not isinstance(thing, type):
         with user_code(Path(file)):
             thing, params = _call(name, thing, settings), {}
-    if not isinstance(thing, (da.problems.Problem, da.systems.System)):
+    if not _is_subject(thing):
         raise UsageError(
-            f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Hamiltonian, da.Lagrangian, "
-            "da.ODAE or da.IndexTwoDAE, or a function that returns one"
+            f"{text} is of type {type(thing).__name__}: it must be a da.problems.Problem, a da.Mechanism, a da.Hamiltonian, "
+            "da.Lagrangian, da.ODAE or da.IndexTwoDAE, or a function that returns one"
         )
     return Model(name, thing, params, Path(file), module)
 
@@ -94,7 +109,7 @@ def _from_file(text: str, settings: Mapping[str, Any]) -> Model:
 def maker(chosen: Model) -> Callable[..., Any] | None:
     """The function of the user's file that made a model; None if the model itself stands there."""
     thing = None if chosen.module is None else getattr(chosen.module, chosen.name)
-    return thing if callable(thing) and not isinstance(thing, (da.problems.Problem, da.systems.System)) else None
+    return thing if callable(thing) and not _is_subject(thing) else None
 
 
 def drawing(text: str, chosen: Model) -> tuple[Drawing, Path]:

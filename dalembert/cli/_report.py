@@ -57,7 +57,7 @@ def prepare(options: argparse.Namespace, chosen: Model) -> Output:
         raise UsageError("--shaded films lit surfaces: give --animate FILE.html with it")
     if options.animate is not None:
         check_film(options.animate)
-        if draw is None and (chosen.problem is None or chosen.problem.drawing is None):
+        if draw is None and not chosen.drawn:
             raise UsageError(f"{options.problem} does not say how it is drawn: give --draw mymodel.py:drawing with --animate")
     if options.plot is not None:
         check_suffix(options.plot)

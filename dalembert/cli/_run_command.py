@@ -3,9 +3,10 @@
 Simulate a problem of the catalogue, or a model of your own, and report on the run.
 
 PROBLEM is a name that `dalembert list problems` shows, or mymodel.py:name, where `name` is a da.problems.Problem, a function
-that returns one, or a da.Hamiltonian or da.Lagrangian (then give --q0, --p0 or --v0, --h and --steps), a da.ODAE (then give
---y0, --z0, --h and --steps) or a da.IndexTwoDAE (then --z0 is a guess of the algebraic variables, needed where they enter
-nonlinearly). --draw mymodel.py:drawing names a function of the state, such as drawing(q), that returns parts of dalembert.draw.
+that returns one, a da.Mechanism (then give --h and --steps; it starts at rest in its assembled pose), a da.Hamiltonian or
+da.Lagrangian (then give --q0, --p0 or --v0, --h and --steps), a da.ODAE (then give --y0, --z0, --h and --steps) or a
+da.IndexTwoDAE (then --z0 is a guess of the algebraic variables, needed where they enter nonlinearly).
+--draw mymodel.py:drawing names a function of the state, such as drawing(q), that returns parts of dalembert.draw.
 
 examples:
   dalembert run double_pendulum
@@ -115,7 +116,8 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     mechanical = isinstance(chosen.system, da.systems.MechanicalSystem)
     guessed = isinstance(chosen.system, da.IndexTwoDAE)  # z0 chooses a branch, if there are several
     position, motion = ("q0", ("p0", "v0")) if mechanical else ("y0", ("z0",))
-    if problem is None and (position not in initial or not (guessed or any(name in initial for name in motion))):
+    posed = isinstance(chosen.subject, da.Mechanism) and not initial  # starts in its assembled pose
+    if problem is None and not posed and (position not in initial or not (guessed or any(name in initial for name in motion))):
         wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"
         raise UsageError(f"{options.problem} is a system without initial values: give {wanted}")
     if problem is None and (options.h is None or (options.steps is None and options.t1 is None)):
@@ -124,7 +126,7 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
         fixed = (position, "lam0", *(() if any(name in initial for name in motion) else motion))
         own = {name: getattr(problem, name) for name in fixed}
         initial = {name: values for name, values in own.items() if values is not None} | initial
-    if not options.project:
+    if not options.project or posed:
         return {**initial, "params": params}
     t0 = 0.0 if problem is None else problem.t0
     return {"start": da.consistent(chosen.system, t0=t0, params=params, **initial), "params": params}

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.draw._film import ffmpeg, write_film
 from dalembert.draw._parts import Drawing
-from dalembert.draw._scene import AZIMUTH, ELEVATION, MovingPart, Scene, drawing_of, sample
+from dalembert.draw._scene import AZIMUTH, ELEVATION, MovingPart, Scene, drawing_of, sample, stretch
 from dalembert.draw._style import replacing
 from dalembert.errors import DalembertError, InputError
 
@@ -128,7 +128,7 @@ def animate(
     drawing = drawing_of(run, draw)
     if len(run.t) == 1:
         raise InputError(f"a film needs a run of at least one step; this one has its state at t = {run.t[0]:g} only")
-    first, last = (float(run.t[0]), float(run.t[-1])) if window is None else (float(window[0]), float(window[1]))
+    first, last = (float(run.t[0]), float(run.t[-1])) if window is None else stretch(window)
     along = np.sign(run.h)  # -1 for a run back in time, whose film shows it so
     if not along * run.t[0] <= along * first < along * last <= along * run.t[-1]:
         raise InputError(f"a film shows a stretch of time within {run.t[0]:g} to {run.t[-1]:g}; got {first:g} to {last:g}")

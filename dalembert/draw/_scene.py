@@ -118,6 +118,15 @@ def with_impacts(run: Trajectory, times: np.ndarray) -> np.ndarray:
     return np.union1d(times, run.impacts.t[(run.impacts.t > times[0]) & (run.impacts.t < times[-1])])
 
 
+def stretch(window: Sequence[float]) -> tuple[float, float]:
+    """The times at which a `window` begins and ends."""
+    try:
+        first, last = (float(time) for time in window)
+    except (TypeError, ValueError):
+        raise InputError(f"window is two times, from and to, such as window=(0, 3); got {window!r}") from None
+    return first, last
+
+
 def drawing_of(run: Trajectory, draw: Drawing | None) -> Drawing:
     """How a run is drawn: as the caller says, or as its problem does."""
     drawing = run.drawing if draw is None else draw

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dalembert.draw._scene import stretch
 from dalembert.draw._style import BLUE, CYCLE, VERMILION, number, panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import (
     EPSILON,
     LEAST_RESIDUAL,
     PathLike,
-    coordinate_index,
+    coordinate_indices,
     curve_names,
     history,
     of_index_two,
@@ -37,7 +38,7 @@ RESIDUAL_NAMES = {"g": "$|g|$", "g_dot": r"$|\dot g|$"}
 
 def solution(
     run: Trajectory,
-    coordinates: Sequence[int | str] | None = None,
+    coordinates: int | str | Sequence[int | str] | None = None,
     *,
     problem: Problem | None = None,
     ax: Axes | None = None,
@@ -55,7 +56,7 @@ def solution(
 
     """
     dim = run.y.shape[1]
-    chosen = [coordinate_index(i, run, problem) for i in (range(dim)[: len(CYCLE)] if coordinates is None else coordinates)]
+    chosen = coordinate_indices(range(dim)[: len(CYCLE)] if coordinates is None else coordinates, run, problem)
     with panel(ax, path, (5.0, 2.4)) as (figure, axes):
         for i, color in zip(chosen, itertools.cycle(CYCLE)):
             history(axes, run.t, run.y[:, i], color=color, label=position_name(i, run, problem))
@@ -224,7 +225,7 @@ def multipliers(
         raise InputError("this system has no constraints, so there are no multipliers to draw")
     if len(chosen) > len(CYCLE) or any(not 0 <= i < len(names) for i in chosen):
         raise InputError(f"choose at most {len(CYCLE)} multipliers out of 0 to {len(names) - 1}; got which={chosen}")
-    first, last = sorted((run.t[0], run.t[-1]) if window is None else window)
+    first, last = sorted((run.t[0], run.t[-1]) if window is None else stretch(window))
     inside = (run.t >= first) & (run.t <= last)
     if not inside.any():
         raise InputError(f"the run has no state between t = {first:g} and {last:g}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.draw._paint import frame_axes, paint
-from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, with_impacts
+from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, stretch, with_impacts
 from dalembert.draw._style import panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
@@ -53,7 +53,7 @@ def configurations(
     along = np.sign(run.h)  # so that time rises
     swing = None if window is not None else (0, _first_swing(run, drawing))
     whole = sample(run, drawing, run.t[spread(len(run.t), 3000)]) if window is None else None
-    first, last = np.searchsorted(along * run.t, along * np.asarray(window)) if swing is None else swing
+    first, last = np.searchsorted(along * run.t, along * np.asarray(stretch(window))) if swing is None else swing
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
     snapshots = sample(run, drawing, run.t[rows])
@@ -153,7 +153,7 @@ def portrait(
     """
     drawing = drawing_of(run, draw)
     last_time = run.t[0] + np.clip(run.t[-1] - run.t[0], -20.0, 20.0)
-    first, last = (run.t[0], last_time) if window is None else window
+    first, last = (run.t[0], last_time) if window is None else stretch(window)
     scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)), smooth=window is not None)
     if window is None:
         times = with_impacts(run, np.linspace(first, _before_it_is_small(scene), MOMENTS))

@@ -14,7 +14,7 @@ from dalembert.draw._scene import sample
 from dalembert.draw._style import check_suffix, new_figure, save, styled
 from dalembert.plot._against_time import energy_error, multipliers, residuals, solution
 from dalembert.plot._mechanism import configurations
-from dalembert.plot._panels import coordinate_index, history, of_index_two, position_name, scatter
+from dalembert.plot._panels import coordinate_indices, history, of_index_two, position_name, scatter
 from dalembert.plot._phase import phase_portrait
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def overview(
     *,
     problem: Problem | None = None,
     draw: Drawing | None = None,
-    coordinates: Sequence[int | str] | None = None,
+    coordinates: int | str | Sequence[int | str] | None = None,
 ) -> Figure:
     """One page on a run: the motion, phase portraits of two coordinates, the energy error and the constraint residuals.
 
@@ -79,16 +79,19 @@ def overview(
     return figure
 
 
-def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: Sequence[int | str] | None) -> list[Panel]:
+def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: int | str | Sequence[int | str] | None) -> list[Panel]:
     """What stands beside the motion: phase portraits; y and z against time where there are no momenta."""
     dim = run.y.shape[1]
     if of_index_two(run):
         shown: list[Panel] = [("solution", partial(solution, run, coordinates, problem=problem))]
-        return [*(shown if coordinates is None or coordinates else []), ("algebraic variables", partial(multipliers, run))]
+        return [
+            *(shown if coordinates is None or np.size(coordinates) else []),
+            ("algebraic variables", partial(multipliers, run)),
+        ]
     if coordinates is None:
         last = min(dim, run.z.shape[1]) - 1
         coordinates = [0] if last == 0 else [0, last]
-    chosen = [coordinate_index(coordinate, run, problem) for coordinate in coordinates]
+    chosen = coordinate_indices(coordinates, run, problem)
     return [("phase portrait", partial(phase_portrait, run, i, problem=problem)) for i in chosen]
 
 

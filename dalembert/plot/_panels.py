@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,6 +91,12 @@ def coordinate_index(coordinate: int | str, run: Trajectory, problem: Problem | 
     if not -dim <= coordinate < dim:
         raise InputError(f"coordinate {coordinate} does not exist: the system has {dim}, counted from 0")
     return coordinate % dim
+
+
+def coordinate_indices(coordinates: int | str | Sequence[int | str], run: Trajectory, problem: Problem | None) -> list[int]:
+    """The indices of coordinates given by index or by name: several, or one."""
+    several = [coordinates] if isinstance(coordinates, (int, np.integer, str)) else coordinates
+    return [coordinate_index(coordinate, run, problem) for coordinate in several]
 
 
 def position_name(i: int, run: Trajectory, problem: Problem | None) -> str:

@@ -194,17 +194,19 @@ def initial_state(
     **initial: Any,
 ) -> tuple[System, State]:
     """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
+    maker = "m.start" if isinstance(system, Mechanism) else "da.consistent"
     system, t0, given = given_values(system, start is not None, t0, initial, params)
     if start is None:
         return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
     if not isinstance(start, State):
-        raise InputError(f"start is a state that da.consistent returned; got {type(start).__name__}")
+        raise InputError(f"start is a state that {maker} returned; got {type(start).__name__}")
     if t0 is not None and t0 != start.t:
         raise InputError(
-            f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with da.consistent(..., t0=...)"
+            f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with {maker}(..., t0=...)"
         )
     if start.fingerprint != system.fingerprint:
-        raise InputError("start= belongs to another model: make the state with da.consistent(system, ...) for this one")
+        given_to = f"{maker}(...)" if maker == "m.start" else f"{maker}(system, ...)"
+        raise InputError(f"start= belongs to another model: make the state with {given_to} for this one")
     theta = system.parameters.vector(params, base=start.theta)
     if check:
         try:
@@ -213,7 +215,7 @@ def initial_state(
             if np.array_equal(theta, start.theta):
                 raise
             violated, kept = str(error).partition(":")[0], system.state_blocks[1][0]
-            advice = f"start= was made with other parameters and keeps its {kept}: make it with da.consistent(..., params=...)"
+            advice = f"start= was made with other parameters and keeps its {kept}: make it with {maker}(..., params=...)"
             raise InconsistentStart(f"{violated}: {advice}") from None
     state = unpack(system, start.t, start.packed, theta, start.multipliers)
     if check:

@@ -59,3 +59,27 @@ def test_the_file_of_a_model_and_its_drawing_is_loaded_once(command, here):
     (here / "mymodel.py").write_text("print('loaded')\n" + (here / "mymodel.py").read_text())
     code, out, _ = command("run mymodel.py:problem --steps 2 --set m=1 --draw mymodel.py:drawing --animate run.html")
     assert code == 0 and out.count("loaded") == 1
+
+
+def test_a_mechanism_starts_in_its_assembled_pose(command, here):
+    """A rod that falls from rest: rate^2 = -3 g sin(angle) / l, whatever its mass."""
+    (here / "arm.py").write_text(
+        "import dalembert as da\n"
+        "m = da.Mechanism(gravity=(0, -9.81), coordinates='planar', params={'mass': 0.2})\n"
+        "m.revolute(m.ground, m.rod('arm', (0, 0), (0.2, 0), mass='mass'), at=(0, 0))\n"
+        "def heavy(): return m\n"
+    )
+    for name in ("", ":m --set mass=0.7 --animate arm.html", ":m --project", ":heavy"):
+        code, _, err = command(f"run arm.py{name} --h 1e-3 --steps 100 --save run.npz")
+        assert code == 0, err
+        run = da.load("run.npz")
+        np.testing.assert_allclose(run.v[:, 2] ** 2, -3 * 9.81 * np.sin(run.q[:, 2]) / 0.2, rtol=1e-6, atol=1e-9)
+        assert run.q[-1, 2] < -0.3 and run.parameters["mass"] == (0.7 if "set" in name else 0.2)
+    assert (here / "arm.html").is_file()
+    assert "give --h, and --steps" in command("run arm.py:m")[2]
+    assert "p0" in command("run arm.py:m --q0 0.1,0,0 --h 1e-3 --steps 2")[2]
+
+
+def test_a_file_without_models_names_what_is_wanted(command, here):
+    (here / "none.py").write_text("x = 1\n")
+    assert "it has no da.problems.Problem, da.Mechanism or system of its own" in command("run none.py")[2]

@@ -54,7 +54,16 @@ def test_of_a_long_run_the_first_twenty_seconds_are_shown():
 
 
 @pytest.mark.parametrize(
-    "options", [{"fps": 0}, {"speed": -1.0}, {"duration": float("nan")}, {"window": (3.0, 3.0)}, {"window": (5.0, 20.0)}]
+    "options",
+    [
+        {"window": 3},
+        {"window": (0, 1, 2)},
+        {"fps": 0},
+        {"speed": -1.0},
+        {"duration": float("nan")},
+        {"window": (3.0, 3.0)},
+        {"window": (5.0, 20.0)},
+    ],
 )
 def test_impossible_films_are_refused(run, options):
     with pytest.raises(da.InputError):

@@ -113,11 +113,18 @@ import dalembert as da
 def heavy(mass=2.0):
     return da.problems.pendulum(m=mass)
 system = da.Hamiltonian(lambda q, p, k: (p @ p + k * (q @ q)) / 2, dim=2, params={"k": 1.0})
+m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+m.revolute(m.ground, m.rod("arm", (0, 0), (0.2, 0), mass=0.2), at=(0, 0))
 """
 
 
 @pytest.mark.parametrize(
-    "line", ["mymodel.py:heavy", "mymodel.py:system --q0 1,0 --p0 0,1/2 --h 0.05 --steps 100 --method Gauss"]
+    "line",
+    [
+        "mymodel.py:heavy",
+        "mymodel.py:system --q0 1,0 --p0 0,1/2 --h 0.05 --steps 100 --method Gauss",
+        "mymodel.py:m --h 0.01 --steps 100",
+    ],
 )
 def test_the_command_serves_a_model_of_ones_own_until_ctrl_c(tmp_path, line):
     (tmp_path / "mymodel.py").write_text(MODEL)

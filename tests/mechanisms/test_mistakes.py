@@ -77,3 +77,18 @@ def test_motors_and_motions_that_return_no_number(value):
     m.prescribe(hinge, lambda t: value)
     with pytest.raises(da.ModelError, match="the motion of 'pin' must return one number; got"):
         m.system()
+
+
+def test_a_start_with_other_parameters_is_to_be_made_with_those():
+    m = da.Mechanism(coordinates="planar", params={"l": 0.2})
+    ball = m.point("ball", mass=0.2, at=(0.2, 0))
+    m.distance(m.ground, ball, at=((0, 0), (0.2, 0)), length="l")
+    with pytest.raises(da.InconsistentStart, match=r"other parameters .* make it with m.start\(..., params=...\)"):
+        da.simulate(m, da.Rattle(), start=m.start(), params={"l": 0.3}, h=1e-3, steps=2)
+    run = da.simulate(m, da.Rattle(), start=m.start(params={"l": 0.3}), params={"l": 0.3}, h=1e-3, steps=2)
+    assert np.hypot(*run.q[-1]) == pytest.approx(0.3)
+    with pytest.raises(da.InputError, match=r"make the state with m.start\(..., t0=...\)"):
+        da.simulate(m, da.Rattle(), start=m.start(), t0=1.0, h=1e-3, steps=2)
+    other, _, _ = arm()
+    with pytest.raises(da.InputError, match=r"another model: make the state with m.start\(...\)"):
+        da.simulate(m, da.Rattle(), start=other.start(), h=1e-3, steps=2)

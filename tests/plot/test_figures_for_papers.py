@@ -121,7 +121,19 @@ def test_the_solution_is_drawn_against_time(run):
     ax = plot.solution(run, [3, 0]).axes[0]
     for line, i in zip(ax.lines, (3, 0), strict=True):
         np.testing.assert_array_equal(np.column_stack(line.get_data()), np.column_stack([run.t, run.q[:, i]]))
-    assert ax.get_ylabel() == "$q$" and [text.get_text() for text in ax.get_legend().get_texts()] == ["q[3]", "q[0]"]
+    assert ax.get_ylabel() == "$q$" and [text.get_text() for text in ax.get_legend().get_texts()] == ["$z_{2}$", "$x_{1}$"]
+    np.testing.assert_array_equal(plot.solution(run, 3).axes[0].lines[0].get_ydata(), run.q[:, 3])
+
+
+def test_one_coordinate_by_its_name_and_windows_that_are_none(run):
+    problem = da.problems.double_pendulum()
+    swing = da.simulate(problem, da.Rattle(), steps=5)
+    (line,) = plot.solution(swing, "x2", problem=problem).axes[0].lines
+    np.testing.assert_array_equal(line.get_ydata(), swing.q[:, problem.labels.index("x2")])
+    assert len(plot.overview(swing, problem=problem, coordinates="x2").axes) == 4  # motion, one portrait, energy, residuals
+    for figure in (plot.multipliers, plot.portrait, plot.configurations):
+        with pytest.raises(da.InputError, match="window is two times"):
+            figure(swing, window=3)
 
 
 # -- impacts -------------------------------------------------------------------------------------------------------------
