@@ -12,6 +12,7 @@ import re
 import bench_catalogue
 import bench_chain
 import bench_cold_start
+import bench_contact
 import bench_derivatives
 import bench_double_pendulum
 import bench_ensemble
@@ -37,6 +38,7 @@ PARTS = {
     "methods": bench_methods,
     "ensemble": bench_ensemble,
     "impacts": bench_impacts,
+    "contact": bench_contact,
     "four_bar": bench_four_bar,
     "mechanisms": bench_mechanisms,
     "derivatives": bench_derivatives,

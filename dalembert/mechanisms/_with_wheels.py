@@ -152,8 +152,8 @@ class WithWheels(WithLoads):
     ) -> Touching:
         """A point of a body, or a ball about it, that touches a plane, or the ball about a point of another body.
 
-        Runs take a collision integrator, da.CVA(); with `friction`, Coulomb's coefficient, or beside wheels they take
-        da.NonsmoothRattle() or da.MoreauJean().
+        Runs take a collision integrator, da.CVA(), which also serves `friction`, Coulomb's coefficient, in the plane, and with
+        da.CVA(da.GaussLobattoSPARK(stages=2)) wheels; da.NonsmoothRattle() and da.MoreauJean() serve friction in space, too.
 
         Example:
             >>> import dalembert as da

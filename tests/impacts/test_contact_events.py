@@ -130,7 +130,7 @@ def test_between_events_friction_has_the_order_of_the_base(base, order):
         assert len(run.contacts) == len(ways) + (abs(run.contacts.slides[-1]) == 0)
         assert run.contact_forces.normal.min() > -1e-12 and np.all(np.diff(run.energy) < 2e-3 * h**2)
         assert (1 - np.hypot(*run.q.T)).min() > -1e-12
-    assert errors[-1] < 1e-11 or abs(np.polyfit(np.log(sizes), np.log(errors), 1)[0] - order) < 0.3
+    assert errors[-1] < 1e-11 or abs(np.polyfit(np.log(sizes), np.log(errors), 1)[0] - order) < 0.2
 
 
 def test_a_point_leaves_a_loop_where_the_exact_solution_does():
@@ -177,7 +177,7 @@ def test_a_ball_comes_to_rest_at_its_zeno_time(e, mu):
 
 
 def test_walls_with_holonomic_and_nonholonomic_constraints():
-    """A skate on a rod of length 1: x and the heading, with a wall; against the same with the rod as a coordinate."""
+    """A skate whose wall it meets on a circle, energy and constraint kept; methods without such a base are refused."""
 
     def skate(walls=True):
         return da.Lagrangian(
@@ -196,7 +196,11 @@ def test_walls_with_holonomic_and_nonholonomic_constraints():
     for method in (da.CVA(), da.VCI(), da.MCVAA()):
         with pytest.raises(da.UnsupportedSystem, match=r"with walls take da\.CVA\(da\.GaussLobattoSPARK\(stages=2\)\)"):
             da.simulate(skate(), method, q0=[0, 0, 0.3], v0=[np.cos(0.3), np.sin(0.3), 0.2], h=0.02, steps=1)
-    both = da.Lagrangian(
+
+
+def test_holonomic_and_nonholonomic_constraints_beside_a_wall_are_those_of_an_angle():
+    """A pendulum that drives a mass by v_2 = q_0 v_0, so that q_2 = q_0^2/2 - 1/2: order 4 against the angle."""
+    system = da.Lagrangian(
         lambda q, v: (v[0] ** 2 + v[1] ** 2 + v[2] ** 2) / 2 - G * q[1],
         dim=3,
         holonomic=lambda q: [np.hypot(q[0], q[1]) - 1],
@@ -204,11 +208,33 @@ def test_walls_with_holonomic_and_nonholonomic_constraints():
         unilateral=lambda q: q[0] + 0.3,
         restitution=0.5,
     )
-    run = da.simulate(both, da.CVA(da.GaussLobattoSPARK(stages=2)), q0=[1, 0, 0], v0=[0, 0, 0], h=0.01, t1=3.0)
-    assert len(run.impacts) >= 2 and run.q[:, 0].min() > -0.3 - 1e-13
-    assert max(np.abs(run.residuals[name]).max() for name in ("g", "g_dot", "k")) < 1e-13
-    inside = run.impacts.q[:, 0] + 0.3
-    assert np.abs(inside).max() < 1e-13 and np.all(run.impacts.energy_after <= run.impacts.energy_before)
+
+    def rate(t, x):  # L = M(a) a'^2/2 + G cos a with M = 1 + (sin a cos a)^2
+        s, c = np.sin(x[0]), np.cos(x[0])
+        return [x[1], -(G * s + s * c * (c**2 - s**2) * x[1] ** 2) / (1 + (s * c) ** 2)]
+
+    def hits(t, x):
+        return np.sin(x[0]) + 0.3
+
+    hits.terminal, hits.direction = True, -1
+    t, x, times = 0.0, np.array([np.pi / 2, 0.0]), []
+    while t < 3.0:
+        piece = solve_ivp(rate, (t, 3.0), x, rtol=1e-12, atol=1e-13, method="DOP853", events=hits)
+        t, x = piece.t[-1], piece.y[:, -1]
+        if piece.status == 1:
+            times.append(t)
+            x = np.array([x[0], -0.5 * x[1]])
+    end = np.array([np.sin(x[0]), -np.cos(x[0]), np.sin(x[0]) ** 2 / 2 - 0.5])
+    errors, sizes = [], 3.0 / np.array([150, 300, 600])
+    for h in sizes:
+        run = da.simulate(system, da.CVA(da.GaussLobattoSPARK(stages=2)), q0=[1, 0, 0], v0=[0, 0, 0], h=h, t1=3.0)
+        errors.append([np.abs(run.q[-1] - end).max(), abs(np.hypot(*run.v[-1, :2]) - abs(x[1]))])
+        assert max(np.abs(run.residuals[name]).max() for name in ("g", "g_dot", "k")) < 1e-13
+        assert np.abs(run.impacts.q[:, 0] + 0.3).max() < 1e-13 and run.q[:, 0].min() > -0.3 - 1e-13
+        assert len(run.impacts) == len(times) >= 2
+    assert np.allclose(run.impacts.t, times, atol=1e-8)
+    slopes = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert np.all(np.abs(slopes - 4) < 0.2), (errors, slopes)
 
 
 def test_a_block_on_a_shaking_table_sticks_until_its_friction_is_at_the_limit():
