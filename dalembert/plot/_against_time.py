@@ -121,8 +121,8 @@ def impacts(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None = 
         >>> from dalembert.runs._trajectory import Impacts
         >>> run = da.simulate(da.problems.pendulum(), da.Rattle(), steps=50)
         >>> none, one = np.zeros((1, 2)), np.ones(1)
-        >>> hit = Impacts(t=2 * one, which=0 * one, impulse=one, q=none, p_before=none, p_after=none,
-        ...               energy_before=0 * one, energy_after=0 * one)
+        >>> hit = Impacts(t=2 * one, which=0 * one, impulse=one, friction=0 * one, q=none, p_before=none,
+        ...               p_after=none, energy_before=0 * one, energy_after=0 * one)
         >>> figure = da.plot.impacts(dataclasses.replace(run, impacts=hit))
         >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
         ['$\\\\varphi_{1}$: 1 impact']

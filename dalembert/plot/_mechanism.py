@@ -51,9 +51,11 @@ def configurations(
     if count < 1:
         raise InputError(f"count is a positive number of snapshots; got {count!r}")
     along = np.sign(run.h)  # so that time rises
-    swing = None if window is not None else (0, _first_swing(run, drawing))
     whole = sample(run, drawing, run.t[spread(len(run.t), 3000)]) if window is None else None
-    first, last = np.searchsorted(along * run.t, along * np.asarray(stretch(window))) if swing is None else swing
+    if window is None:
+        first, last = 0, _first_swing(run, drawing)
+    else:
+        first, last = (int(np.searchsorted(along * run.t, along * time)) for time in stretch(window))
     last = min(int(last), len(run.t) - 1)
     rows = np.unique(np.linspace(first, last, count).round().astype(int))
     snapshots = sample(run, drawing, run.t[rows])

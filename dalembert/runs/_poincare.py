@@ -13,6 +13,7 @@ from dalembert._progress import preparing
 from dalembert.compiler import build_watch, state_function
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, Policy, check_memory
 from dalembert.runs._crossings import Search, Surface
@@ -70,7 +71,7 @@ class PoincareSection(Variables):
 
 
 def poincare(
-    system: System | Problem,
+    system: System | Problem | Mechanism,
     method: OneStepMethod,
     *,
     section: Callable,

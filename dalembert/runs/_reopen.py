@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from dalembert._progress import preparing
 from dalembert.errors import InputError
+from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Policy
 from dalembert.runs._problem import Problem, stated
@@ -29,7 +30,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def resume(
     path: str | os.PathLike[str],
-    system: System | Problem,
+    system: System | Problem | Mechanism,
     method: OneStepMethod,
     *,
     steps: int | None = None,

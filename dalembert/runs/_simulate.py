@@ -12,6 +12,7 @@ from dalembert._progress import ProgressLine, preparing
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
+from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, Policy, check_memory
 from dalembert.runs._drivers import make_run, prepared
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    system: System | Problem,
+    system: System | Problem | Mechanism,
     method: OneStepMethod,
     *,
     q0: Any = None,

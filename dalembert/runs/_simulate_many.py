@@ -9,6 +9,7 @@ from typing import Any
 
 from dalembert._progress import preparing
 from dalembert.compiler import reductions
+from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, Policy
 from dalembert.runs._ensemble import Ensemble, Reduction
@@ -20,7 +21,7 @@ __all__ = ["Ensemble", "Reduction", "simulate_many"]
 
 
 def simulate_many(
-    system: System | Problem,
+    system: System | Problem | Mechanism,
     method: OneStepMethod,
     *,
     q0: Any = None,

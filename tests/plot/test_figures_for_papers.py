@@ -143,8 +143,10 @@ def struck(run, times, which):
     count = len(times)
     none = np.zeros((count, 4))
     before = np.interp(times, run.t, run.energy)
-    hits = Impacts(np.array(times), np.array(which), np.ones(count), none, none, none, before, before - 0.1)
-    return dataclasses.replace(run, impacts=hits, contacts=Contacts(np.array([0]), np.array([7.0]), np.array([9.0])))
+    hits = Impacts(np.array(times), np.array(which), np.ones(count), none[:, 0], none, none, none, before, before - 0.1)
+    return dataclasses.replace(
+        run, impacts=hits, contacts=Contacts(np.array([0]), np.array([7.0]), np.array([9.0]), np.array([False]))
+    )
 
 
 def test_impacts_are_vertical_lines_at_their_times_in_the_colour_of_what_is_hit(run):
