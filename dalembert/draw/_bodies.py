@@ -109,7 +109,8 @@ def _body(joints: Sequence[Joint], b: Body, at: Placement, flat: bool) -> list[P
     areas = [_area(outline) for outline in outlines]
     if isinstance(b.solid, Mesh):
         return [body(*outline) for outline, area in zip(outlines, areas, strict=True) if area > 0]
-    return [body(*outlines[int(np.argmax(np.abs(areas)))])]
+    sizes = np.abs(areas)  # of faces as large as each other always the same one, whatever rounding says
+    return [body(*outlines[int(np.argmax(sizes > (1 - 1e-9) * sizes.max()))])]
 
 
 def _area(outline: np.ndarray) -> float:

@@ -14,8 +14,8 @@ from dalembert.errors import DalembertError, InputError, suggestion
 from dalembert.runs._problem import Problem
 from dalembert.systems._model import one_line, real_array
 
-POSITIVE = re.compile(r"(m|M|l|I|J|r|R)\d*|mass|length|radius|links|balls|disks")
-"""Names under which the catalogue has masses, lengths, moments of inertia, radii and numbers of parts."""
+POSITIVE = re.compile(r"(m|M|l|I|J|r|R)\d*|mass|length|radius")
+"""Names under which the catalogue has masses, lengths, moments of inertia and radii."""
 
 
 def checked(build: Callable[..., Problem]) -> Callable[..., Problem]:
@@ -82,7 +82,7 @@ def _constant(what: str, value: Any, declared: inspect.Parameter) -> Any:
     if not right:
         raise InputError(f"{what} must be {'a finite number' if one else 'a list of finite numbers'}; got {one_line(value)}")
     if kind == "int" and number != np.round(number):
-        raise InputError(f"{what} must be an integer; got {one_line(value)}")
+        raise InputError(f"{what} must be a whole number; got {one_line(value)}")
     return int(number) if kind == "int" else float(number) if one else value
 
 

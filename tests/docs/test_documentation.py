@@ -51,7 +51,7 @@ def is_known(command):
 def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_registry, "_registered", dict(_registry._registered))  # a page may add experiments
-    monkeypatch.setattr("dalembert.explorer._server.Server.run", lambda server: None)  # until Ctrl-C
+    monkeypatch.setattr("dalembert.explorer._server.Server.run", lambda server: server._listener.close())
     monkeypatch.setattr("webbrowser.open", lambda address: True)
     names = {"__name__": "__documentation__"}
     for language, option, code in blocks(page):
