@@ -148,10 +148,10 @@ def test_ball_on_a_vibrating_table_bounces_sticks_and_is_thrown_up_when_it_shoul
         assert len(contacts) == len(run.contacts) >= 3
         begin, end = np.array([(float(x), float(y)) for x, y in contacts]).T
         assert abs(run.contacts.begin[0] - begin[0]) < 1e-8
-        assert np.all(np.abs(run.contacts.end[:2] - end[:2]) <= h + 1e-12)  # contact ends with a step
+        assert np.all(np.abs(run.contacts.end[:2] - end[:2]) < 1e-12)  # releases are located
         thrown = next(float(t) for t in impacts if t > contacts[0][1])
         errors.append(abs(run.impacts.t[run.impacts.t > end[0]][0] - thrown))
-    assert max(errors) < 2e-4 and errors[2] < errors[0]
+    assert max(errors) < 1e-12
 
 
 @pytest.mark.parametrize(("balls", "lifted"), [(2, 1), (5, 1), (5, 2), (5, 3), (5, 4), (4, 2)])
