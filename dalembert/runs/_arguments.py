@@ -21,6 +21,7 @@ from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._coulomb import check_coefficients
 from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._states import States, states_at
 
@@ -108,6 +109,7 @@ class Arguments:
 
     def _spec(self, system: System, start: State | States) -> RunSpec:
         check_method(self.method, system, self.caller)
+        check_coefficients(States.of(system, start) if isinstance(start, State) else start)
         h, steps, t0 = self.h, self.steps, start.t if isinstance(start, State) else float(start.t[0])
         if isinstance(self.system, Problem):
             h = self.system.h if h is None else h

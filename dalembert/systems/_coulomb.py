@@ -8,14 +8,17 @@ needs no statement: it slides along the tangents of the wall.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import ModelError
+from dalembert.errors import InputError, ModelError
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems._model import Parameters, call_model, one_line, vector_expression
+
+if TYPE_CHECKING:
+    from dalembert.systems._states import States
 
 
 def coefficients(friction: Any, count: int, visible: Mapping[str, Any], parameters: Parameters) -> ca.SX:
@@ -35,6 +38,29 @@ def coefficients(friction: Any, count: int, visible: Mapping[str, Any], paramete
             f"{one_line(friction)}"
         )
     return ca.SX(ca.DM(numbers))
+
+
+def check_coefficients(states: States) -> None:
+    """Refuse starts whose parameters give coefficients that no wall has; those that change on the way are checked there."""
+    system = states.system
+    if not system.n_unilateral:
+        return
+    given = {}
+    if getattr(system, "constant_friction", False):
+        given["friction"] = (states.evaluate("friction"), np.inf, ">= 0 and finite")
+    if "restitution" in system.function_names and not system.function("restitution").jac_sparsity(0, 0).nnz():
+        at_rest = np.zeros((system.n_unilateral, len(states)))
+        rows = np.asarray(system.function("restitution").map(len(states))(at_rest, states.theta.T)).T
+        given["restitution"] = (rows, 1.0, "between 0 and 1")
+    for name, (rows, most, bounds) in given.items():
+        wrong = np.argwhere(~((rows >= 0) & (rows <= most) & np.isfinite(rows)))
+        if len(wrong):
+            member, wall = wrong[0]
+            whose = f" of member {member}" if len(states) > 1 else ""
+            raise InputError(
+                f"the coefficient of {name} of unilateral[{wall}]{whose} is {rows[member, wall]:.6g}: it must be {bounds}; change "
+                "the parameters that state it"
+            )
 
 
 def sliding(slip: Callable, mu: ca.SX, moving: Mapping[str, Any], v: ca.SX, parameters: Parameters) -> ca.SX:

@@ -138,6 +138,7 @@ class MechanicalSystem(System):
             raise ModelError("friction acts on the walls unilateral=..., which this system does not have")
         count, v = self.n_unilateral, self._v
         mu = coefficients(model.friction, count, {name: moving[name] for name in ("t", "q")}, self.parameters)
+        self.constant_friction = not ca.depends_on(mu, ca.vertcat(self._t, self._q))
         if model.slip is None:
             phi_q, phi_t = (self._expressions[name][1] for name in ("phi_q", "phi_t"))
             slip = point_tangents(phi_q, phi_t, H_pp, v)
