@@ -20,10 +20,11 @@ import collections
 import faulthandler
 import json
 import resource
+import subprocess
 import tempfile
 import time
 import warnings
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,22 @@ Outcomes = collections.Counter[tuple[str, str]]
 """How many cases of a kind had an outcome."""
 
 
+def serves(method: da.OneStepMethod, system: da.systems.System) -> bool:
+    """Whether a method takes a system."""
+    try:
+        method.check(system)
+    except da.UnsupportedSystem:
+        return False
+    return True
+
+
 @lru_cache(maxsize=2)
 def model_of(epoch: int) -> tuple[Family, da.OneStepMethod]:
     """The model and the method that some blocks share."""
     rng = np.random.default_rng([epoch, 1])
     family = random_family(rng)
-    return family, family.methods[rng.integers(len(family.methods))]
+    served = [method for method in family.methods if serves(method, family.system)]
+    return family, served[rng.integers(len(served))]
 
 
 def many(family: Family, method: da.OneStepMethod, batch: Batch, h: float, steps: int, **options: Any) -> dict[str, np.ndarray]:
@@ -159,17 +170,17 @@ def nonsense(rng: np.random.Generator, members: int) -> tuple[Outcomes, list[str
 
 def block(number: int, members: int) -> tuple[Outcomes, list[str]]:
     """The cases of one block, which its number determines."""
-    rng = np.random.default_rng([number, 2])
+    rng, (family, method) = np.random.default_rng([number, 2]), model_of(number // SHARED)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        counts, findings = numerical(rng, *model_of(number // SHARED), members)
+        counts, findings = numerical(rng, family, method, max(20, int(members * family.share)))
         more, others = nonsense(rng, members)
     counts, findings = counts + more, findings + others
     counts["all", "finding"] += len(findings)
     return counts, findings
 
 
-def study(first: int, cases: int, members: int = 500, log: Path | None = None) -> tuple[Outcomes, dict[int, list[str]]]:
+def study(first: int, cases: int, members: int = 1000, log: Path | None = None) -> tuple[Outcomes, dict[int, list[str]]]:
     """The outcomes of many cases, and the findings by the numbers of their blocks."""
     counts, findings = Outcomes(), dict[int, list[str]]()
     if log is not None and log.exists():
@@ -184,10 +195,17 @@ def study(first: int, cases: int, members: int = 500, log: Path | None = None) -
         if log is not None:
             used = {"seconds": time.process_time() - began, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
             rows = [[*kind, count] for kind, count in some.items()]
-            _note(log, {"block": first, "commit": da.__version__, "counts": rows, "findings": found, **used})
+            _note(log, {"block": first, "commit": commit(), "counts": rows, "findings": found, **used})
         first += 1
     faulthandler.cancel_dump_traceback_later()
     return counts, findings
+
+
+@cache
+def commit() -> str:
+    """Of the code that runs."""
+    told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    return told.stdout.strip() or da.__version__
 
 
 def _note(log: Path, row: dict[str, Any]) -> None:
@@ -217,7 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first block, which is its seed")
-    parser.add_argument("--members", type=int, default=500, help="random models in a block")
+    parser.add_argument("--members", type=int, default=1000, help="random models in a block")
     parser.add_argument("--log", type=Path, help="a file of counts, with which a study that was stopped goes on")
     parser.add_argument("--report", type=Path, nargs="+", help="show what logs have, and run nothing")
     given = parser.parse_args()

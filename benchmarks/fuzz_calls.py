@@ -101,7 +101,7 @@ def a_construction(rng: np.random.Generator) -> str:
     elif kind == 3:
         call = getattr(da.problems, _problems()[rng.integers(len(_problems()))])
     else:
-        call = getattr(da.Mechanism(coordinates=("planar", None)[rng.integers(2)]), PARTS[rng.integers(len(PARTS))])
+        call = getattr(da.Mechanism(coordinates=("planar", "quaternion")[rng.integers(2)]), PARTS[rng.integers(len(PARTS))])
     needed, optional = _parameters(call) if kind != 4 else _parameters.__wrapped__(call)
     chosen = [name for name in optional if rng.integers(4) == 0]
     return outcome(call, **{name: nasty(rng) for name in [*needed, *chosen]})

@@ -41,6 +41,8 @@ class Family(ABC):
 
     names: tuple[str, ...] = ("q0", "p0")
     methods: tuple[da.OneStepMethod, ...] = ()
+    share: float = 1.0
+    """How many models are drawn, by what a model takes."""
     unit: float = 1.0
     """A time in which little happens."""
 

@@ -17,6 +17,7 @@ from dalembert.runs._sweep import load_sweep, resume_sweep
 from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.storage._sweep_store import is_sweep
 from dalembert.systems import System
+from dalembert.systems._model import one_line
 
 
 def load(path: str | os.PathLike[str], system: System | Problem | Mechanism | None = None) -> Any:
@@ -37,6 +38,7 @@ def load(path: str | os.PathLike[str], system: System | Problem | Mechanism | No
         True
 
     """
+    _check_path(path)
     model, drawing = stated(system)
     if os.path.isdir(path):
         return load_sweep(path, model, drawing) if is_sweep(path) else StoredTrajectory.open(path, model, drawing)
@@ -79,6 +81,7 @@ def resume(
         True
 
     """
+    _check_path(path)
     model, drawing = stated(system)
     policy = Policy(progress=progress, on_failure=on_failure, executor=executor, workers=workers, drawing=drawing)
     if is_sweep(path):
@@ -89,3 +92,8 @@ def resume(
         raise InputError(f"{path} is a single run, which one processor computes: leave executor= and workers= out")
     with preparing(progress):
         return resume_run(path, model, method, steps, policy)
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+        raise InputError(f'give the name of a run on disk, as in da.load("run.zarr"); got {one_line(path)}')

@@ -20,7 +20,7 @@ from dalembert.tableaux._digits import DIGITS, context, recognised, to_multiprec
 from dalembert.tableaux._families import gauss
 from dalembert.tableaux._parse import vector_of_fractions
 from dalembert.tableaux._quadrature import Quadrature, quadrature
-from dalembert.tableaux._tableau import Coefficients, Fractions, Matrix, Tableau
+from dalembert.tableaux._tableau import Coefficients, Fractions, Matrix, Tableau, checked
 
 Rows = tuple[tuple[Fraction, ...], ...]
 
@@ -140,7 +140,7 @@ def discontinuous_collocation(tableau: Tableau, nodes: Iterable[Any], *, name: s
         True
 
     """
-    s = tableau.stages
+    s = checked(tableau, Tableau).stages
     c_tilde, known = vector_of_fractions("nodes", nodes, s + 1)
     tolerance = 10.0 ** (-0.8 * tableau.digits)
     if len(set(tableau.fractions.c)) < s:
@@ -194,7 +194,7 @@ def spark_conditions(spark: SparkTableau) -> dict[str, float]:
         True
 
     """
-    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
+    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = checked(spark, SparkTableau).multiprecision(WORKING_DIGITS)
     s = spark.stages
 
     def moments(matrix: np.ndarray, nodes: np.ndarray, ends: np.ndarray, last: int) -> float:
@@ -225,7 +225,7 @@ def spark_symplecticity(spark: SparkTableau) -> float:
         True
 
     """
-    A, b, _, A_tilde, b_tilde, _, A_bar, _ = spark.multiprecision(WORKING_DIGITS)
+    A, b, _, A_tilde, b_tilde, _, A_bar, _ = checked(spark, SparkTableau).multiprecision(WORKING_DIGITS)
     return largest_defect([
         b[:, None] * A + A.T * b - np.outer(b, b),
         b[:, None] * A_tilde + A_bar.T * b_tilde - np.outer(b, b_tilde),
@@ -244,7 +244,7 @@ def spark_symmetry(spark: SparkTableau) -> float:
         True
 
     """
-    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
+    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = checked(spark, SparkTableau).multiprecision(WORKING_DIGITS)
     pairs = ((A, b), (A_tilde, b_tilde), (A_bar, b), (A_check, b_tilde))
     return largest_defect([
         *(matrix + matrix[::-1, ::-1] - weights for matrix, weights in pairs),
