@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
+from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem, is_one_of
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._controls import given_controls
@@ -45,7 +45,7 @@ class Policy:
     drawing: Drawing | None = None
 
     def __post_init__(self) -> None:
-        if self.on_failure not in ("raise", "return"):
+        if not is_one_of(self.on_failure, "raise", "return"):
             raise InputError(f'on_failure is "raise" or "return"; got {self.on_failure!r}')
         if self.simd is not None and not isinstance(self.simd, (bool, np.bool_)):
             raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
@@ -122,6 +122,8 @@ class Arguments:
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
         if tolerance is not None and tolerance >= 1:
             raise InputError(f"newton_tolerance is relative, so that it is less than 1; got {self.newton_tolerance!r}")
+        if not isinstance(self.stage_multipliers, (bool, np.bool_)):
+            raise InputError(f"stage_multipliers is True or False; got {one_line(self.stage_multipliers)}")
         if self.stage_multipliers and driver_of(self.method).has_impacts:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
@@ -236,7 +238,7 @@ def step_size(value: Any) -> float:
 def _number(value: Any) -> float:
     try:
         return float(real_array(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.nan
 
 

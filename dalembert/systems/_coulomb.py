@@ -30,7 +30,7 @@ def coefficients(friction: Any, count: int, visible: Mapping[str, Any], paramete
         return value if value.shape[0] == count else ca.repmat(value, count, 1)
     try:
         numbers = np.broadcast_to(np.ravel(np.array(friction, dtype=float)), count)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.full(count, np.nan)
     if not np.all((numbers >= 0) & np.isfinite(numbers)):
         raise ModelError(

@@ -41,8 +41,8 @@ class Spheres(Lagrangian):
         friction: float = 0.0,
         restitution: float = 0.0,
     ) -> None:
-        if space not in (2, 3):
-            raise ModelError(f"space is 2 for discs or 3 for balls; got {space!r}")
+        if isinstance(space, bool) or not isinstance(space, (int, np.integer)) or space not in (2, 3):
+            raise ModelError(f"space is 2 for discs or 3 for balls; got {one_line(space)}")
         self.radii, self.masses = _positive("radii", radii), _positive("masses", masses)
         if self.radii.shape != self.masses.shape:
             raise ModelError(f"there are {len(self.radii)} radii and {len(self.masses)} masses: give one of each for each body")
@@ -66,7 +66,7 @@ class Spheres(Lagrangian):
 def _positive(name: str, values: Any) -> np.ndarray:
     try:
         array = real_array(values).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(1)
     if not len(array) or not np.all((array > 0) & np.isfinite(array)):
         raise ModelError(f"{name} are positive numbers, one for each body")
@@ -84,7 +84,7 @@ def _number(name: str, value: Any, most: float) -> float:
 def _gravity(given: Any, space: int) -> np.ndarray:
     try:
         vector = real_array(given).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         vector = np.full(1, np.nan)
     if not np.all(np.isfinite(vector)) or (len(vector) != space and np.any(vector)):
         raise ModelError(f"gravity is a vector of {space} finite numbers; got {one_line(given)}")
@@ -95,7 +95,7 @@ def _plane(given: Any, space: int) -> np.ndarray:
     try:
         normal, offset = given
         n, c = real_array(normal).ravel(), float(real_array(offset))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         n, c = np.zeros(0), np.nan
     if len(n) != space or not np.linalg.norm(n) > 0 or not np.all(np.isfinite([*n, c])):
         raise ModelError(

@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.errors import InputError
 from dalembert.tableaux._conditions import WORKING_DIGITS, B, C, largest_defect
 from dalembert.tableaux._digits import DIGITS, context, recognised, to_multiprecision
-from dalembert.tableaux._families import gauss
+from dalembert.tableaux._families import MOST_STAGES, gauss
 from dalembert.tableaux._parse import vector_of_fractions
 from dalembert.tableaux._quadrature import Quadrature, quadrature
 from dalembert.tableaux._tableau import Coefficients, Fractions, Matrix, Tableau, checked
@@ -108,6 +108,8 @@ def gauss_lobatto(s: int) -> SparkTableau:
         stages = 0
     if stages < 1 or isinstance(s, bool):
         raise InputError(f"Gauss-Lobatto needs an integer s >= 1; got {s!r}")
+    if stages >= MOST_STAGES:
+        raise InputError(f"Gauss-Lobatto is computed with fewer than {MOST_STAGES} stages")
     return _gauss_lobatto(stages)
 
 
