@@ -156,7 +156,7 @@ def close(first: Any, second: Any) -> bool:
 def nonsense(rng: np.random.Generator, members: int) -> tuple[Outcomes, list[str]]:
     """Calls that make no sense, a few for every ten random models."""
     counts, findings = Outcomes(), []
-    shares = {fuzz_calls.a_run: 10, fuzz_calls.a_construction: 10, fuzz_calls.a_command: 100, fuzz_calls.a_store: 200}
+    shares = {fuzz_calls.a_run: 40, fuzz_calls.a_construction: 10, fuzz_calls.a_command: 400, fuzz_calls.a_store: 2000}
     for call, share in shares.items():
         for _ in range(max(1, members // share)):
             said = call(rng)
@@ -173,14 +173,14 @@ def block(number: int, members: int) -> tuple[Outcomes, list[str]]:
     rng, (family, method) = np.random.default_rng([number, 2]), model_of(number // SHARED)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        counts, findings = numerical(rng, family, method, max(20, int(members * family.share)))
+        counts, findings = numerical(rng, family, method, max(min(20, members), int(members * family.share)))
         more, others = nonsense(rng, members)
     counts, findings = counts + more, findings + others
     counts["all", "finding"] += len(findings)
     return counts, findings
 
 
-def study(first: int, cases: int, members: int = 1000, log: Path | None = None) -> tuple[Outcomes, dict[int, list[str]]]:
+def study(first: int, cases: int, members: int = 4000, log: Path | None = None) -> tuple[Outcomes, dict[int, list[str]]]:
     """The outcomes of many cases, and the findings by the numbers of their blocks."""
     counts, findings = Outcomes(), dict[int, list[str]]()
     if log is not None and log.exists():
@@ -235,7 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first block, which is its seed")
-    parser.add_argument("--members", type=int, default=1000, help="random models in a block")
+    parser.add_argument("--members", type=int, default=4000, help="random models in a block")
     parser.add_argument("--log", type=Path, help="a file of counts, with which a study that was stopped goes on")
     parser.add_argument("--report", type=Path, nargs="+", help="show what logs have, and run nothing")
     given = parser.parse_args()

@@ -77,7 +77,7 @@ class CurvedMetric(Quartic):
 class Nonlinear(Quartic):
     """An ODAE with unit masses, whose multipliers act by lam + e lam^3: the motion is that of lam."""
 
-    names, share = ("y0", "z0"), 0.03
+    names, share = ("y0", "z0"), 0.01
     methods = (da.SymplecticEuler(), da.GaussLobattoSPARK(2), da.GaussLobattoSPARK(3))
 
     def masses(self, rng: np.random.Generator, members: int) -> dict[str, np.ndarray]:
@@ -118,7 +118,7 @@ class Nonlinear(Quartic):
 class IndexTwo(Quartic):
     """A gradient flow on moving quadrics, with multipliers z that act by z + e z^3."""
 
-    names, share = ("y0",), 0.03
+    names, share = ("y0",), 0.01
     methods = (da.RadauIIA(2), da.RadauIIA(3), da.LobattoSPARK(3), da.SRK("gauss", 2))
 
     @cached_property

@@ -51,7 +51,7 @@ class EulerEquations(OneStepMethod):
     def __post_init__(self) -> None:
         if not is_one_of(self.variant, "natural", "true"):
             raise InputError(f'variant is "natural" (3.2) or "true" (3.5); got {self.variant!r}')
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float)) or not np.isfinite(self.alpha):
+        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float)) or not abs(self.alpha) < 1e300:
             raise InputError(f"alpha is a number; got {self.alpha!r}")
         if self.alpha == 0 or (self.variant == "natural" and self.alpha == 1):
             raise InputError(f"the {self.variant} method has no solution for alpha = {self.alpha:g}: take alpha=0.5")
