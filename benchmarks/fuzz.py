@@ -5,11 +5,11 @@ python benchmarks/fuzz.py --cases 1000000 --log FILE     keeps the counts of eve
 python benchmarks/fuzz.py --first 1234 --cases 1         one block again
 python benchmarks/fuzz.py --report FILE...               what logs have, as the table of docs/trust.md
 
-A block is a random model (`fuzz_models.py`, `fuzz_families.py`), a method, h and a number of steps. A few hundred random sets of
-coefficients and starts go through `da.simulate_many`; some of them also through the other doors, which must give the same bits:
-`da.simulate`, a store that is resumed half-way, a sweep on disk. A run that ends with status 'done' must hold its
-constraints to round-off, and its error against the reduced equations must be below 1e-9 or fall as h does. The rest of a block are
-calls of the library and of the command that make no sense (`fuzz_calls.py`). Ten blocks in succession share their model, which is
+A block is a random model (`fuzz_models.py`, `fuzz_families.py`), a method, h and a number of steps. Thousands of random sets of
+coefficients and starts go through `da.simulate_many`; some also through the other doors, which must give the same bits:
+`da.simulate`, a store that is resumed half-way, a sweep on disk. A run that ends with status 'done' must hold its constraints
+to round-off, and its error against the reduced equations must be below 1e-9 or fall as h does. The rest of a block are calls of
+the library and of the command that make no sense (`fuzz_calls.py`). Ten blocks in succession share their model, which is
 compiled once.
 """
 
@@ -96,12 +96,15 @@ def numerical(rng: np.random.Generator, family: Family, method: da.OneStepMethod
         found = many(family, method, batch.take(left), h / finer, steps * finer, simd=simd)
         wrong = ~found["refused"] & ~(found["kept"] < KEPT)
         error = np.max(
-            [np.abs(found["last"] - truth[left])[:, b].max(axis=1) / (1e-9 + size[left][:, b].max(axis=1)) for b in blocks], axis=0
+            [np.abs(found["last"] - truth[left])[:, b].max(axis=1) / (1e-9 + size[left][:, b].max(axis=1)) for b in blocks],
+            axis=0,
         )
         right = ~found["refused"] & ~wrong & ((error < ACCURATE) | (error < before[left] / FALLS) & (finer > 1))
         counts["model", "refused"] += int(found["refused"].sum())
         counts["model", "right"] += int(right.sum())
-        findings += [f"member {left[k]}: residual {found['kept'][k]:.3g} of {method}, h / {finer}" for k in np.flatnonzero(wrong)]
+        findings += [
+            f"member {left[k]}: residual {found['kept'][k]:.3g} of {method}, h / {finer}" for k in np.flatnonzero(wrong)
+        ]
         going = ~(found["refused"] | right | wrong)
         before[left], left = error, left[going]
         if not len(left):
@@ -137,7 +140,8 @@ def doors(
         a, last = np.asarray(runs.states), np.asarray(whole.states)[-1]
         same = {
             "simulate": np.array_equal(a[0][: len(single.states)], single.states, equal_nan=True),
-            "sweep": np.array_equal(np.asarray(sweep.states), np.asarray(read.states), equal_nan=True) and close(a, sweep.states),
+            "sweep": np.array_equal(np.asarray(sweep.states), np.asarray(read.states), equal_nan=True)
+            and close(a, sweep.states),
             "store": whole.status != "done" or close(a[0][-1], last),
             "resume": np.array_equal(np.asarray(whole.states), np.asarray(resumed.states), equal_nan=True),
         }
@@ -244,7 +248,9 @@ def main() -> None:
         for log in given.report:
             some, found, _, used = read(log)
             counts, findings, seconds = counts + some, findings | found, seconds + used
-        print(f"{counts.total()} cases in {seconds / 3600:.2f} hours of one core, {1e3 * seconds / counts.total():.2f} ms a case")
+        print(
+            f"{counts.total()} cases in {seconds / 3600:.2f} hours of one core, {1e3 * seconds / counts.total():.2f} ms a case"
+        )
     else:
         counts, findings = study(given.first, given.cases, given.members, given.log)
     for number, texts in findings.items():

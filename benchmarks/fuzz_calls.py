@@ -1,4 +1,4 @@
-"""Calls that make no sense, of the library and of the command: each must end with a DalembertError of one line, or be accepted."""
+"""Calls of the library and the command that make no sense: each ends with a DalembertError of one line, or is accepted."""
 
 from __future__ import annotations
 
@@ -36,15 +36,18 @@ CALLS: dict[Callable, tuple[str, ...]] = {
 
 METHODS = (
     da.LobattoIIIAB, da.Rattle, da.RadauIIA, da.Gauss, da.LobattoIIIC, da.GaussLobattoSPARK, da.LobattoSPARK, da.SRK,
-    da.SymplecticEuler, da.ConstrainedEuler, da.Variational, da.LobattoGalerkin, da.UnderlyingODE, da.RungeKutta, da.CVA, da.VCI,
-    da.MCVA, da.MoreauJean, da.NonsmoothRattle, da.adjoint, da.compose, da.GaussLobattoEMPRK, da.PartitionedRungeKutta,
+    da.SymplecticEuler, da.ConstrainedEuler, da.Variational, da.LobattoGalerkin, da.UnderlyingODE, da.RungeKutta, da.CVA,
+    da.VCI, da.MCVA, da.MoreauJean, da.NonsmoothRattle, da.adjoint, da.compose, da.GaussLobattoEMPRK, da.PartitionedRungeKutta,
 )  # fmt: skip
 MODELS = (da.Hamiltonian, da.Lagrangian, da.ODAE, da.IndexTwoDAE, da.Mechanism, da.Spheres, da.load, da.resume)
-PARTS = ("body", "rod", "revolute", "prismatic", "spherical", "distance", "spring", "wheel", "torsion", "motor", "start", "contact")
+PARTS = (
+    "body", "rod", "revolute", "prismatic", "spherical", "distance", "spring", "wheel", "torsion", "motor", "start", "contact",
+)  # fmt: skip
 OPTIONS = ("--h", "--steps", "--t1", "--save-every", "--set", "--q0", "--p0", "--v0", "--method", "--stages", "--lam0", "--y0")
 WORDS = (
-    "", "-1", "0", "1e-3", "nan", "inf", "1e999", "a", "1,2", "1,0,0", "pi/0", "10**10**10", "m=1", "g=-1", "=", "Gauss(2)", "Rattle",
-    "CVA(", "compose(Rattle, 4)", "__import__('os')", "1/50", "é", "-", "1e400", "9" * 500, "[1]", "--h", "LobattoIIIAB(stages=3)",
+    "", "-1", "0", "1e-3", "nan", "inf", "1e999", "a", "1,2", "1,0,0", "pi/0", "10**10**10", "m=1", "g=-1", "=", "Gauss(2)",
+    "Rattle", "CVA(", "compose(Rattle, 4)", "__import__('os')", "1/50", "é", "-", "1e400", "9" * 500, "[1]", "--h",
+    "LobattoIIIAB(stages=3)",
 )  # fmt: skip
 
 
@@ -115,7 +118,16 @@ def _tableaux() -> list[str]:
 @cache
 def _problems() -> list[str]:
     """Those of which a random argument makes no large model."""
-    return ["pendulum", "double_pendulum", "simple_pendulum", "bouncing_ball", "spherical_pendulum", "four_bar", "heavy_top", "skate"]
+    return [
+        "pendulum",
+        "double_pendulum",
+        "simple_pendulum",
+        "bouncing_ball",
+        "spherical_pendulum",
+        "four_bar",
+        "heavy_top",
+        "skate",
+    ]
 
 
 def a_command(rng: np.random.Generator) -> str:
@@ -144,4 +156,6 @@ def a_store(rng: np.random.Generator) -> str:
         name = (folder, f"{folder}/no/such.zarr", f"{folder}/{'x' * 300}", "", "\0", f"{folder}/é\n.zarr")[rng.integers(6)]
         if rng.integers(2):
             return outcome(da.load, name)
-        return outcome(da.simulate, da.problems.pendulum(), da.Rattle(), h=0.01, steps=2, save_to=Path(name) if rng.integers(2) else name)
+        return outcome(
+            da.simulate, da.problems.pendulum(), da.Rattle(), h=0.01, steps=2, save_to=Path(name) if rng.integers(2) else name
+        )

@@ -1,4 +1,4 @@
-"""More families of random models: curved metrics, multipliers that enter nonlinearly, index 2, trees of bodies, bouncing balls."""
+"""More families of random models: curved metrics, nonlinear multipliers, index 2, trees of bodies, bouncing balls."""
 
 from __future__ import annotations
 

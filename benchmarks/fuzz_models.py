@@ -1,8 +1,8 @@
 """Families of random models that are valid by construction, many at once, and their reduced equations written by hand.
 
 A family compiles one system, whose coefficients are parameters, and draws hundreds of models of it: coefficients, a start on
-the constraints, and a time scale. `rate` are the reduced equations, multipliers eliminated with NumPy alone; `truth` solves them
-by the formula of DOP853 with constant steps, halved until two solutions agree to 1e-11, for all models side by side.
+the constraints, and a time scale. `rate` are the reduced equations, multipliers eliminated with NumPy alone; `truth` solves
+them by the formula of DOP853 with constant steps, halved until two solutions agree to 1e-11, for all models side by side.
 """
 
 from __future__ import annotations

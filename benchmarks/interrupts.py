@@ -3,14 +3,15 @@
 python benchmarks/interrupts.py                    40 interrupts of each task
 python benchmarks/interrupts.py --each 10 --only "compiling a chain"
 
-A child is forked, begins a task with a model that no cache knows, and gets SIGINT after a random part of the time that the whole task
-takes. It must end within a second: with a run that was computed so far, with `KeyboardInterrupt`, or with a DalembertError, and never
-with anything else. The task 'import' runs in a new interpreter.
+A child is forked, begins a task with a model that no cache knows, and gets SIGINT after a random part of the time that the
+whole task takes. It must end within a second: with a run that was computed so far, with `KeyboardInterrupt`, or with a
+DalembertError, and never with anything else. The task 'import' runs in a new interpreter.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import os
 import signal
@@ -39,7 +40,11 @@ def chain(c: float, links: int) -> Any:
 
 def ball(c: float) -> da.Lagrangian:
     return da.Lagrangian(
-        lambda q, v: v @ v / 2 - 9.81 * c * q[1], dim=2, unilateral=lambda q: q[1] - 0.1 * np.sin(q[0]), restitution=0.9, friction=0.2
+        lambda q, v: v @ v / 2 - 9.81 * c * q[1],
+        dim=2,
+        unilateral=lambda q: q[1] - 0.1 * np.sin(q[0]),
+        restitution=0.9,
+        friction=0.2,
     )
 
 
@@ -65,7 +70,9 @@ TASKS: dict[str, Callable[[float], Any]] = {
     "compiling a chain": lambda c: da.simulate(chain(c, 24), da.LobattoIIIAB(2), h=1e-3, steps=10),
     "compiling a linkage in space": lambda c: da.simulate(linkage(c), da.LobattoIIIAB(3), h=1e-3, steps=10),
     "steps": lambda c: da.simulate(pendulum(c), da.Rattle(), **SWING, steps=3_000_000),
-    "an ensemble": lambda c: da.simulate_many(pendulum(c), da.Rattle(), **SWING | {"q0": [SWING["q0"]] * 64}, steps=40_000, save_every=1000),
+    "an ensemble": lambda c: da.simulate_many(
+        pendulum(c), da.Rattle(), **SWING | {"q0": [SWING["q0"]] * 64}, steps=40_000, save_every=1000
+    ),
     "a store": to_store,
     "crossings": lambda c: da.poincare(pendulum(c), da.Rattle(), **SWING, steps=500_000, section=lambda q: q[0]),
     "impacts and friction": lambda c: da.simulate(ball(c), da.CVA(), q0=[0, 1], v0=[1, 0], h=1e-3, steps=20_000),
@@ -100,7 +107,7 @@ def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[
     with os.fdopen(read) as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
-    said, ended = json.loads(text) if text else (f"the process died", time.time())
+    said, ended = json.loads(text) if text else ("the process died", time.time())
     return said, ended - sent
 
 
@@ -125,17 +132,21 @@ def study(each: int, only: str | None = None, seed: int = 0) -> dict[str, dict[s
     pendulum_run = da.simulate(pendulum(0.5), da.Rattle(), **SWING, steps=10)  # loads the compiled drivers
     assert pendulum_run.status == "done"
     for name in names:
+
         def once(wait: float | None, name: str = name) -> tuple[str, float]:
             return imported(wait) if name == "import" else forked(TASKS[name], float(rng.uniform(0.5, 1.5)), wait)
 
         whole = once(None)[1]
         ends = [once(float(rng.uniform(0, whole))) for _ in range(each)]
         times = np.array([seconds for said, seconds in ends if said != "returned" or seconds < whole])
-        counts = {said: sum(one == said for one, _ in ends) for said in sorted({said for said, _ in ends})}
+        counts = dict(collections.Counter(said for said, _ in ends))
         found[name] = {"whole": whole, "ends": counts, "median": float(np.median(times)), "longest": float(times.max())}
         foreign = {said: count for said, count in counts.items() if said not in ALLOWED}
-        print(f"{name:32} {whole:6.2f} s whole; after Ctrl-C median {found[name]['median']:.3f} s, longest "
-              f"{found[name]['longest']:.3f} s; {counts}{' FOREIGN ' + str(foreign) if foreign else ''}", flush=True)  # fmt: skip
+        took = f"median {found[name]['median']:.3f} s, longest {found[name]['longest']:.3f} s"
+        print(
+            f"{name:32} {whole:6.2f} s whole; after Ctrl-C {took}; {counts}{f' FOREIGN {foreign}' if foreign else ''}",
+            flush=True,
+        )
     return found
 
 

@@ -4,8 +4,8 @@ python benchmarks/kills.py                  1,000 kills
 python benchmarks/kills.py --kills 100 --seed 7
 
 A child is forked after everything is compiled, computes in chunks so short that it writes nearly all the time, and is killed
-by SIGKILL: at the n-th file operation inside the store (an open, rename, truncation or new directory, seen by an audit hook), n random,
-or after a random time. The next child resumes, and is killed as well, one to four times; the last one is left alone.
+by SIGKILL: at the n-th file operation inside the store (an open, rename, truncation or new directory, seen by an audit hook), n
+random, or after a random time. The next child resumes, and is killed as well, one to four times; the last one is left alone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Work:
         many = np.ndim(next(iter(self.given.values()))) == 2
         for executor in (None, _Here()) if many else (None,):
             function = da.simulate_many if many else da.simulate
-            function(self.system, self.method, progress=False, **self.given, **({} if executor is None else {"executor": executor}))
+            function(
+                self.system, self.method, progress=False, **self.given, **({} if executor is None else {"executor": executor})
+            )
 
 
 def _Here() -> Any:
@@ -90,7 +92,7 @@ def works() -> dict[str, Work]:
         "longer": Work(pendulum, da.Rattle(), swing | {"steps": 150, "stage_multipliers": True}, longer=400),
         "impacts": Work(ball, da.CVA(), fall),
         "sweep": Work(pendulum, da.Rattle(), {"q0": starts, "p0": [0.0, 0.0], "h": 0.01, "steps": 50}),
-        "sweep with impacts": Work(ball, da.CVA(), {"q0": 0.1 + 0.1 * np.arange(6.0)[:, None], **{k: fall[k] for k in ("v0", "h", "steps")}}),
+        "sweep with impacts": Work(ball, da.CVA(), fall | {"q0": 0.1 + 0.1 * np.arange(6.0)[:, None]}),
     }  # fmt: skip
 
 
@@ -143,11 +145,13 @@ def _die_at(n: int) -> None:
     sys.addaudithook(hook)
 
 
-def study(kills: int, seed: int, progress: bool = True) -> tuple[collections.Counter[str], list[str]]:
+def study(
+    kills: int, seed: int, progress: bool = True, only: tuple[str, ...] = ()
+) -> tuple[collections.Counter[str], list[str]]:
     """How many kills of each kind of work, and what went wrong."""
     rng, done, wrong = np.random.default_rng(seed), collections.Counter[str](), list[str]()
     _stored_run.CHUNK_NUMBERS = 40
-    chosen = works()
+    chosen = {name: work for name, work in works().items() if not only or name in only}
     for work in chosen.values():
         work.compile()
     with tempfile.TemporaryDirectory() as folder:

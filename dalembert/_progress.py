@@ -57,6 +57,7 @@ PATIENCE = 2.0
 PHASES = ("the start", "the step equations", "the pivot order", "the kernels", "their machine code", "the step loop")
 """What is done before a run's first step, in this order; a composition of methods goes through some of them again."""
 
+
 def _is_shown(wanted: bool | None) -> bool:
     """Whether there is a line: on a terminal, unless it was asked for or forbidden."""
     if wanted is None:

@@ -129,7 +129,7 @@ class Mechanism(WithWheels):
             (True, True)
 
         """
-        given = (angles, displacements, positions, rates, speeds, velocities, angular_velocities)
+        given: tuple[Any, ...] = (angles, displacements, positions, rates, speeds, velocities, angular_velocities)
         moved = Given(*({} if part is None else part for part in given))
         return start_of(self, moved, finite_number("t0", t0), params, complete)
 

@@ -23,8 +23,8 @@ from dalembert.systems._model import one_line
 def load(path: str | os.PathLike[str], system: System | Problem | Mechanism | None = None) -> Any:
     """Read what `run.save` or `save_to=` wrote: a `Trajectory`, or the `Ensemble` of a sweep.
 
-    Nothing in it is executed; the model is not in it. With `system`, the model that the run was made with, which is checked, the
-    run also knows what follows from its states: energies, multipliers, and by `run.of(part)` the parts of a mechanism. A
+    Nothing in it is executed; the model is not in it. With `system`, the model that the run was made with, which is checked,
+    the run also knows what follows from its states: energies, multipliers, and by `run.of(part)` the parts of a mechanism. A
     store can be read while it is written: what is complete is there.
 
     Example:

@@ -117,7 +117,9 @@ class Trajectory(Variables):
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:
             if self.system is None:
-                raise DalembertError(f"{name} is not stored with this run, which has no model: da.load(path, system) gives it one")
+                raise DalembertError(
+                    f"{name} is not stored with this run, which has no model: da.load(path, system) gives it one"
+                )
             if name in ("lam", "psi"):
                 multipliers = self._multipliers()
                 m = self.system.n_holonomic
@@ -483,9 +485,7 @@ class StoredTrajectory(Trajectory):
         return np.concatenate(parts) if parts else super()._map(name, rows)
 
     @staticmethod
-    def open(
-        path: str | os.PathLike[str], system: System | None = None, drawing: Drawing | None = None
-    ) -> StoredTrajectory:
+    def open(path: str | os.PathLike[str], system: System | None = None, drawing: Drawing | None = None) -> StoredTrajectory:
         """Read a run that `save_to=` wrote, finished or not; with its model, also what follows from the states."""
         store = RunStore.open(path)
         if system is None:

@@ -41,26 +41,16 @@ def coefficients(friction: Any, count: int, visible: Mapping[str, Any], paramete
 
 
 def check_coefficients(states: States) -> None:
-    """Refuse starts whose parameters give coefficients that no wall has; those that change on the way are checked there."""
-    system = states.system
-    if not system.n_unilateral:
+    """Refuse parameters that give coefficients which no wall has; those that change with t or q are checked in contact."""
+    if not getattr(states.system, "constant_friction", False):
         return
-    given = {}
-    if getattr(system, "constant_friction", False):
-        given["friction"] = (states.evaluate("friction"), np.inf, ">= 0 and finite")
-    if "restitution" in system.function_names and not system.function("restitution").jac_sparsity(0, 0).nnz():
-        at_rest = np.zeros((system.n_unilateral, len(states)))
-        rows = np.asarray(system.function("restitution").map(len(states))(at_rest, states.theta.T)).T
-        given["restitution"] = (rows, 1.0, "between 0 and 1")
-    for name, (rows, most, bounds) in given.items():
-        wrong = np.argwhere(~((rows >= 0) & (rows <= most) & np.isfinite(rows)))
-        if len(wrong):
-            member, wall = wrong[0]
-            whose = f" of member {member}" if len(states) > 1 else ""
-            raise InputError(
-                f"the coefficient of {name} of unilateral[{wall}]{whose} is {rows[member, wall]:.6g}: it must be {bounds}; change "
-                "the parameters that state it"
-            )
+    rows = states.evaluate("friction")
+    wrong = np.argwhere(~((rows >= 0) & np.isfinite(rows)))
+    if len(wrong):
+        member, wall = wrong[0]
+        whose = f" of member {member}" if len(states) > 1 else ""
+        said = f"the coefficient of friction of unilateral[{wall}]{whose} is {rows[member, wall]:.6g}"
+        raise InputError(f"{said}: it must be >= 0 and finite; change the parameters that state it")
 
 
 def sliding(slip: Callable, mu: ca.SX, moving: Mapping[str, Any], v: ca.SX, parameters: Parameters) -> ca.SX:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Spheres(Lagrangian):
             raise ModelError(f"there are {len(self.radii)} radii and {len(self.masses)} masses: give one of each for each body")
         self.space, self.mu, self.e = space, _number("friction", friction, np.inf), _number("restitution", restitution, 1.0)
         self.gravity = _gravity(gravity, space)
+        if not isinstance(planes, Iterable):
+            raise ModelError(f"planes are pairs (n, c), as in planes=[((0, 1), 0.0)]; got {one_line(planes)}")
         self.planes = np.array([_plane(plane, space) for plane in planes]).reshape(-1, 4)
         self.inertias = self.masses * self.radii**2 * (0.5 if space == 2 else 0.4)
         angles = 1 if space == 2 else 3
@@ -75,7 +77,7 @@ def _positive(name: str, values: Any) -> np.ndarray:
 
 def _number(name: str, value: Any, most: float) -> float:
     known = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not known or not (np.isfinite(value) and 0 <= value <= most):
+    if not known or not (0 <= value <= most and value < 1e300):
         upto = f" up to {most:g}" if np.isfinite(most) else ""
         raise ModelError(f"{name} is a finite number >= 0{upto} for all contacts; got {one_line(value)}")
     return float(value)

@@ -26,13 +26,9 @@ ball = da.Lagrangian(
 free = da.Hamiltonian(lambda q, p: p @ p / 2 + q @ q / 2, dim=1)
 disks = da.Spheres([0.1, 0.1], masses=[0.2, 0.2], gravity=(0, -9.81), planes=[((0, 1), 0)], friction=0.3, space=2)
 
-four_bar = da.Mechanism(gravity=(0, 0, -9.81), params={"load": 0.2})
-"""A closed loop in space, whose joints state more than is independent."""
-A, B, C, D = (0, 0, 0), (0, 0, 0.1), (0.25, 0, 0.2), (0.3, 0, 0)
-_crank, _coupler, _rocker = (
-    four_bar.rod(name, start, end, mass=mass)
-    for name, start, end, mass in (("crank", A, B, "load"), ("coupler", B, C, 0.6), ("rocker", D, C, 0.4))
-)
-for _first, _second, _point in ((four_bar.ground, _crank, A), (_crank, _coupler, B), (_coupler, _rocker, C)):
-    four_bar.revolute(_first, _second, at=_point, axis=(0, 1, 0))
-four_bar.revolute(four_bar.ground, _rocker, at=D, axis=(0, 1, 0))
+door = da.Mechanism(gravity=(0, -9.81), coordinates="planar", params={"load": 0.2})
+"""A rod on two hinges of one axis, which state more than is independent, with another rod on it."""
+_leaf, _handle = door.rod("leaf", (0, 0), (0.3, 0.1), mass="load"), door.rod("handle", (0.3, 0.1), (0.3, 0.4), mass=0.4)
+for _ in range(2):
+    door.revolute(door.ground, _leaf, at=(0, 0))
+door.revolute(_leaf, _handle, at=(0.3, 0.1))

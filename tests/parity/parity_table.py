@@ -10,8 +10,8 @@ The doors, and what must come out of them:
     sweep          simulate_many(save_to=), loaded: the bits of `threads`
     threads, processes, dask    executors: equal to each other bit for bit, and to `simulate` to round-off
     command        dalembert run FILE.py:name --save: the bits of `simulate`
-Whatever a door does not do is an entry of `Feature.differs`: a part of the sentence with which it refuses, or NO_ARGUMENT where it
-has no such argument. docs/parity.md shows this table (`python tests/parity/parity_table.py`).
+Whatever a door does not do is an entry of `Feature.differs`: a part of the sentence with which it refuses, or NO_ARGUMENT
+where it has no such argument. docs/parity.md shows this table (`python tests/parity/parity_table.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def each(doors: tuple[str, ...], what: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Feature:
-    """Something that a run can have: a model of `parity_models.py`, a method as the command names it, arguments of `simulate`."""
+    """A model of `parity_models.py`, a method as the command names it, and arguments of `simulate`."""
 
     name: str
     model: str
@@ -79,7 +79,7 @@ FEATURES = (
     Feature("multipliers that enter nonlinearly", "curved", "GaussLobattoSPARK(stages=2)",
             {"y0": [0.6, 0.8], "z0": [0.8, -0.6], "h": 0.05, "steps": 6}),
     Feature("index 2", "growth", "RadauIIA(stages=3)", {"y0": [1.0, 1.0], "z0": [1.0], "h": 0.05, "steps": 6}),
-    Feature("a mechanism with redundant constraints", "four_bar", "LobattoIIIAB(stages=2)",
+    Feature("a mechanism with redundant constraints", "door", "LobattoIIIAB(stages=2)",
             {"h": 0.005, "steps": 6, "params": {"load": 0.3}}),
     Feature("impacts, sliding and rest", "ball", "CVA()", WALLS, {VECTORS: "leave simd= out"}),
     Feature("time stepping", "ball", "MoreauJean()", WALLS, STEPPING),
@@ -89,27 +89,22 @@ FEATURES = (
             {POINCARE: NOTHING}),
 )  # fmt: skip
 
-SAME = {
-    MANY: "bits", VECTORS: "round-off", POINCARE: "round-off", STORE: "round-off", RESUME: "bits of the store", SWEEP: "bits of threads",
-    THREADS: "round-off", PROCESSES: "bits of threads", DASK: "bits of threads", COMMAND: "bits",
-}  # fmt: skip
-"""How equal the results of a door are to those of `simulate`, or of another door."""
-
 HEADINGS = {
-    MANY: "`simulate_many`", VECTORS: "`simd=True`", POINCARE: "`poincare`", STORE: "`save_to=`", RESUME: "`resume`", SWEEP: "sweep on disk",
-    THREADS: "threads", PROCESSES: "processes", DASK: "Dask", COMMAND: "`dalembert run`",
+    MANY: "`simulate_many`", VECTORS: "`simd=True`", POINCARE: "`poincare`", STORE: "`save_to=`", RESUME: "`resume`",
+    SWEEP: "sweep on disk", THREADS: "threads", PROCESSES: "processes", DASK: "Dask", COMMAND: "`dalembert run`",
 }  # fmt: skip
 PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
 
 HEAD = """# The same run by every way
 
-Whatever `da.simulate` can do, ensembles, stores, executors and the command can do as well, with the same result, or they refuse it by
-name. The table below is the one that `tests/parity` runs through: every entry is a test of a small model. "Same" means:
+Whatever `da.simulate` can do, ensembles, stores, executors and the command can do as well, with the same result, or they
+refuse it by name. The table below is the one that `tests/parity` runs through: every entry is a test of a small model. "Same"
+means:
 
 - `simulate_many` with `simd=False` and the command give the bits of `da.simulate`; vectors (`simd=True`) agree to round-off.
-- A store, and the parts of a sweep, start afresh at every chunk and choose pivots as a new process does, so that they agree with
-  `da.simulate` to round-off. A resumed store has the bits of one that was never stopped; sweeps on disk, processes and Dask have
-  the bits of threads.
+- A store, and the parts of a sweep, start afresh at every chunk and choose pivots as a new process does, so that they agree
+  with `da.simulate` to round-off, or to the Newton tolerance where one is given. A resumed store has the bits of one that was
+  never stopped; sweeps on disk, processes and Dask have the bits of threads.
 - A crossing that `da.poincare` finds in the middle of a step is the state that steps to its beginning and half a step lead to.
 
 """
@@ -127,7 +122,9 @@ def page() -> str:
             entries.append("same" if why is None else f"no ({notes.setdefault(why, len(notes) + 1)})")
         rows.append(f"| {feature.name} (`{feature.method}`) | " + " | ".join(entries) + " |")
     said = {NO_ARGUMENT: "There is no such argument.", NOTHING: "There is nothing to compare."}
-    listed = [f"{number}. {said.get(why) or f'Refused, in a sentence with the words “{why}”.'}" for why, number in notes.items()]
+    listed = [
+        f"{number}. {said.get(why) or f'Refused, in a sentence with the words “{why}”.'}" for why, number in notes.items()
+    ]
     return HEAD + "\n".join(rows) + "\n\n" + "\n".join(listed) + "\n"
 
 

@@ -150,8 +150,25 @@ def alike(first, second):
     return same
 
 
-@pytest.mark.parametrize("door", DOORS[1:])
-@pytest.mark.parametrize("feature", FEATURES, ids=str)
+IN_SHORT = (
+    "holonomic constraints",
+    "controls",
+    "multipliers that enter nonlinearly",
+    "impacts, sliding and rest",
+    "time stepping",
+)
+"""Features that are sent to other processes in the short tests, too."""
+CASES = [
+    pytest.param(
+        feature, door, id=f"{feature}-{door}", marks=[pytest.mark.slow] if away and feature.name not in IN_SHORT else []
+    )
+    for feature in FEATURES
+    for door in DOORS[1:]
+    for away in [door in (PROCESSES, DASK)]
+]
+
+
+@pytest.mark.parametrize(("feature", "door"), CASES)
 def test_every_door(feature, door, tmp_path, monkeypatch, references, request):
     case, why = Case(feature, tmp_path), feature.differs.get(door)
     if why == NOTHING:
