@@ -17,7 +17,7 @@ from dalembert.tableaux._tableau import Tableau, checked
 
 WORKING_DIGITS = DIGITS + 20
 MOST = 1000
-"""No family here satisfies conditions of so high an order."""
+"""Conditions of higher order are not computed."""
 
 
 def B(tableau: Tableau, p: int) -> float:
@@ -173,8 +173,10 @@ def _accepted(tolerance: float | None, *tableaux: Tableau) -> float:
 
 
 def _orders(condition: str, last: int, *, first: int) -> range:
-    if not isinstance(last, Integral) or not 0 <= last <= MOST:
-        raise InputError(f"{condition}(k) needs an integer k from 0 to {MOST}; got {str(last)[:40]}")
+    if not isinstance(last, Integral) or last < 0:
+        raise InputError(f"{condition}(k) needs an integer k >= 0; got {last!r}")
+    if last > MOST:
+        raise InputError(f"{condition}(k) is computed up to k = {MOST}, far more than any family here satisfies")
     return range(first, int(last) + 1)
 
 
