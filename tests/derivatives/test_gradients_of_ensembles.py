@@ -46,7 +46,7 @@ def test_a_member_is_what_it_is_alone():
 
 
 def test_members_that_bounce_and_one_that_fails():
-    """A ball dropped on an elastic floor: dz(T)/dz0 by the time and the speed of its bounce; a motion that escapes to infinity."""
+    """A ball dropped on an elastic floor, by the time and the speed of its bounce; a motion that escapes to infinity."""
     ball = da.Lagrangian(lambda q, v, g: 0.1 * v @ v - 0.2 * g * q[0], dim=1, unilateral=lambda q: q[0], params={"g": 9.81})
     z, T = np.array([1.0, 0.5]), 0.5
     given = dict(wrt="q0", v0=[0.0], h=0.01, steps=50)
