@@ -15,6 +15,7 @@ import numpy as np
 
 from dalembert.derivatives._given import finite
 from dalembert.derivatives._gradient import Adjoint, Losses, named
+from dalembert.derivatives._loss import AtTimes
 from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._second_order import Doubled, pull_twice
 from dalembert.derivatives._wanted import Differentiated, differentiated
@@ -148,7 +149,7 @@ class SecondAdjoint(Adjoint):
         super()._loss_at_times()
         theta, self.of_theta_2 = self.given.start.state.theta, np.zeros(len(self.of_theta))
         firsts, self.forces = self.forces, {}
-        if self.at_times is None:
+        if not isinstance(self.at_times, AtTimes):
             return
         steps, n = self.at_times.steps.tolist(), self.pair.shape[1]
         states, changes = (np.array([known[step] for step in steps]) for known in (self.states, self.changes))

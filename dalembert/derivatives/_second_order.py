@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -83,7 +84,7 @@ def _by_equations(record: Record, part: Part, step: int, doubled: Doubled) -> No
 class _Stage:
     """The equations of one substep at its solution."""
 
-    def __init__(self, numbers: list[np.ndarray], curvature: ca.Function, point: list[np.ndarray], chosen: int) -> None:
+    def __init__(self, numbers: list[Any], curvature: ca.Function, point: list[np.ndarray], chosen: int) -> None:
         from scipy.sparse.linalg import splu
 
         self.F_u, self.F_z, self.D_u, self.D_z = numbers
