@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "methods"))
+import method_models
 from method_table import ROWS
+
+__all__ = ["cases", "method_models"]
 
 DEFAULT = {
     ("LobattoIIIAB(stages=3)", "varying_length"), ("Shake()", "double_pendulum"), ("GaussLobattoSPARK(stages=2)", "sleigh"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import method_models
 import mpmath
 import numpy as np
 import pytest
-from derivative_cases import cases
+from derivative_cases import cases, method_models
 
 import dalembert as da
 from dalembert.compiler._elimination import PivotOrder, describe, filled_pattern

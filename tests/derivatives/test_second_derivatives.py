@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import casadi as ca
-import method_models
 import mpmath
 import numpy as np
 import pytest
-from derivative_cases import cases
+from derivative_cases import cases, method_models
 
 import dalembert as da
 from dalembert.derivatives import _gradient, _record
