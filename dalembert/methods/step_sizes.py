@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -74,13 +75,9 @@ class ReversibleSteps(OneStepMethod):
         if self.first is not None and not (np.isfinite(self.first) and self.first != 0):
             raise InputError(f"first is a step size other than 0; got {self.first!r}")
 
-    @property
-    def reference(self) -> str:
-        """Of the control, and of the method."""
-        return f"Hairer and Soederlind, SIAM J. Sci. Comput. 26 (2005), with {self.method.reference}"
-
-    symplectic = False
-    symmetric = True
+    reference: ClassVar[str] = "Hairer and Soederlind (2005), SIAM J. Sci. Comput. 26"
+    symplectic: ClassVar[bool] = False
+    symmetric: ClassVar[bool] = True
 
     @property
     def serves_odae(self) -> bool:
