@@ -1,4 +1,4 @@
-"""A user's scalar functions of the state, as symbolic functions (t, y, z, theta)."""
+"""A user's functions of the state, as symbolic functions (t, y, z, theta)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import casadi as ca
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._model import call_model, scalar_expression
+from dalembert.systems._model import call_model, scalar_expression, vector_expression
 from dalembert.systems._system import System
 
 
 @one_at_a_time
-def state_function(role: str, function: Callable, system: System) -> ca.Function:
-    """A user's scalar function of the state, of t and of parameters as a function (t, y, z, theta)."""
+def state_function(role: str, function: Callable, system: System, scalar: bool = True) -> ca.Function:
+    """A user's function of the state, of t and of parameters, one number or a list, as a function (t, y, z, theta)."""
     t, theta = ca.SX.sym("t"), system.parameters.theta
     (first, dim_y), (second, dim_z) = system.state_blocks
     y, z = ca.SX.sym("y", dim_y), ca.SX.sym("z", dim_z)
@@ -23,5 +23,6 @@ def state_function(role: str, function: Callable, system: System) -> ca.Function
     visible |= {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
     if isinstance(system, MechanicalSystem):
         visible["v"] = from_column(system.function("v")(t, y, z, theta))
-    expression = scalar_expression(role, call_model(role, function, visible, system.parameters))
+    value = call_model(role, function, visible, system.parameters)
+    expression = scalar_expression(role, value) if scalar else vector_expression(role, value)
     return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])
