@@ -109,6 +109,8 @@ def describe_arguments(app: Any, what: str, name: str, obj: Any, options: Any, l
         da.resume,
         da.verify.order,
         da.gradient,
+        da.gradient_many,
+        da.hessian_product,
         da.sensitivities,
     )
     if obj in (da.Hamiltonian, da.Lagrangian):
