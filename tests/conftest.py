@@ -80,7 +80,7 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """The browser on an empty page, without a word of earlier tests in its logs; a page that plays does not outlive its test."""
+    """The browser on an empty page, without a word of earlier tests in its logs; pages that play do not outlive their test."""
     chromium.get("about:blank")
     for kind in ("browser", "performance"):
         chromium.get_log(kind)

@@ -16,7 +16,7 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, System
-from dalembert.systems._model import call_model, scalar_expression
+from dalembert.systems._model import call_model, scalar_expression, vector_expression
 
 REDUCED = ("first", "last", "min", "max", "mean", "comoment")
 """What is kept of a quantity; its least-squares slope follows from sum (k - mean of k)(x_k - mean of x), the comoment."""
@@ -56,8 +56,8 @@ class Watch:
 
 
 @one_at_a_time
-def state_function(role: str, function: Callable, system: System) -> ca.Function:
-    """A user's scalar function of the state, of t and of parameters as a function (t, y, z, theta)."""
+def state_function(role: str, function: Callable, system: System, scalar: bool = True) -> ca.Function:
+    """A user's function of the state, of t and of parameters, one number or a list, as a function (t, y, z, theta)."""
     t, theta = ca.SX.sym("t"), system.parameters.theta
     (first, dim_y), (second, dim_z) = system.state_blocks
     y, z = ca.SX.sym("y", dim_y), ca.SX.sym("z", dim_z)
@@ -65,7 +65,8 @@ def state_function(role: str, function: Callable, system: System) -> ca.Function
     visible |= {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
     if isinstance(system, MechanicalSystem):
         visible["v"] = from_column(system.function("v")(t, y, z, theta))
-    expression = scalar_expression(role, call_model(role, function, visible, system.parameters))
+    value = call_model(role, function, visible, system.parameters)
+    expression = scalar_expression(role, value) if scalar else vector_expression(role, value)
     return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])
 
 
