@@ -225,8 +225,8 @@ class Trajectory(Variables):
         """The same model at other times and states."""
         return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
 
-    def of(self, part: Part) -> Any:
-        """What a part of a `da.Mechanism` does along the run, as arrays with time first.
+    def of(self, part: Part | str) -> Any:
+        """What a part of a `da.Mechanism`, or the part of a name, does along the run, as arrays with time first.
 
         Bodies have `position`, `velocity`, `rotation`, `angular_velocity` and `point(at)`, joints `angle`, `rate`,
         `displacement`, `speed`, `force` and `torque`, wheels `contact_point` and `force`, springs `length`, motors `effort`.
@@ -237,7 +237,7 @@ class Trajectory(Variables):
             >>> rod = m.rod("rod", (0, 0), (0.4, 0), mass=0.3)
             >>> hinge = m.revolute(m.ground, rod, at=(0, 0))
             >>> run = da.simulate(m, da.LobattoIIIAB(3), h=0.01, steps=20)
-            >>> run.of(rod).position.shape, bool(run.of(hinge).angle[-1] < 0)
+            >>> run.of(rod).position.shape, bool(run.of("revolute 1").angle[-1] < 0)
             ((21, 3), True)
             >>> round(float(run.of(hinge).force[0, 1]), 3)  # released at rest, a quarter of the weight is carried
             0.736
