@@ -25,7 +25,7 @@ from dalembert.runs._trajectory import Trajectory
 
 FRAMES_A_SECOND, MOST_FRAMES, KEY_FRAMES = 30, 3000, 16
 MOST_STEPS, PROBE = 200_000, 50
-AT_ONCE, PATIENCE = 0.08, 3.0
+AT_ONCE, PATIENCE = 0.04, 3.0
 """Seconds that the first run may take, and any run; longer ones are cut short."""
 STAGES = range(1, 9)
 CONTRAST = ("Rattle", "GaussLobattoEMPRK", "VCI", "LobattoSPARK", "SymplecticEuler", "RadauIIA")
@@ -178,7 +178,7 @@ class Session:
     def _frames(self, ask: Mapping[str, Any]) -> dict[str, Any]:
         """The parts of the mechanism in some frames."""
         shown, first, count = self._of_pane(ask), int(ask.get("from", 0)), int(np.clip(ask.get("count", 30), 1, 300))
-        scene = sample(shown.run, shown.posed.drawing, shown.times[first : first + count])
+        scene = sample(shown.run, shown.posed.drawing, shown.times[first : first + count], dense=False)
         digits = max(0, 5 - int(np.floor(np.log10(max(float(np.max(scene.half)), 1e-300)))))
         parts = [
             {"kind": part.kind, "color": part.color, "radius": part.radius, "count": part.points.shape[1],

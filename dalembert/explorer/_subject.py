@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,8 @@ class Subject:
         settings = self.settings_at(moved)
         thing = self.thing if self.make is None else self.make(**settings) if moved else self.thing
         params = settings if self.make is None else None
+        if isinstance(thing, Problem) and isinstance(self.thing, Problem):
+            thing, params = _of_system(thing, self.thing.system, params)
         try:
             system, state = initial_state(thing, params=params, **self.initial)
         except InconsistentStart:  # a parameter of the constraints was changed
@@ -118,6 +120,13 @@ class Subject:
             state = _moved(system, state, start)
         drawing = self.draw or stated(thing)[1] or _dot(system)
         return Posed(system, state, upright(drawing))
+
+
+def _of_system(problem: Problem, known: System, params: Mapping[str, Any] | None) -> tuple[Problem, Mapping[str, Any] | None]:
+    """A problem with an equal system from which much was derived already, and the parameters that it has then."""
+    if problem.system is known or problem.system.fingerprint != known.fingerprint:
+        return problem, params
+    return replace(problem, system=known), {**problem.system.params, **(params or {})}
 
 
 def coordinate_labels(thing: Thing, system: System) -> tuple[str, ...]:
