@@ -162,6 +162,7 @@ class Session:
         steps = max(1, round((wanted - posed.state.t) / h))
         key = (posed.system.fingerprint, str(stepper))
         if key not in self._speeds:  # the first run compiles, and tells how fast it is
+            self.subject.parameters  # noqa: B018 - found out now, so that sliders need not wait for it
             simulate(posed.system, stepper, start=posed.state, h=h, steps=1, progress=False, on_failure="return")
             probe = simulate(posed.system, stepper, start=posed.state, h=h, steps=PROBE, progress=False, on_failure="return")
             self._learn(probe)
