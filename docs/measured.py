@@ -233,7 +233,9 @@ def served() -> Iterator[list[str]]:
 
 def _variants() -> list[da.OneStepMethod]:
     plain = (da.RungeKutta(da.tableaux.radau_iia(2)), da.SRK("gauss", 2), da.MoreauJean(), da.NonsmoothRattle())
-    return [*(row.method for row in ALL_ROWS), *COLLISIONS.values(), *plain]
+    bases = (da.GaussLobattoSPARK(2), da.Gauss(2), da.compose(da.SymplecticEuler(), 2))
+    varying = (da.ReversibleSteps(base, density=lambda t: 1 + t**2) for base in bases)
+    return [*(row.method for row in ALL_ROWS), *COLLISIONS.values(), *plain, *varying]
 
 
 def _accepts(method: da.OneStepMethod, system: Any) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._complementarity import OPEN
-from dalembert.derivatives._impact_pieces import FrictionalImpact, Mode, Moving, Pieces, solved
+from dalembert.derivatives._contact_modes import FrictionalImpact, Mode
+from dalembert.derivatives._impact_pieces import Moving, Pieces, solved
 from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._start import Start
 from dalembert.engine._run import Run
@@ -153,11 +154,9 @@ class ImpactSteps:
         return record
 
     def _check_same(self, state: np.ndarray, leg: Leg) -> None:
-        for ours, theirs, before in zip(
-            *(np.split(x, 2) for x in (state, *self.run.states[[leg.end, leg.begin]])), strict=True
-        ):
-            size = np.max(np.abs(theirs)) + np.max(np.abs(before))
-            if not np.max(np.abs(ours - theirs)) <= SAME * size + 1e-300:
+        parts = (np.split(state - self.run.states[leg.end], 2), np.split(self.run.states, 2, axis=1))
+        for off, states in zip(*parts, strict=True):
+            if not np.max(np.abs(off)) <= SAME * np.max(np.abs(states)) + 1e-14:
                 raise StepFailed(
                     f"the motion from t = {self.t0 + leg.begin * self.h:.6g} to {self.t0 + leg.end * self.h:.6g} could not be "
                     "made again from its impacts and contacts, so that it has no derivative here: events may be simultaneous; "
@@ -206,12 +205,22 @@ class ImpactSteps:
         others = mode.others(self.walled)
         struck = [others.index(k) for k in self.run.impacts.which[rows].tolist() if k in others]
         for guard in struck[:1] or mode.guards(self.walled, after):
-            there = pieces.to_guard(point, guard, t, hit)
+            there = pieces.to_guard(point, guard, t, hit, self._left_with(rows[0]) if rows else np.inf)
             if there is not None and abs(there.t - t) <= SAME * self.h:
                 return there
         raise StepFailed(
             f"the event at t = {t:.6g} is not that of one wall alone, or it only grazes: the motion has no derivative there"
         )
+
+    def _left_with(self, row: int) -> float:
+        """The rate of phi after the impact before this one, if that was on the same wall; else infinite."""
+        impacts = self.run.impacts
+        assert impacts is not None
+        wall = impacts.which[row]
+        if row == 0 or impacts.which[row - 1] != wall:
+            return np.inf
+        before = (impacts.t[row - 1], impacts.q[row - 1], impacts.p_after[row - 1])
+        return float(abs(self.walled.evaluate("phi_dot", *before, theta=self.start.theta)[wall]))
 
     def _impacts(self, pieces: Pieces, point: Moving, mode: Mode, after: Mode, rows: list[int]) -> tuple[Moving, int | None]:
         """The impacts of one instant, and the wall whose reset is still to come with the next partial step."""

@@ -83,6 +83,8 @@ class Trajectory(Variables):
     """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
     stage_psi: np.ndarray | None = field(default=None, repr=False)
     """The same for psi."""
+    step_sizes: np.ndarray | None = field(default=None, repr=False)
+    """The step size at each stored state, for runs by a method that varies it, such as `da.ReversibleSteps`."""
     impacts: Impacts | None = field(default=None, repr=False)
     """Impacts on unilateral constraints, for runs by a collision integrator."""
     contacts: Contacts | None = field(default=None, repr=False)
@@ -278,7 +280,7 @@ class Trajectory(Variables):
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
-        arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
+        arrays |= {name: getattr(self, name) for name in (*STAGE, "step_sizes") if getattr(self, name) is not None}
         for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
             if events is not None:
                 arrays |= columns_of(events, kind)
@@ -307,7 +309,7 @@ class Trajectory(Variables):
                 parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
                 kept_names={name: tuple(labels) for name, labels in header.get("names", {}).items()},
                 **{name: header[name] for name in KEPT},
-                **{name: file.get(name) for name in STAGE},
+                **{name: file.get(name) for name in (*STAGE, "step_sizes")},
                 **events,
                 controls=None if controls is None else Controls(**controls | {"hold": int(controls["hold"])}),
                 _observed={name: file[name] for name in OBSERVED if name in file},
@@ -414,7 +416,16 @@ class StoredTrajectory(Trajectory):
 
     def _times(self, first: int, last: int) -> np.ndarray:
         header = self.store.header
+        if header.clock:
+            return read_rows(self.store.array("t"), slice(first, last))
         return header.t0 + header.step_of(np.arange(first, last), self.store.progress.steps) * header.h
+
+    @functools.cached_property
+    def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        """The step size at each stored state, for runs by a method that varies it."""
+        if not self.store.header.clock:
+            return None
+        return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
 
     @functools.cached_property
     def impacts(self) -> Impacts | None:  # type: ignore[override]
@@ -461,14 +472,15 @@ class StoredTrajectory(Trajectory):
             when = {kind: read_rows(self.store.array(name), slice(count.get(kind, 0))) for kind, name in columns.items()}
         for first in range(0, len(self), chunk):
             rows = slice(first, min(len(self), first + chunk))
-            begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]
-            ends = (begin if first else -np.inf, end if rows.stop < len(self) else np.inf)
+            begin = self._times(first, first + 1)[0] if first else -np.inf
+            ends = (begin, self._times(rows.stop, rows.stop + 1)[0] if rows.stop < len(self) else np.inf)
             events = {f"{kind}s": self._events(kind, *np.searchsorted(t, ends, side="right")) for kind, t in when.items()}
             yield Trajectory(
                 t=self._times(rows.start, rows.stop),
                 states=self.states[rows],
                 stage_lam=None if self.stage_lam is None else self.stage_lam[rows],
                 stage_psi=None if self.stage_psi is None else self.stage_psi[rows],
+                step_sizes=None if self.step_sizes is None else self.step_sizes[rows],
                 **{name: getattr(self, name) for name in ("blocks", "h", "method", "parameters", "status", "message")},
                 **{name: getattr(self, name) for name in ("stats", "fingerprint", "system", "start", "solver", "drawing")},
                 **events,
