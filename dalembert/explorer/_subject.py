@@ -137,7 +137,8 @@ class Subject:
     def pose(self, moved: Mapping[str, float], start: Mapping[str, float]) -> Posed:
         """The model with sliders moved; initial values are projected onto the constraints."""
         settings = self.settings_at(moved)
-        thing, params = self.thing, settings if self.make is None else None
+        thing = self.thing
+        params: Mapping[str, Any] | None = settings if self.make is None else None
         if self.make is not None and moved:
             if self.parameters.issuperset(moved):
                 params = {name: settings[name] for name in moved}
