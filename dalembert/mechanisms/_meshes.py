@@ -94,17 +94,17 @@ class Mesh(Solid):
         """The principal axes, as columns."""
         return self._principal[1]
 
-    @property
+    @cached_property
     def vertices(self) -> np.ndarray:
         """The corners about the centre."""
         return self.points - self.centre
 
-    @property
+    @cached_property
     def faces(self) -> list[tuple[int, ...]]:
         """The triangles."""
         return [tuple(int(k) for k in triangle) for triangle in self.triangles]
 
-    @property
+    @cached_property
     def outlines(self) -> list[tuple[int, ...]]:
         """The triangles."""
         return self.faces

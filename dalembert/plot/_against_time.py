@@ -179,7 +179,7 @@ def residuals(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None 
                 axes.set_ylim(top=1e3 * top)
                 axes.legend(loc="upper right", fontsize=7)
             else:
-                axes.legend(loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+                axes.legend(loc="lower right", ncols=len(drawn), bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
             axes.grid(True)
         else:
             axes.text(0.5, 0.5, "no constraints", ha="center", va="center", transform=axes.transAxes)
