@@ -1,7 +1,7 @@
 """Steps that follow a density, against steps of constant size: how many are needed, and whether the energy drifts.
 
 python benchmarks/varying_steps.py                                      about five minutes of one core
-python benchmarks/varying_steps.py --periods 1000 --folder runs         a look; a second call goes on where the first one stopped
+python benchmarks/varying_steps.py --periods 1000 --folder runs         a look; a second call goes on where the first stopped
 
 For each problem of tests/methods/encounters.py: the error over five periods (one of Arenstorf's orbit, which is published) and
 the number of constant steps of the same method with the same error; the way back from the last state; the largest energy error
@@ -85,7 +85,7 @@ def way_back(problem: Encounter, steps: int) -> float:
 
 def long_run(problem: Encounter, periods: int, per_period: float, folder: Path) -> list[str]:
     """Energy errors along a run of so many periods, from a store that is continued if it is there."""
-    path, steps = folder / f"{problem.name.replace(' ', '_').replace(',', '')}.zarr", int(periods * per_period * 1.01)
+    path, steps = folder / f"{problem.name.replace(' ', '_').replace(',', '')}.zarr", int(periods * per_period * 1.06)
     every = max(1, steps // 400_000)
     if path.exists():
         run = da.resume(path, problem.system, problem.method, steps=steps)

@@ -55,9 +55,9 @@ def kepler(e: float = 0.99) -> Encounter:
     )
 
 
-def pendulum_on_a_spring() -> Encounter:
+def pendulum_on_a_spring(k: float = 2000.0) -> Encounter:
     """0.2 kg on a spring of 2000 N/m and 0.5 m, stretched to 1.2 m: it passes its pivot at a distance of about 1 mm."""
-    m, k, length, g = 0.2, 2000.0, 0.5, 9.81
+    m, length, g = 0.2, 0.5, 9.81
     v = np.sqrt(k / m) * 0.0025 / 1.2
     system = da.Hamiltonian(
         lambda q, p: p @ p / (2 * m) + m * g * q[1] + k / 2 * (np.sqrt(q @ q) - length) ** 2,
@@ -105,7 +105,7 @@ def arenstorf() -> Encounter:
 
 
 def around_the_earth(e: float = 0.95, a: float = 0.35) -> Encounter:
-    """A regular orbit around the larger body, of excentricity 0.95, that the smaller one disturbs."""
+    """A regular orbit around the larger body, of eccentricity 0.95, that the smaller one disturbs."""
     r = a * (1 - e)
     v = np.sqrt((1 - MU) * (1 + e) / r) - r  # in the rotating plane
     start = {"q0": [r - MU, 0.0], "p0": [0.0, v + r - MU]}
