@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Run:
     """What is known about the start of the only substep."""
     wall_time: float = 0.0
     build_time: float = 0.0
+    columns: np.ndarray | None = field(default=None, init=False)
+    """Where the variables that were asked for, and the clock, are among those that are computed, if that is not in order."""
     settled: bool = True
     """False while Python makes steps, and not everything about them is noted yet."""
 
@@ -103,7 +105,7 @@ class Run:
         """What the steppers compute: the run itself, redundant constraints combined, or its motion between events."""
         spec = self.spec.in_own_time
         assert isinstance(spec.start, State)
-        self.columns: np.ndarray | None = getattr(spec.system, "columns", None)
+        self.columns = getattr(spec.system, "columns", None)
         system, start = independent(spec.system, spec.start)
         return replace(spec, system=system, start=start)
 
