@@ -86,6 +86,10 @@ class ImpactSteps:
         """All steps."""
         impacts, contacts, h, steps = self.run.impacts, self.run.contacts, self.h, self.spec.steps
         assert impacts is not None and contacts is not None
+        if np.any(impacts.t <= self.t0 + SAME_TIME * h):
+            raise InputError(
+                "the run starts with an impact, which from other starts comes later or not at all: start off the wall"
+            )
         ends = contacts.end[contacts.end < self.t0 + (steps - SAME_TIME) * h]
         times = np.unique(np.concatenate([impacts.t, contacts.begin, ends]))
         owners = np.clip(np.ceil((times - self.t0) / h - SAME_TIME).astype(int) - 1, 0, steps - 1)

@@ -218,6 +218,20 @@ def test_start_of_a_mixed_system_against_consistent():
         assert np.abs(difference - found[:, k]).max() < 1e-8 * max(1.0, np.abs(difference).max()), k
 
 
+def test_a_start_keeps_its_momentum_or_its_velocity():
+    """q = q0 + v T for a free mass: by the mass 0 if the velocity is given, -v T / m if the momentum is."""
+    free = da.Lagrangian(lambda v, m: m * v @ v / 2, dim=1, params={"m": 0.2})
+    start, given = da.consistent(free, q0=[1.0], v0=[3.0]), dict(h=0.1, steps=20)
+    _, held = da.gradient(lambda q: q[0], free, da.Gauss(1), wrt=("m", "v0"), start=start, **given)
+    np.testing.assert_allclose([held["m"], held["v0"][0]], [0.0, 2.0], atol=1e-13)
+    _, thrown = da.gradient(lambda q: q[0], free, da.Gauss(1), wrt=("m", "p0"), start=start, **given)
+    np.testing.assert_allclose([thrown["m"], thrown["p0"][0]], [-30.0, 10.0], rtol=1e-13)
+    value, slope = da.gradient(lambda t, v, m: t * v[0] ** 2 * m, free, da.Gauss(1), wrt="m", start=start, **given)
+    np.testing.assert_allclose([value, slope], [2.0 * 9.0 * 0.2, -2.0 * 9.0], rtol=1e-13)
+    s = da.sensitivities(free, da.Gauss(1), wrt=("v0", "m"), start=start, **given)
+    np.testing.assert_allclose(s.of("p", "m")[-1], [3.0], rtol=1e-14)
+
+
 # -- redundant constraints ---------------------------------------------------------------------------------------------------
 
 
