@@ -70,7 +70,7 @@ def given_controls(
         ends = int(isinstance(given, PiecewiseLinear))
         try:
             values = real_array(given.values if ends else given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"the control {name!r} must be an array of numbers; got {one_line(given)}") from None
         if values.ndim == 0 or values.shape[1:] != shape or len(values) <= ends or steps % (len(values) - ends):
             wanted = f"{('rows + 1' if ends else 'rows', *shape)}".replace("'", "")
