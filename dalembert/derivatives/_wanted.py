@@ -134,6 +134,6 @@ def _wanted(system: System, name: str, given: Mapping[str, Any], controlled: set
     if name in others:
         raise InputError(f"wrt names {name!r}, but the run starts from {second}: differentiate with respect to that")
     slots = parameter_slots(system, name, "wrt")
-    shape, first = system.parameters.values[name].shape, system.parameters.size - 1 - len(system.ramps)
-    slopes = np.array([first + k for k, slot in enumerate(system.ramps) if slot in slots], int)
+    shape, behind = system.parameters.values[name].shape, system.parameters.size - 1 - len(system.ramps)
+    slopes = np.array([behind + k for k, slot in enumerate(system.ramps) if slot in slots], int)
     return Wanted(name, shape, n + m + slots, set(slots.tolist()) <= controlled and bool(controlled), slopes)
