@@ -44,6 +44,7 @@ from dalembert.methods import (
     schemes,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.runs._controls import PiecewiseLinear
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
@@ -137,6 +138,7 @@ __all__ = [
     "OptimalControl",
     "OptimalRun",
     "PartitionedRungeKutta",
+    "PiecewiseLinear",
     "PoincareSection",
     "RadauIIA",
     "Rattle",
