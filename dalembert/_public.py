@@ -42,6 +42,8 @@ from dalembert.methods import (
     schemes,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.runs._accurate import suggest
+from dalembert.runs._choice import Suggestion
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
@@ -140,6 +142,7 @@ __all__ = [
     "State",
     "StepFailed",
     "StoredTrajectory",
+    "Suggestion",
     "SymplecticEuler",
     "Tableau",
     "Trajectory",
@@ -173,6 +176,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "step_function",
+    "suggest",
     "systems",
     "tableaux",
     "to_jax",

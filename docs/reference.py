@@ -104,6 +104,7 @@ def describe_arguments(app: Any, what: str, name: str, obj: Any, options: Any, l
     runs = (
         da.simulate,
         da.simulate_many,
+        da.suggest,
         da.poincare,
         da.consistent,
         da.resume,
