@@ -2,10 +2,10 @@
 
     python benchmarks/accuracy.py LOG [problems...] [--search] [--summary]
 
-A case is a problem of the catalogue, to its own end or 500 of its own steps, and a tolerance. Its line has the true error
-over the tolerance, against a reference of another family and of higher order with much smaller steps (and how far that reference
-is from itself with other steps); the steps; the arithmetic operations of all pilots over those of 10^4 steps; and, with --search,
-the CPU time over that of the best (stages, h) of all stages of the family, each with the largest h that meets the tolerance.
+A case is a problem of the catalogue, to its own end or 500 of its own steps, and a tolerance. Its line has the true error over
+the tolerance, against a reference of another family with a third of the steps of the run to 1e-10 (and how far that is from
+itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps; and,
+with --search, the CPU time over that of the best (stages, h) of the family, each with the largest h that meets the tolerance.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ MACHINES = (
     "slider_crank", "stewart_platform", "two_four_bars", "whipple_bicycle",
 )  # fmt: skip
 PROBLEMS = (
-    "pendulum", "simple_pendulum", "double_pendulum", "pendulum_of_varying_length", "stiff_spring_pendulum", "chain", "four_bar",
-    "charged_particle_on_sphere", "spherical_pendulum", "two_bodies_on_sphere", "rigid_body", "heavy_top", "cart_pendulum",
-    "double_pendulum_in_angles", "particle_in_magnetic_field", "rod_on_spring", "nonlinear_multiplier", "mass_on_surface",
-    "pendulum_with_friction", "bead_on_rotating_wire", "skate", "knife_edge", "snakeboard", "car_with_trailer", "appell_hamel",
-    "rolling_disk", "ball_on_turntable", "vertical_disk", "chaplygin_sleigh", "skateboard", "contact_oscillator",
-    "perturbed_contact_oscillator", "nonholonomic_particles", "continuously_variable_transmission", "ball_in_bowl", "rattleback",
-    "index_two_growth", "index_two_growth_in_parts", "cart_pendulum_above_floor", "double_pendulum_at_wall",
-    "double_pendulum_at_wall_in_angles", "bouncing_ball", "ball_on_vibrating_table", "newtons_cradle", "balls_on_ring",
-    "circular_billiard", "elliptic_billiard", "stadium_billiard", "hard_disks",
+    "pendulum", "simple_pendulum", "double_pendulum", "pendulum_of_varying_length", "stiff_spring_pendulum", "chain",
+    "four_bar", "charged_particle_on_sphere", "spherical_pendulum", "two_bodies_on_sphere", "rigid_body", "heavy_top",
+    "cart_pendulum", "double_pendulum_in_angles", "particle_in_magnetic_field", "rod_on_spring", "nonlinear_multiplier",
+    "mass_on_surface", "pendulum_with_friction", "bead_on_rotating_wire", "skate", "knife_edge", "snakeboard",
+    "car_with_trailer", "appell_hamel", "rolling_disk", "ball_on_turntable", "vertical_disk", "chaplygin_sleigh",
+    "skateboard", "contact_oscillator", "perturbed_contact_oscillator", "nonholonomic_particles",
+    "continuously_variable_transmission", "ball_in_bowl", "rattleback", "index_two_growth", "index_two_growth_in_parts",
+    "cart_pendulum_above_floor", "double_pendulum_at_wall", "double_pendulum_at_wall_in_angles", "bouncing_ball",
+    "ball_on_vibrating_table", "newtons_cradle", "balls_on_ring", "circular_billiard", "elliptic_billiard",
+    "stadium_billiard", "hard_disks",
 )  # fmt: skip
 
 
@@ -47,11 +48,11 @@ def other_method(system: Any) -> da.OneStepMethod:
     """A method of high order that is not of the family from which the choice is made."""
     base: da.OneStepMethod
     if isinstance(system, da.IndexTwoDAE) or (system.n_nonholonomic and not system.n_holonomic):
-        base = da.LobattoSPARK(7)
+        base = da.LobattoSPARK(6)
     elif system.n_nonholonomic:
-        base = da.GaussLobattoEMPRK(7)
+        base = da.GaussLobattoEMPRK(5)
     elif isinstance(system, da.systems.MechanicalSystem):
-        base = da.GaussLobattoSPARK(7)
+        base = da.GaussLobattoSPARK(5)
     else:
         base = da.compose(da.SymplecticEuler(), 10)
     chosen = da.CVA(base) if system.n_unilateral else base
@@ -59,16 +60,32 @@ def other_method(system: Any) -> da.OneStepMethod:
     return chosen
 
 
-class Operations:
-    """Counts the operations of pilots."""
+def operations(run: Any) -> float:
+    """Arithmetic operations of a run in compiled code, from the sizes of the kernels and how often they were called."""
+    stats, share = run.stats(), 1 / len(run.steppers)
+    calls = {"iterate": stats["newton_iterations"] * share, "factor": stats["factorizations"] * share}
+    kernels = [kernel for stepper in run.steppers for kernel in stepper.program.kernels]
+    return sum(calls.get(kernel.name, stats["steps"]) * kernel.operations for kernel in kernels)
+
+
+class Pilots:
+    """Keeps the runs that are made for pilots."""
 
     def __init__(self) -> None:
-        self.total, self.own = 0.0, _pilot.path
+        self.runs, self.make = [], _pilot.make_run
+        _pilot.make_run = self
 
-    def __call__(self, task: Any, method: Any, h: float, steps: int) -> Any:
-        path = self.own(task, method, h, steps)
-        self.total += path.cost * (len(path.q) - 1)
-        return path
+    def __call__(self, spec: Any) -> Any:
+        self.runs.append(self.make(spec))
+        return self.runs[-1]
+
+    def operations(self) -> float:
+        """Of all runs since the last call."""
+        made, self.runs = self.runs, []
+        return sum(operations(run) for run in made)
+
+
+PILOTS = Pilots()
 
 
 def run_with(problem: Any, method: Any, t1: float, steps: int, every: int = 1) -> da.Trajectory:
@@ -92,7 +109,9 @@ class Reference:
         return positions(run.system, run.states)
 
 
-def largest_step(problem: Any, method: Any, t1: float, rtol: float, guess: int, reference: Reference) -> tuple[int, float] | None:
+def largest_step(
+    problem: Any, method: Any, t1: float, rtol: float, guess: int, reference: Reference
+) -> tuple[int, float] | None:
     """The least number of steps that meets the tolerance, to 5 %, and the operations of the run."""
     order, steps, best, tried = _pilot.order_of(method, problem.system), max(4, guess), None, {}
     task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
@@ -104,7 +123,8 @@ def largest_step(problem: Any, method: Any, t1: float, rtol: float, guess: int, 
         right = reference(steps)
         tried[steps] = error = math.inf if failed else float(np.max(np.abs(path.q - right) / sizes(right)))
         if error <= rtol and (best is None or steps < best[0]):
-            best = steps, path.cost * steps
+            best = steps, PILOTS.operations()
+        PILOTS.runs.clear()
         factor = 2.0 if not error < 0.1 else min(4.0, max(0.25, (error / (0.9 * rtol)) ** (1 / order)))
         steps = max(4, math.ceil(steps * factor))
     return best
@@ -133,21 +153,21 @@ def seconds(problem: Any, pairs: list[tuple[Any, int]], t1: float) -> list[float
 
 def case(problem: Any, rtol: float, search: bool, kept: dict[str, Any]) -> dict[str, Any]:
     t1 = problem.t0 + min(MOST, problem.steps) * problem.h
-    counted = _pilot.path = Operations() if not isinstance(_pilot.path, Operations) else _pilot.path
-    counted.total = 0.0
+    PILOTS.runs.clear()
     began = time.process_time()
     try:
         run = da.simulate(problem, t1=t1, rtol=rtol, progress=False)
     except da.DalembertError as error:
         return {"refused": str(error), "cpu": round(time.process_time() - began, 2)}
-    cpu, pilots, steps = time.process_time() - began, counted.total, len(run) - 1
-    kept.setdefault("h", abs(run.h) / 2.5)
+    cpu, pilots, steps = time.process_time() - began, PILOTS.operations(), len(run) - 1
+    kept.setdefault("h", abs(run.h) / 3)
     reference = Reference(problem, t1, kept["h"])
     right = reference(steps)
     own = error_of(run, right) / rtol
     doubt = float(np.max(np.abs(reference(steps, 1.4) - right) / sizes(right))) / rtol
     task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
-    cost = counted.own(task, run.solver, abs(run.h), min(steps, 200)).cost
+    _pilot.path(task, run.solver, abs(run.h), steps)
+    cost = PILOTS.operations() / steps
     line: dict[str, Any] = {
         "method": run.method, "h": run.h, "steps": steps, "estimate": run.error / rtol, "true": own, "reference": doubt,
         "pilots": pilots / (cost * max(steps, 10_000)), "cpu": round(cpu, 2), "choice": run.choice,
@@ -181,7 +201,7 @@ def main() -> None:
         kept: dict[str, Any] = {}
         for rtol in TOLERANCES:
             if (name, rtol) in done:
-                kept = {"h": abs(done[name, rtol]["h"]) / 2.5} if not kept and "h" in done[name, rtol] else kept
+                kept = {"h": abs(done[name, rtol]["h"]) / 3} if not kept and "h" in done[name, rtol] else kept
                 continue
             try:
                 line = case(getattr(da.problems, name)(), rtol, "--search" in sys.argv, kept)

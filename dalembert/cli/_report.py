@@ -185,7 +185,11 @@ def table(report: dict[str, Any]) -> str:
     energy = report["energy"]
     rows = [
         ("steps", f"{report['steps']:,}, to t = {report['t1']:g} ({report['stored_states']:,} states stored)"),
-        *([("estimated error", _shown(report["error"], ".1e")), ("choice", report["choice"])] if report["error"] is not None else []),
+        *(
+            [("estimated error", _shown(report["error"], ".1e")), ("choice", report["choice"])]
+            if report["error"] is not None
+            else []
+        ),
         ("steps per second", _shown(report["steps_per_second"], ",.0f")),
         ("Newton iterations per step", _shown(report["newton_iterations_per_step"], ".2f")),
         *((f"max |{name}|", _shown(value, ".2e")) for name, value in report["residuals"].items()),

@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("problem", metavar="PROBLEM", help="a name of the catalogue, or mymodel.py:name")
     how = parser.add_argument_group("method")
     add_steps(how)
-    how.add_argument("--rtol", metavar="TOL", help="choose h, and the method, so that positions are right to this part of their size")
+    how.add_argument(
+        "--rtol", metavar="TOL", help="choose h, and the method, so that positions are right to this part of their size"
+    )
     how.add_argument("--atol", metavar="TOL", help="the same as an absolute error; with --rtol both are added")
     what = parser.add_argument_group("model")
     add_model(what)

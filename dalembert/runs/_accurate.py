@@ -14,13 +14,14 @@ from dalembert.errors import ToleranceError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments
-from dalembert.runs._choice import SAFETY, Suggestion, choose, remember, task_of, worded
-from dalembert.runs._pilot import Task, positions
+from dalembert.runs._choice import Suggestion, choose, next_size, remember, suggestion, task_of, worded
+from dalembert.runs._pilot import Task, growth, pilot, positions
 from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System
 
-TRIALS = 3
+TRIALS, ENOUGH = 3, 0.85
+"""How often a run is made at most, and the part of the tolerance that its estimated error may take."""
 
 
 def suggest(
@@ -72,30 +73,30 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
         run = execute(given.single())
         if run.status != "done":
             break
-        worst, order = compared(task, chosen, run)
-        if worst <= 1:
+        worst = compared(task, chosen, run)
+        if worst <= ENOUGH:
             chosen = replace(chosen, error=worst * chosen.error / chosen.worst, worst=worst)
             break
-        chosen = finer(task, chosen, worst, order)
+        chosen = finer(task, chosen)
         remember(task, arguments.method, chosen)
     else:
         raise ToleranceError(
-            f"the error stays {worst:.2g} times what rtol = {task.rtol:g} and atol = {task.atol:g} allow with h = {abs(run.h):.3g} "
-            "and larger steps, and falls too slowly: ask for a larger rtol, or give a method and h="
+            f"with h = {abs(run.h):.3g} the error is still {worst:.2g} times what was asked for, and it falls too slowly with h: "
+            "ask for a larger rtol, or give a method and h="
         )
     vars(run).update(error=chosen.error, choice=worded(task, chosen))
     return run
 
 
-def compared(task: Task, chosen: Suggestion, run: Trajectory) -> tuple[float, float]:
-    """The largest error of a run in units of what is tolerated, and the order with which errors fall.
+def compared(task: Task, chosen: Suggestion, run: Trajectory) -> float:
+    """The largest error of a run in units of what is tolerated.
 
     At times that the pilot and the run have in common the three solutions, with steps H, H/2 and h, tell the order:
     |q_h - q_(H/2)| / |q_H - q_(H/2)| = |(H/2)^p - h^p| / (H^p - (H/2)^p). More than the method's own is not believed.
     """
     flown = chosen.pilot
     if chosen.growth.kind != "measured":
-        return chosen.worst, flown.order
+        return chosen.worst
     known, steps = len(flown.t) - 1, chosen.steps
     common = math.gcd(known, steps)
     numbers = np.arange(1, common + 1) * (steps // common)
@@ -106,18 +107,17 @@ def compared(task: Task, chosen: Suggestion, run: Trajectory) -> tuple[float, fl
     tolerated = task.tolerances(flown.fine)
     halved = np.abs(flown.coarse - flown.fine)[rows] / tolerated
     there = np.abs(q - flown.fine[rows]) / tolerated
-    ratio, x, p = float(np.linalg.norm(there) / max(np.linalg.norm(halved), 1e-300)), 2 * abs(run.h) / flown.h, float(flown.order)
-    if x > 0.9:
-        return float(flown.worst(task)[-1]) / 2**p + float(np.max(there)), p
-    while p > 0.5 and ratio > 1.02 * (1 - x**p) / (2**p - 1):
+    ratio = float(np.linalg.norm(there)) / max(float(np.linalg.norm(halved)), 1e-300)
+    x, p = 2 * abs(run.h) / flown.h, float(flown.order)
+    if x >= 1:
+        return float(flown.worst(task)[-1]) * (ratio + 1 / (2**p - 1))
+    while p > 0.5 and ratio > (1.05 - x**p) / (2**p - 1):
         p -= 0.05
-    return float(flown.worst(task)[-1]) * (abs(run.h) / flown.h) ** p, p
+    return float(flown.worst(task)[-1]) * (abs(run.h) / flown.h) ** p
 
 
-def finer(task: Task, chosen: Suggestion, worst: float, order: float) -> Suggestion:
-    """The same with smaller steps, of which as many end together with those of the pilot."""
-    common = math.gcd(len(chosen.pilot.t) - 1, chosen.steps)
-    steps = common * math.ceil(chosen.steps * (worst / SAFETY) ** (1 / order) / common)
-    h = task.direction * task.length / steps
-    ratio = (chosen.steps / steps) ** order
-    return replace(chosen, h=h, steps=steps, error=chosen.error * ratio * worst / chosen.worst, worst=worst * ratio)
+def finer(task: Task, chosen: Suggestion) -> Suggestion:
+    """The same method with steps that follow from a pilot with those that were too large."""
+    flown = pilot(task, chosen.method, abs(chosen.h), chosen.steps)
+    grown = growth(task, flown)
+    return suggestion(task, flown, grown, min(next_size(flown, grown), 0.95 * abs(chosen.h)))

@@ -17,23 +17,26 @@ from dalembert.errors import InputError, ToleranceError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, check_method, initial_state, positive
 from dalembert.runs._default_method import family
-from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, sizes
+from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions, sizes
 from dalembert.runs._problem import Problem
+from dalembert.runs._unreachable import ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
 from dalembert.systems._consistent import finite_number
 
 SAFETY = 0.5
 """The part of the tolerance that the estimated error may take."""
-PART, LEAST = 0.18, 10_000
+PART, LEAST = 0.15, 10_000
 """Pilots take at most this part of the steps of a run, but at least as many as of a run of `LEAST` steps."""
+NEAR = 2.2
+"""How much larger than those of the run the steps of its last pilot may be."""
 WINDOW = 32
 """Steps of a first trial."""
-MOST_STEPS = 2_000_000_000
-ROUND_OFF = 2e-16
+MOST_STEPS, MOST_TRIED = 2_000_000_000, 20_000
+"""Of a run, and of a pilot of a motion that seems to be chaotic."""
 KEEP = 1.25
 """Another method is compiled if it promises to be cheaper by this factor."""
-WORK = 1.8
-"""A step of s stages costs about s to this power."""
+CONSTANT, WORK, SMOOTH = 0.1, 1.5, 0.3
+"""Errors are about CONSTANT T/rho (h/rho)^p, a step of s stages costs s^WORK, and more from SMOOTH rho on; see `cheapest`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,9 @@ def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
     """What is to be reached, from what a user gave."""
     for name, value in (("h", arguments.h), ("steps", arguments.steps), ("controls", arguments.controls)):
         if value is not None:
-            raise InputError(f"rtol= chooses h, so that {name}= cannot be given with it: give rtol= and t1=, or h= without rtol=")
+            raise InputError(
+                f"rtol= chooses h, so that {name}= cannot be given with it: give rtol= and t1=, or h= without rtol="
+            )
     if arguments.newton_tolerance is not None:
         raise InputError("newton_tolerance spoils the errors that rtol= is to keep small: leave one of them out")
     system, start = initial_state(arguments.system, start=arguments.start, t0=arguments.t0, params=arguments.params,
@@ -77,7 +82,9 @@ def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
     if relative >= 0.1:
         raise InputError(f"rtol is the largest error of positions relative to their size, less than 0.1; got {rtol!r}")
     if absolute == 0 and relative < 1e-13:
-        raise ToleranceError(f"rtol = {relative:g} is less than what double precision can hold along a run: take at least 1e-13")
+        raise ToleranceError(
+            f"rtol = {relative:g} is less than what double precision can hold along a run: take at least 1e-13"
+        )
     return Task(system, start, float(t1), relative, absolute)
 
 
@@ -103,9 +110,10 @@ def _key(task: Task, method: OneStepMethod | None) -> tuple[Any, ...]:
 
 
 def _choose(task: Task, methods: tuple[OneStepMethod, ...], h: float | None) -> Suggestion:
-    digits = -math.log10(task.rtol or 1e-8)
+    q = positions(task.system, task.start.packed[None])
+    digits = -math.log10(np.max(task.tolerances(q) / sizes(q)))
     orders = [order_of(method, task.system) for method in methods]
-    guess = methods[int(np.argmin([abs(order - 2 - digits) for order in orders]))]
+    guess = methods[int(np.argmin([abs(order - 2.4 - 0.85 * digits) for order in orders]))]
     flown = first_pilot(task, guess, h or task.length / WINDOW)
     best, size = cheapest(task, methods, orders, flown)
     if best is not guess:
@@ -130,27 +138,24 @@ def first_pilot(task: Task, method: OneStepMethod, h: float) -> Pilot:
     raise ToleranceError(f"no step size makes even the first steps, at {flown.reason if flown else task.start.t}")
 
 
-def cheapest(
-    task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], flown: Pilot
-) -> tuple[OneStepMethod, float]:
+def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], flown: Pilot) -> tuple[OneStepMethod, float]:
     """The method that promises to be cheapest, or that of the pilot if it is nearly so, and its step size.
 
-    The errors of a harmonic oscillation of time scale tau by a Gauss method of order p grow with T as
-    T/tau kappa (h/tau)^p, kappa = (k!)^2 / ((2k)! (2k+1)!), k = p/2; the measured error gives tau.
+    Errors fall with the order as (h/rho)^p, where rho is the distance to singularities of the motion in complex time, and grow
+    with T/rho; the measured error gives rho. The work of a step grows with the stages s, and with h because of Newton's
+    iteration.
     """
     T, worst = task.length, growth(task, flown).worst
-    relative = max(float(np.max(flown.errors / sizes(flown.fine))), ROUND_OFF) * worst / max(float(flown.worst(task)[-1]), 1e-300)
+    relative = (
+        max(float(np.max(flown.errors / sizes(flown.fine))), ROUND_OFF) * worst / max(float(flown.worst(task)[-1]), 1e-300)
+    )
+    rho = (CONSTANT * T * flown.h**flown.order / relative) ** (1 / (flown.order + 1))
     aim = relative * SAFETY / max(worst, 1e-300)
-
-    def constant(p: int) -> float:
-        return math.exp(2 * math.lgamma(p / 2 + 1) - math.lgamma(p + 1) - math.lgamma(p + 2))
-
-    tau = (T * constant(flown.order) * flown.h**flown.order / relative) ** (1 / (flown.order + 1))
     found = []
     for method, p in zip(methods, orders, strict=True):
-        h = tau * (aim * tau / (T * constant(p))) ** (1 / p)
+        h = rho * (aim * rho / (CONSTANT * T)) ** (1 / p)
         work = len(method.substeps) * (1 if len(method.substeps) > 1 else (p / 2 + 1) ** WORK)
-        found.append((work / h, method, h))
+        found.append((work / h * (1 + (h / (SMOOTH * rho)) ** 2), method, h))
     least, best, size = min(found, key=lambda each: each[0])
     own = next(each for each in found if each[1] is flown.method)
     return (best, size) if own[0] > KEEP * least else (flown.method, own[2])
@@ -158,75 +163,63 @@ def cheapest(
 
 def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
-    grown = growth(task, flown)
-    h, spent, ends = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])]
+    grown, farthest = growth(task, flown), flown
+    h, spent, ends, lost = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])], math.inf
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
-        if steps < WINDOW and attempt:
+        if steps == 0:
             break
         flown = pilot(task, flown.method, size, steps)
         spent += 3 * steps
-        grown = growth(task, flown)
-        h = next_size(flown, grown)
+        farthest = flown if flown.t[-1] >= farthest.t[-1] else farthest
+        grown = growth(task, flown, farthest)
+        h = min(next_size(flown, grown), lost / 1.5)
         if not flown.complete:
             ends.append(float(flown.t[-1]))
             refuse_singular(task, flown, ends)
+            lost = size
             h = min(h, size / 2)
-        elif grown.kind == "measured" and size < 3 * h:
+        elif size < NEAR * h and (h < 1.59 * size or steps == 16):
             break
+    if not flown.complete:
+        raise ToleranceError(
+            f"two runs with h = {flown.h:.3g} and half of it part at t = {task.at(flown.t[-1]):.6g}, and "
+            "smaller steps would be too many to try: ask for an earlier t1 or a larger rtol"
+        )
+    refuse_rounding(task, flown)
     return suggestion(task, flown, grown, h)
 
 
 def next_size(flown: Pilot, grown: Growth) -> float:
     """The step size at which the error of the whole motion is within the tolerance, if it falls with the method's order."""
-    return flown.h * min(max((SAFETY / grown.worst) ** (1 / flown.order), 1e-3), 8.0)
+    factor = (SAFETY / grown.worst) ** (1 / flown.order)
+    return flown.h * min(max(factor, 0.3 if grown.kind == "exponential" else 1e-3), 8.0 if grown.kind == "power" else 1.6)
 
 
 def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first: bool) -> tuple[int, float]:
-    """How many steps the next pilot takes, and of which size: to the end if they can tell the error there."""
+    """How many steps the next pilot takes, and of which size: to the end if they tell the error there; 0 if too many."""
     needed = task.length / h
     if needed > MOST_STEPS:
         raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
-    whole = grown.kind == "exponential" or flown.order == 0
-    budget = 3 * needed if whole else max(0.0, PART * max(LEAST, needed) - spent) * (0.5 if first else 1.0)
-    steps = 16 * max(1, round(min(needed / 1.25, budget / 3) / 16))
+    budget = (PART * max(LEAST, needed) - spent) * (0.5 if first and flown.order > 4 else 1.0)
+    if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
+        steps = math.ceil(needed / 1.25)
+        return min(steps, MOST_TRIED), task.length / steps
+    if budget < 3 * 16:
+        return 0, h
+    steps = 16 * math.ceil(min(needed / 1.25, budget / 3) / 16)
     size = task.length / steps
     relative = float(np.max(flown.errors / sizes(flown.fine))) * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
-    if relative * (size / flown.h) ** flown.order < LOST / 3 or needed < 2 * WINDOW:
+    if relative * (size / flown.h) ** flown.order < LOST / 2 or needed < 2 * WINDOW:
         return steps, size
-    return int(budget / 3), 1.5 * h
-
-
-def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
-    """Refuse tolerances that round-off exceeds before the end, growing as errors do."""
-    if len(flown.t) < WINDOW // 2:
-        return
-    worst, n = np.maximum(flown.worst(task), 1e-300), len(flown.t) - 1
-    quarter, half, end = (math.log(worst[n // part]) for part in (4, 2, 1))
-    rate = min((half - quarter) / (flown.t[n // 2] - flown.t[n // 4]), (end - half) / (flown.t[n] - flown.t[n // 2]))
-    if grown.kind == "power" or rate <= 0:
-        return
-    wanted = task.rtol or float(np.min(task.atol / sizes(flown.fine)))
-    horizon = math.log(wanted / ROUND_OFF) / rate
-    if horizon < task.length:
-        until = task.start.t + task.direction * horizon
-        raise ToleranceError(
-            f"the motion is chaotic: errors, also those of rounding, grow by a factor e every {1 / rate:.2g}, and no step size "
-            f"keeps them below rtol = {wanted:g} after about t = {until:.3g}: ask for t1 up to that, or for a larger rtol"
-        )
-
-
-def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:
-    """Refuse motions that no step size continues, or whose errors do not fall, behind some time."""
-    if len(ends) < 6 or ends[-1] > 1.02 * ends[-3]:
-        return
-    where = task.start.t + task.direction * max(ends[-3:])
-    why = f"steps fail there ({flown.reason})" if flown.reason else "errors do not fall with h behind it"
-    raise ToleranceError(
-        f"no step size leads past t = {where:.6g}: {why}; the motion has a singularity there or is not smooth, so that rtol= can "
-        "hold until then only"
-    )
+    steps = int(budget / 3)
+    if not first:
+        return steps, 1.5 * h
+    # As far as possible first: in steps so large that the error can just be measured, where it falls with a low order.
+    aim = LOST / 10 if flown.order <= 4 else math.sqrt(LOST / 10 * relative * (h / flown.h) ** flown.order)
+    size = (aim * task.length * flown.h**flown.order / (relative * steps)) ** (1 / (flown.order + 1))
+    return steps, max(1.5 * h, min(size, task.length / steps))
 
 
 def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
@@ -234,7 +227,7 @@ def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
     steps = max(4, math.ceil(task.length / h))
     if grown.kind == "measured":
         known = len(flown.t) - 1
-        common = max(d for d in range(1, known + 1) if known % d == 0 and d <= max(1, steps // 20))
+        common = max(d for d in range(1, known + 1) if known % d == 0 and d <= max(1, steps // 12))
         steps = common * math.ceil(steps / common)
     h = task.length / steps
     worst = grown.worst * (h / flown.h) ** flown.order
@@ -249,6 +242,6 @@ def worded(task: Task, chosen: Suggestion) -> str:
     part = "all" if grown.kind == "measured" else f"{100 * flown.t[-1] / task.length:.2g} %"
     return (
         f"{chosen.method} with h = {chosen.h:.4g}, {chosen.steps:,} steps: the estimated error of the positions is "
-        f"{chosen.error:.1e} of their size; two pilot runs over {part} of the time, with h = {flown.h:.3g} and half of it, show it "
-        f"{grown.words}"
+        f"{chosen.error:.1e} of their size; two pilot runs over {part} of the time, with h = {flown.h:.3g} and half of it, "
+        f"show it {grown.words}"
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from dalembert.systems import State, System
 
 LEAST_SIZE = 1e-3
 """Coordinates count as at least this part of the largest: those that stay at zero cannot be right to many digits."""
-LOST = 0.03
+LOST = 0.1
 """An error, relative to the size of a coordinate, that no longer tells how errors grow."""
 
 
@@ -41,6 +40,10 @@ class Task:
         """1 for a motion into the future, -1 into the past."""
         return math.copysign(1.0, self.t1 - self.start.t)
 
+    def at(self, passed: float) -> float:
+        """The time when so much has passed since the start."""
+        return self.start.t + self.direction * passed
+
     def tolerances(self, q: np.ndarray) -> np.ndarray:
         """How large the error of each coordinate may be."""
         return self.atol + self.rtol * sizes(q)
@@ -52,8 +55,6 @@ class Path:
 
     q: np.ndarray
     reason: str | None
-    cost: float
-    """Arithmetic operations of a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,6 @@ class Pilot:
     """Why one of the runs failed, if it did."""
     complete: bool
     """Whether both came to the end and agree there."""
-    cost: float
 
     def worst(self, task: Task) -> np.ndarray:
         """The largest error so far in units of what is tolerated, (time,)."""
@@ -102,8 +102,8 @@ def order_of(method: OneStepMethod, system: System) -> int:
     if driver_of(method).has_steppers:
         return min(orders)
     raise UnsupportedSystem(
-        f"{method} steps over impacts, whose errors do not fall with the order of the method: give h= in place of rtol=, or for "
-        "walls without friction take da.CVA()"
+        f"{method} steps over impacts, whose errors do not fall with the order of the method: give h= in place of rtol=, or "
+        "for walls without friction take da.CVA()"
     )
 
 
@@ -115,14 +115,10 @@ def path(task: Task, method: OneStepMethod, h: float, steps: int) -> Path:
         try:
             run = make_run(prepared(spec))
         except StepFailed as error:
-            return Path(positions(task.system, task.start.packed[None]), str(error), 0.0)
+            return Path(positions(task.system, task.start.packed[None]), str(error))
         reason = run.advance()
-    done, stats = run.steps_done, run.stats()
-    share = 1 / max(1, done * len(run.steppers))
-    calls = {"iterate": stats["newton_iterations"] * share, "factor": stats["factorizations"] * share}
-    cost = sum(calls.get(k.name, 1) * k.operations for stepper in run.steppers for k in stepper.program.kernels)
-    q = positions(task.system, run.rows[: done + 1, : task.system.n_state])
-    return Path(q, None if reason is None else f"t = {run.time:.6g}: {reason}", cost)
+    q = positions(task.system, run.rows[: run.steps_done + 1, : task.system.n_state])
+    return Path(q, None if reason is None else f"t = {run.time:.6g}: {reason}")
 
 
 def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
@@ -138,17 +134,15 @@ def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
     agreed = max(agreed, 1)
     complete = agreed == steps + 1
     t = h * np.arange(agreed)
-    cost = coarse.cost or fine.cost
-    return Pilot(
-        method, order, h, t, a[:agreed], b[:agreed], errors[:agreed], coarse.reason or fine.reason, complete, cost
-    )
+    return Pilot(method, order, h, t, a[:agreed], b[:agreed], errors[:agreed], coarse.reason or fine.reason, complete)
 
 
 @dataclass(frozen=True)
 class Growth:
     """How the error of a pilot goes on until the end of the motion."""
 
-    kind: Literal["measured", "power", "exponential"]
+    kind: str
+    """"measured", "power" or "exponential"."""
     rate: float
     """The power of t; or the exponent, per unit of time."""
     worst: float
@@ -162,22 +156,27 @@ class Growth:
         return "measured to the end" if self.kind == "measured" else f"growing like t^{self.rate:.1f}"
 
 
-def growth(task: Task, flown: Pilot) -> Growth:
+def growth(task: Task, flown: Pilot, farthest: Pilot | None = None) -> Growth:
     """The error at the end of a motion from that along a pilot: measured there, or continued.
 
     Regular motion has errors that grow linearly if the method is symplectic or symmetric, with t^2 if the energy drifts;
-    errors of chaotic motion grow exponentially, which is believed if they grow more than eightfold while t doubles.
+    errors of chaotic motion grow exponentially, which is assumed if they grow more than fivefold while t doubles. Another
+    pilot that came farther, in larger steps, tells how the error goes on after the end of this one.
     """
     worst, reached = flown.worst(task), float(flown.t[-1])
     last = max(float(worst[-1]), 1e-300)
+    if farthest is not None and farthest.t[-1] > 1.01 * reached:
+        beyond = growth(task, farthest)
+        there = float(np.interp(reached, farthest.t, farthest.worst(task)))
+        return replace(beyond, worst=last * beyond.worst / max(there, 1e-300), kind=beyond.kind.replace("measured", "power"))
     if flown.complete and reached > (1 - 1e-9) * task.length:
-        return Growth("measured", 0.0, last)
+        return Growth("measured", 1.0, last)
     if len(worst) < 4:
         return Growth("power", 1.0, last * task.length / max(reached, flown.h))
     quarter, half = (max(float(worst[len(worst) // part]), 1e-300) for part in (4, 2))
     late, before = math.log2(last / half), math.log2(half / quarter)
-    if late > 3 and before > 2 and len(worst) > 100:
-        rate = late * math.log(2) / (reached / 2)
+    if late > 2.3 and len(worst) > 100:
+        rate = min(late * 2, max(before, 0.5) * 4) * math.log(2) / reached
         return Growth("exponential", rate, last * math.exp(min(600.0, rate * (task.length - reached))))
     power = min(max(late, 1.0), 3.0)
     return Growth("power", power, last * (task.length / reached) ** power)

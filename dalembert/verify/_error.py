@@ -22,19 +22,21 @@ class ErrorEstimate:
     q: np.ndarray
     """The error of every coordinate in every stored state, (time, coordinate)."""
     relative: float
-    """The largest of them relative to the size of its coordinate: its largest magnitude, or a thousandth of the largest of all."""
+    """The largest of them, relative to the largest magnitude of its coordinate, or to a thousandth of the largest of all."""
     order: int
     """That of the method, from which the estimate follows."""
 
     def __str__(self) -> str:
-        return f"estimated error of the positions: {self.relative:.1e} of their size, from half the steps and order {self.order}"
+        return (
+            f"estimated error of the positions: {self.relative:.1e} of their size, from half the steps and order {self.order}"
+        )
 
 
 def error(run: Trajectory) -> ErrorEstimate:
     """Estimate the error of the positions of a run: it is made again with half the step size.
 
-    With a method of order p the difference of both, times 2^p/(2^p - 1), is the error of the first run, if h is small enough for
-    errors to fall with h^p. Methods that claim no order, and time stepping over impacts, count as p = 1. It takes twice as
+    With a method of order p the difference of both, times 2^p/(2^p - 1), is the error of the first run, if h is small enough
+    for errors to fall with h^p. Methods that claim no order, and time stepping over impacts, count as p = 1. It takes twice as
     long as the run did.
 
     Example:
@@ -53,7 +55,9 @@ def error(run: Trajectory) -> ErrorEstimate:
     if system is None or method is None or start is None:
         raise DalembertError("this run was loaded without its model, so that it cannot be made again: simulate it")
     if method.starting is not None:
-        raise UnsupportedSystem(f"{method} prepares its first step by h, so that a run with h/2 starts elsewhere: it has no estimate")
+        raise UnsupportedSystem(
+            f"{method} prepares its first step by h, so that a run with h/2 starts elsewhere: it has no estimate"
+        )
     try:
         order = order_of(method, system)
     except UnsupportedSystem:
