@@ -81,7 +81,7 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
         remember(task, arguments.method, chosen)
     else:
         raise ToleranceError(
-            f"with h = {abs(run.h):.3g} the error is still {worst:.2g} times what was asked for, and it falls too slowly with h: "
+            f"with h = {abs(run.h):.3g} the error is still {worst:.2g} times what was asked for, and falls too slowly with h: "
             "ask for a larger rtol, or give a method and h="
         )
     vars(run).update(error=chosen.error, choice=worded(task, chosen))
