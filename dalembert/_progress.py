@@ -18,7 +18,7 @@ class ProgressLine:
         self.began = self.shown = time.perf_counter()
         self.visible = False
         shown = _shown
-        if shown is not None and shown.thread == threading.get_ident():
+        if self.enabled and shown is not None and shown.thread == threading.get_ident():
             shown.close()
 
     def update(self, done: int) -> None:
@@ -63,8 +63,8 @@ _ending = threading.Lock()
 class _Preparation:
     """A line on standard error about work whose steps cannot be counted, drawn by a thread once two seconds have passed."""
 
-    def __init__(self, wanted: bool | None) -> None:
-        self.phase, self.thread, self.began = PHASES[0], threading.get_ident(), time.perf_counter()
+    def __init__(self, wanted: bool | None, what: str) -> None:
+        self.what, self.phase, self.thread, self.began = what, PHASES[0], threading.get_ident(), time.perf_counter()
         self.over, self.visible = threading.Event(), False
         self.drawer = threading.Thread(target=self._draw, daemon=True, name="dalembert-progress")
         if sys.stderr.isatty() if wanted is None else wanted:
@@ -74,7 +74,8 @@ class _Preparation:
         wait = PATIENCE
         while not self.over.wait(wait):
             wait, passed, far = 0.5, time.perf_counter() - self.began, PHASES.index(self.phase) + 1
-            line = f"preparing the run, {far} of {len(PHASES)}: {self.phase}, {passed:.0f} s"
+            doing = self.what or f"preparing the run, {far} of {len(PHASES)}: {self.phase}"
+            line = f"{doing}, {passed:.0f} s"
             sys.stderr.write(f"\r{line:<100}")
             sys.stderr.flush()
             self.visible = True
@@ -90,12 +91,17 @@ class _Preparation:
             sys.stderr.flush()
 
 
-@contextlib.contextmanager
-def preparing(wanted: bool | None) -> Iterator[None]:
+def preparing(wanted: bool | None) -> contextlib.AbstractContextManager[None]:
     """Until a `ProgressLine` takes over, say after two seconds which `phase` of a run's preparation is under way."""
+    return busy("", wanted)
+
+
+@contextlib.contextmanager
+def busy(what: str, wanted: bool | None = None) -> Iterator[None]:
+    """Say after two seconds what is under way, such as "drawing run.png", until a `ProgressLine` takes over."""
     global _shown
     with _ending:
-        own = _Preparation(wanted) if _shown is None else None
+        own = _Preparation(wanted, what) if _shown is None else None
         _shown = own or _shown
     try:
         yield

@@ -32,6 +32,7 @@ from dalembert.methods import (
     PartitionedRungeKutta,
     RadauIIA,
     Rattle,
+    ReversibleSteps,
     RungeKutta,
     Shake,
     SymplecticEuler,
@@ -52,8 +53,11 @@ from dalembert.tableaux import Tableau
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify
     from dalembert.derivatives._bridges import to_jax, to_torch
-    from dalembert.derivatives._fit import Fit, fit
+    from dalembert.derivatives._fit import fit
+    from dalembert.derivatives._fitted import Fit
     from dalembert.derivatives._gradient import gradient
+    from dalembert.derivatives._gradient_many import gradient_many
+    from dalembert.derivatives._hessian import hessian_product
     from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
@@ -66,12 +70,14 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
 
 LATER = {
     "explore": "explorer",
-    "Fit": "derivatives._fit",
+    "Fit": "derivatives._fitted",
     "OptimalControl": "derivatives._optimal_control",
     "OptimalRun": "derivatives._optimal_control",
     "Sensitivities": "derivatives._sensitivities",
     "fit": "derivatives._fit",
     "gradient": "derivatives._gradient",
+    "gradient_many": "derivatives._gradient_many",
+    "hessian_product": "derivatives._hessian",
     "lyapunov": "derivatives._tangent_map",
     "sensitivities": "derivatives._sensitivities",
     "to_jax": "derivatives._bridges",
@@ -135,6 +141,7 @@ __all__ = [
     "PoincareSection",
     "RadauIIA",
     "Rattle",
+    "ReversibleSteps",
     "RungeKutta",
     "Sensitivities",
     "Shake",
@@ -161,6 +168,8 @@ __all__ = [
     "from_sympy",
     "from_urdf",
     "gradient",
+    "gradient_many",
+    "hessian_product",
     "load",
     "lyapunov",
     "mechanisms",

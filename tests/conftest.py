@@ -36,10 +36,12 @@ SHARING = (
 """Folders in which the tests of a file use the same models and runs."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Tests in a browser share it and the site, so that they share a process, too; so do tests that share models and programs.
 
-    All others are handed out one by one, last: they keep the processes busy until the end.
+    All others are handed out one by one, last: they keep the processes busy until the end. First of all hooks, because
+    pytest-xdist reads the groups in its own.
     """
     for item in items:
         if {"browser", "site"} & set(getattr(item, "fixturenames", ())):
@@ -78,11 +80,12 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """The browser on an empty page, without a word of earlier tests in its logs."""
+    """The browser on an empty page, without a word of earlier tests in its logs; pages that play do not outlive their test."""
     chromium.get("about:blank")
     for kind in ("browser", "performance"):
         chromium.get_log(kind)
-    return chromium
+    yield chromium
+    chromium.get("about:blank")
 
 
 @pytest.fixture

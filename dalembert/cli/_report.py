@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalembert._progress import busy
 from dalembert.cli._json import as_json
 from dalembert.cli._models import Model, drawing
 from dalembert.cli._user_code import UsageError, user_code
@@ -81,7 +82,8 @@ def conclude(run: Trajectory, chosen: Model, output: Output, store: str | None) 
     """Write the files, print the report, say what went wrong; the exit code."""
     write(run, chosen, output)
     files = output.files if store is None else [store, *output.files]
-    report = measure(run, chosen, files, output.troubles)
+    with busy("measuring the run"):
+        report = measure(run, chosen, files, output.troubles)
     print(as_json(report) if output.options.json else table(report))
     for message in ([] if run.status == "done" else [run.message]) + output.troubles:
         print(f"dalembert: {message}", file=sys.stderr)
@@ -104,7 +106,7 @@ def write(run: Trajectory, chosen: Model, output: Output) -> None:
         if path is None:
             continue
         try:
-            with user_code(output.source):
+            with user_code(output.source), busy(f"writing {path}"):
                 written = task(path)
             output.files.append(str(written) if isinstance(written, Path) else path)
         except (DalembertError, UsageError) as error:

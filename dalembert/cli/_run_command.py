@@ -37,6 +37,7 @@ import sys
 from typing import Any
 
 import dalembert as da
+from dalembert._progress import busy
 from dalembert.cli._methods import default, method
 from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import assignments, count, number, vector
@@ -87,20 +88,20 @@ def add_model(what: argparse._ArgumentGroup) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Simulate, write the files, report."""
-    chosen = model(options.problem, assignments(options.set))
     stages = count("--stages", options.stages)
     rtol, atol = number("--rtol", options.rtol), number("--atol", options.atol)
-    tolerant = rtol is not None or atol is not None
-    if options.method is None:
-        stepper = None if tolerant and stages is None else default(chosen.system, stages)
-    else:
-        stepper = method(options.method, stages)
+    chosen_by_tolerance = options.method is None and stages is None and not (rtol is None and atol is None)
+    with busy(f"building {options.problem}"):
+        chosen = model(options.problem, assignments(options.set))
+        stepper = default(chosen.system, stages) if options.method is None else method(options.method, stages)
     output = prepare(options, chosen)
     try:
+        with busy("looking for a consistent start"):
+            start = _start(chosen, options)
         run = da.simulate(
             chosen.subject,
-            stepper,
-            **_start(chosen, options),
+            None if chosen_by_tolerance else stepper,
+            **start,
             h=number("--h", options.h),
             steps=count("--steps", options.steps),
             t1=number("--t1", options.t1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ import numpy as np
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.errors import InputError
-from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import MechanicalSystem, System
-from dalembert.systems._model import call_model, scalar_expression
+from dalembert.systems import System
+from dalembert.systems._state_function import state_function
 
 REDUCED = ("first", "last", "min", "max", "mean", "comoment")
 """What is kept of a quantity; its least-squares slope follows from sum (k - mean of k)(x_k - mean of x), the comoment."""
@@ -53,20 +52,6 @@ class Watch:
         """Machine code for so many trajectories side by side, and the size of its memory for each of them."""
         assembly, used = emit_module([self.kernel], len(self.start), lanes)
         return compile_module(assembly, (self.kernel.name,)), len(self.start) + used
-
-
-@one_at_a_time
-def state_function(role: str, function: Callable, system: System) -> ca.Function:
-    """A user's scalar function of the state, of t and of parameters as a function (t, y, z, theta)."""
-    t, theta = ca.SX.sym("t"), system.parameters.theta
-    (first, dim_y), (second, dim_z) = system.state_blocks
-    y, z = ca.SX.sym("y", dim_y), ca.SX.sym("z", dim_z)
-    visible = {"t": from_column(t)[0]}
-    visible |= {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
-    if isinstance(system, MechanicalSystem):
-        visible["v"] = from_column(system.function("v")(t, y, z, theta))
-    expression = scalar_expression(role, call_model(role, function, visible, system.parameters))
-    return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])
 
 
 def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tuple[dict[str, ca.Function], tuple[str, ...]]:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from dalembert.derivatives._given import names_of
-from dalembert.derivatives._gradient import Adjoint
+from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._loss import Weighted, steps_at
 from dalembert.derivatives._start import Start
 from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
 from dalembert.errors import DalembertError, InputError
 from dalembert.runs._arguments import Arguments, count, given_values
-from dalembert.runs._drivers import check_differentiable, driver_of
+from dalembert.runs._drivers import check_differentiable
 from dalembert.runs._simulate import simulate
 from dalembert.systems import consistent
 
@@ -42,8 +42,6 @@ class _StatesOf:
         policy: dict[str, Any] = {name: self.arguments.get(name) for name in ("t1", "h", "steps", "controls")}
         spec = Arguments("simulate", self.system, self.method, {}, start=state, params=params, t0=None, **policy).single()
         check_differentiable(spec.method, "a bridge")
-        if driver_of(spec.method).has_impacts:
-            raise InputError("a bridge takes runs without impacts: leave unilateral= out, or take a smooth method")
         count("steps", spec.steps, least=1)
         velocity = initial.get("v0") is not None
         first, *others = model.starts_from
@@ -63,9 +61,8 @@ class _StatesOf:
     def pulled(self, covector: np.ndarray, *values: Any) -> tuple[np.ndarray, ...]:
         """The transposed derivative of `states`, applied to a covector."""
         given, steps = self.run(values)
-        adjoint = Adjoint(given, None, None, None)
-        adjoint.at_times = Weighted(steps, np.asarray(covector, dtype=float).reshape(len(steps), -1))
-        _, parts = adjoint.value_and_gradient(progress=False)
+        losses = Losses(Weighted(steps, np.asarray(covector, dtype=float).reshape(len(steps), -1)))
+        _, parts = value_and_gradient(given, losses, progress=False)
         return tuple(parts[name] for name in self.wrt)
 
 

@@ -2,81 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from dalembert.derivatives._fitted import UNDETERMINED, Fit, warn_of_misfit
 from dalembert.derivatives._given import checked_data, deviations, finite, limits, names_of
 from dalembert.derivatives._loss import steps_at
 from dalembert.derivatives._sensitivities import forward
 from dalembert.derivatives._start import Start
 from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
-from dalembert.draw._style import CYCLE, panel
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
-from dalembert.runs._arguments import check_method, given_values, step_size
-from dalembert.runs._drivers import check_differentiable, driver_of
+from dalembert.runs._arguments import check_method, given_values, initial_state, step_size
+from dalembert.runs._drivers import check_differentiable
 from dalembert.runs._trajectory import Trajectory
-from dalembert.symbolic import from_column
-from dalembert.systems import MechanicalSystem, System, consistent
+from dalembert.systems import State, System, consistent
 from dalembert.systems._consistent import finite_number
-from dalembert.systems._model import call_model, one_line, vector_expression
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-UNDETERMINED = 1e-9
-"""The ratio of singular values of the scaled Jacobian from which on data are taken not to determine all parameters."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """What `da.fit` found: `values` and standard deviations `std` by name, their `covariance`, and the `run` with them.
-
-    Rows and columns of the covariance are the fitted numbers in the order of `labels`. `sigma` is the standard deviation of the
-    data, given or estimated from the residuals, which are in units of the data: model - data.
-    """
-
-    values: dict[str, np.ndarray]
-    std: dict[str, np.ndarray]
-    covariance: np.ndarray = field(repr=False)
-    labels: tuple[str, ...] = field(repr=False)
-    sigma: np.ndarray | float
-    residuals: np.ndarray = field(repr=False)
-    t: np.ndarray = field(repr=False)
-    data: np.ndarray = field(repr=False)
-    run: Trajectory = field(repr=False)
-    degrees_of_freedom: int
-    estimated_sigma: bool
-    evaluations: int
-    message: str = field(repr=False, default="")
-
-    def confidence(self, level: float = 0.95) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Lower and upper ends of the intervals that contain the true values with this probability, one by one."""
-        from scipy.stats import norm, t
-
-        if not 0 < level < 1:
-            raise InputError(f"the level of confidence is a probability between 0 and 1; got {level!r}")
-        tail = (1 + level) / 2
-        width = t.ppf(tail, self.degrees_of_freedom) if self.estimated_sigma else norm.ppf(tail)
-        return {name: (value - width * self.std[name], value + width * self.std[name]) for name, value in self.values.items()}
-
-    def plot(self, path: str | os.PathLike[str] | None = None, ax: Axes | None = None) -> Figure:
-        """The data as points, and the fitted model as lines."""
-        fitted = self.data + self.residuals
-        with panel(ax, path, (6.0, 3.6)) as (figure, axes):
-            for k in range(self.data.shape[1]):
-                color = CYCLE[k % len(CYCLE)]
-                axes.plot(self.t, self.data[:, k], ".", color=color, ms=3)
-                axes.plot(self.t, fitted[:, k], "-", color=color, lw=1)
-            axes.set_xlabel("t")
-            axes.set_ylabel("data and fit")
-        return figure
+from dalembert.systems._model import one_line
+from dalembert.systems._state_function import state_function
 
 
 def fit(
@@ -91,6 +38,7 @@ def fit(
     sigma: Any = None,
     bounds: Mapping[str, tuple[Any, Any]] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    start: State | None = None,
     t0: float | None = None,
     **initial: Any,
 ) -> Fit:
@@ -99,9 +47,10 @@ def fit(
     `data` has a row for each of the times `t`, which are ends of steps, t0 + k h. `observe` says what was measured, a function
     of t, q, p, v and parameters that returns a list, by default q. `params` maps the names that are sought to guesses, or lists
     them, and the model's own values are the guesses; initial values (q0, v0 or p0, y0, z0) may be among them. Those that are
-    not sought are given as to `da.simulate`; they are moved onto the constraints, which may depend on what is sought. `fixed`
-    are values of other parameters, `bounds` maps names to (lower, upper), and `sigma` is the standard deviation of the data,
-    one number or one for each column, which is estimated if it is not given.
+    not sought are given as to `da.simulate`; they are moved onto the constraints, which may depend on what is sought. A `start`
+    gives positions and velocities, which stay when masses change, and parameters. `fixed` are values of other parameters,
+    `bounds` maps names to (lower, upper), and `sigma` is the standard deviation of the data, one number or one for each column,
+    which is estimated if it is not given; a warning says if the residuals contradict it.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -118,6 +67,8 @@ def fit(
     unknown = next((name for name in initial if name not in INITIAL), None)
     if unknown is not None:
         raise InputError(f"da.fit has no argument {unknown!r}: initial values are {', '.join(INITIAL)}")
+    if start is not None:
+        fixed, t0, initial = _from_start(system, start, fixed, t0, initial)
     problem = _Problem.of(system, method, t, data, params, h, observe, sigma, bounds, fixed, t0, initial)
     scale = np.where(problem.guess != 0, np.abs(problem.guess), 1.0)
     result = least_squares(
@@ -166,8 +117,6 @@ class _Problem:
         model, begin, given = given_values(system, False, t0, {name: initial.get(name) for name in INITIAL}, fixed)
         check_method(method, model, "fit")
         check_differentiable(method, "da.fit")
-        if driver_of(method).has_impacts:
-            raise InputError("da.fit takes runs without impacts: leave unilateral= out, or take a smooth method")
         begin = 0.0 if begin is None else finite_number("t0", begin)
         size, times = step_size(h), np.atleast_1d(finite("the times t", t))
         last = int(np.round((np.max(times, initial=begin) - begin) / size)) if times.ndim == 1 else 0
@@ -255,27 +204,32 @@ class _Problem:
         covariance = variance * (V.T / singular**2) @ V * np.outer(scale, scale)
         assert self.last is not None
         sigma = float(np.sqrt(variance)) if self.sigma is None else self.sigma[0]
-        return Fit(
+        fit = Fit(
             self.named(result.x), self.named(np.sqrt(np.diag(covariance))), covariance, labels, sigma, self.last[1], self.t,
             self.data, self.last[3], freedom, self.sigma is None, self.evaluations, result.message,
         )  # fmt: skip
+        warn_of_misfit(fit)
+        return fit
 
 
 def _observation(system: System, observe: Callable | None) -> tuple[ca.Function, ca.Function]:
     """What is observed in a state, (t, y, z, theta), and its derivatives with respect to the state and theta."""
-    t, theta = ca.SX.sym("t"), system.parameters.theta
-    (first, n), (second, m) = system.state_blocks
-    y, z = ca.SX.sym("y", n), ca.SX.sym("z", m)
-    visible = {"t": from_column(t)[0]} | {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
-    if isinstance(system, MechanicalSystem):
-        visible["v"] = from_column(system.function("v")(t, y, z, theta))
-    if observe is None:
-        value = y if n else z
-    else:
-        value = vector_expression("observe", call_model("observe", observe, visible, system.parameters))
+    (_, n), (_, m) = system.state_blocks
+    arguments = [ca.SX.sym("t"), ca.SX.sym("y", n), ca.SX.sym("z", m), system.parameters.theta]
+    _, y, z, theta = arguments
+    value = (y if n else z) if observe is None else state_function("observe", observe, system, scalar=False)(*arguments)
     slopes = [ca.densify(ca.jacobian(value, x)) for x in (ca.vertcat(y, z), theta)]
-    arguments = [t, y, z, theta]
     return ca.Function("observed", arguments, [ca.densify(value)]), ca.Function("slopes", arguments, slopes)
+
+
+def _from_start(
+    system: Any, start: Any, fixed: Any, t0: Any, initial: dict[str, Any]
+) -> tuple[dict[str, np.ndarray], float, dict[str, Any]]:
+    """A start as parameters, its time and initial values: velocities where there are some."""
+    model, state = initial_state(system, start=start, t0=t0, params=fixed, **initial)
+    first, second = model.starts_from[:2]
+    values = {first: state.first, second: state.v if second == "v0" else state.second}
+    return model.parameters.unflatten(state.theta), state.t, {name: value for name, value in values.items() if name}
 
 
 def _limits(guess: Mapping[str, np.ndarray], bounds: Any) -> tuple[np.ndarray, np.ndarray]:

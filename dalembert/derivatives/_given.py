@@ -66,6 +66,14 @@ def deviations(sigma: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     return columns * np.ones(shape)
 
 
+def probability(level: Any) -> float:
+    """A level of confidence."""
+    number = float(finite("the level of confidence", level, ()))
+    if not 0 < number < 1:
+        raise InputError(f"the level of confidence is a probability between 0 and 1; got {one_line(level)}")
+    return number
+
+
 def _numbers(what: str, given: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     try:
         numbers = real_array(given)

@@ -1,4 +1,9 @@
-"""The tangent of one step of a collision integrator, piece by piece: partial steps, resets, and the collision times."""
+"""The tangents of the pieces of steps with events: partial steps, resets, impacts with friction, and beginnings of contacts.
+
+Every piece maps a point (t, q, p, discrete energy) to another by equations F(x; point, theta) = 0 and a result R(x; point,
+theta), so that the time of an event, an unknown of the partial step that ends there, moves with everything else: that is what
+"saltation" stands for.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,14 @@ import numpy as np
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._collision import impulse_fraction
 from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
+from dalembert.derivatives._contact_modes import FrictionalImpact
 from dalembert.errors import InputError, StepFailed
 from dalembert.symbolic._kept import kept
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._newton import newton
 
 GRAZING = 1e-6
-"""The share of its speed with which a point meets a wall at least, for the time of the impact to have a derivative."""
-
-
-SHORTEST = 1e-12
-"""The share of a step from which on its rest after an impact is a step."""
+"""The share of what its rate consists of with which a guard passes zero at least, for the time of that to have a derivative."""
 
 
 @dataclass
@@ -30,11 +32,15 @@ class Moving:
     values: np.ndarray
     tangent: np.ndarray
 
-    @classmethod
-    def of(cls, t: float, packed: np.ndarray, S: np.ndarray) -> Moving:
-        """A state and the derivatives of it."""
-        none = np.zeros((1, S.shape[1]))
-        return cls(np.concatenate([[t], packed, [0.0]]), np.vstack([none, S, none]))
+    @property
+    def t(self) -> float:
+        """The time."""
+        return float(self.values[0])
+
+    @property
+    def state(self) -> np.ndarray:
+        """(q, p)."""
+        return self.values[1:-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,55 +53,88 @@ class _Map:
 
 
 class Pieces:
-    """The maps of a collision integrator as functions of (t, q, p, energy) and parameters, with their derivatives."""
+    """The maps of a collision integrator as functions of (t, q, p, energy) and parameters, with their derivatives.
 
-    def __init__(self, system: MechanicalSystem, method: CollisionIntegrator, h: float, theta: np.ndarray) -> None:
-        self.system, self.h, self.theta = system, h, theta
+    `seeds` are the derivatives of the parameters.
+    """
+
+    def __init__(
+        self, system: MechanicalSystem, method: CollisionIntegrator, h: float, theta: np.ndarray, seeds: np.ndarray
+    ) -> None:
+        self.system, self.h, self.theta, self.seeds = system, h, theta, seeds
         self.at = Point.of(system)
         self.maps = method.maps(system, self.at)
         self.coupled = self.maps.after_impact is not None
         self.end = ca.SX.sym("end")
 
-    def step(self, point: Moving, times: np.ndarray, which: np.ndarray, end: float, seeds: np.ndarray) -> Moving:
-        """A step with impacts at these times to the time `end`; `seeds` are the derivatives of the parameters."""
-        if self.coupled and np.any(np.diff(times) == 0):
-            raise InputError("the tangent of da.VCI is known for one impact at a time")
-        hit: int | None = None
-        for t, wall in zip(times.tolist(), which.tolist(), strict=True):
-            if t > point.values[0]:
-                point = self._apply(self._to_wall(self._after(hit)), point, hit, wall, t - point.values[0], end, seeds)
-            self._check_grazing(point, wall)
-            if not self.coupled:
-                point = self._apply(self._reset(), point, wall, None, self.h, end, seeds)
-            hit = wall
-        if end - point.values[0] > SHORTEST * self.h:
-            return self._apply(self._to_time(self._after(hit)), point, hit, None, end - point.values[0], end, seeds)
-        return self._stopped(point)
+    def to_guard(self, point: Moving, guard: int, t: float, hit: int | None, scale: float = np.inf) -> Moving | None:
+        """To the zero of a guard near t, from an impact whose reset belongs to this partial step if there is one `hit`.
 
-    def _stopped(self, point: Moving) -> Moving:
+        `scale` is the rate with which a wall was left that is hit again.
+        """
+        there = self._apply(self._to_guard(self._after(hit)), point, t - point.t, hit, guard)
+        if there is not None:
+            self._check_grazing(point, there, guard, scale)
+        return there
+
+    def reset(self, point: Moving, wall: int) -> Moving | None:
+        """The impact on one wall."""
+        return self._apply(self._reset(), point, self.h, wall)
+
+    def settle(self, point: Moving) -> Moving | None:
+        """Onto the constraints of a contact that begins: the momentum as `project_momentum` leaves it."""
+        return self._apply(self._settle(), point, self.h)
+
+    def to_time(self, point: Moving, end: float, hit: int | None) -> Moving | None:
+        """To the end of a step."""
+        return self._apply(self._to_time(self._after(hit)), point, end - point.t, hit, end=end)
+
+    def stop(self, point: Moving) -> Moving:
         """A point whose time moves, at the end of its step, which does not: it moves along the motion instead."""
-        system, n, theta = self.system.smooth, self.system.dim, self.theta
-        t, q, p = point.values[0], point.values[1 : n + 1], point.values[n + 1 : 2 * n + 1]
-        multipliers = np.split(system.multipliers(t, q, p, theta), [system.n_holonomic])
-        rate = [system.evaluate("v", t, q, p, theta=theta), system.evaluate("z_dot", t, q, p, *multipliers, theta=theta)]
-        along = np.concatenate([[1.0], *rate, [0.0]])
+        along = np.concatenate([[1.0], *self._rates(point), [0.0]])
         return Moving(point.values, point.tangent - np.outer(along, point.tangent[0]))
+
+    def impact(self, point: Moving, impact: FrictionalImpact) -> Moving | None:
+        """An impact with friction."""
+        return self._apply(self._impact(impact), point, self.h)
+
+    def _rates(self, point: Moving) -> list[np.ndarray]:
+        system, theta = self.system.smooth, self.theta
+        q, p = np.split(point.state, 2)
+        multipliers = np.split(system.multipliers(point.t, q, p, theta), [system.n_holonomic])
+        rate = system.evaluate("z_dot", point.t, q, p, *multipliers, theta=theta)
+        return [system.evaluate("v", point.t, q, p, theta=theta), rate]
 
     def _after(self, hit: int | None) -> bool:
         return self.coupled and hit is not None
 
-    def _check_grazing(self, point: Moving, wall: int) -> None:
-        """Refuse an impact that only touches its wall: a small change decides whether it happens."""
-        n = self.system.dim
-        t, q, p = point.values[0], point.values[1 : n + 1], point.values[n + 1 : 2 * n + 1]
-        rate = self.system.evaluate("phi_dot", t, q, p, theta=self.theta)[wall]
-        slopes = self.system.evaluate("phi_q", t, q, theta=self.theta)[wall]
-        speed = np.linalg.norm(slopes) * np.linalg.norm(self.system.evaluate("v", t, q, p, theta=self.theta))
-        if abs(rate) <= GRAZING * speed:
-            raise InputError(
-                f"the impact on unilateral[{wall}] at t = {t:.6g} is grazing: the motion has no derivative there; choose other "
-                "initial values or parameters, or end the run before it"
-            )
+    def _check_grazing(self, before: Moving, point: Moving, guard: int, scale: float) -> None:
+        """Refuse an event whose guard only touches zero: a small change decides whether it happens.
+
+        Its rate is compared with what it consists of, with `scale`, and with its mean since the point `before`.
+        """
+        (first, _), (_, slopes) = (
+            (np.asarray(part, dtype=float)[guard] for part in self._guards()(at.t, *np.split(at.state, 2), self.theta))
+            for at in (before, point)
+        )
+        rates = [np.ones(1), *self._rates(point)]
+        parts = list(zip(np.split(slopes, [1, 1 + self.system.dim]), rates, strict=True))
+        size = sum(np.linalg.norm(slope) * np.linalg.norm(rate) for slope, rate in parts)
+        rate, mean = abs(sum(slope @ rate for slope, rate in parts)), abs(first[0]) / (point.t - before.t)
+        if rate > GRAZING * max(min(size, scale), mean):
+            return
+        what = "an impact is grazing" if guard < self.system.n_unilateral else "a contact ends, sticks or slides in grazing"
+        raise InputError(
+            f"at t = {point.t:.6g} {what}: the motion has no derivative there; choose other initial values or parameters, or "
+            "end the run before it"
+        )
+
+    @kept
+    def _guards(self) -> ca.Function:
+        at = self.at
+        guards = self.system.function("guards")(at.t, at.q, at.p, at.theta)
+        slopes = ca.jacobian(guards, ca.vertcat(at.t, at.q, at.p))
+        return ca.Function("guards", [at.t, at.q, at.p, at.theta], [guards, ca.densify(slopes)])
 
     def _flow(self, after_impact: bool) -> Flow:
         flow = self.maps.after_impact if after_impact else self.maps.partial
@@ -107,15 +146,13 @@ class Pieces:
         return ca.vertcat(at.t + at.dt, ca.vertcat(at.q, at.p) + flow.increment, energy)
 
     @kept
-    def _to_wall(self, after_impact: bool) -> _Map:
-        """A partial step that ends on a wall."""
+    def _to_guard(self, after_impact: bool) -> _Map:
         at, flow, s = self.at, self._flow(after_impact), ca.SX.sym("guess")
         equations = onto_the_wall(self.system, flow, at, s)
         return self._map(equations, ca.substitute(self._result(flow), at.dt, equations.x[-1] * at.h), s)
 
     @kept
     def _to_time(self, after_impact: bool) -> _Map:
-        """A partial step that ends at a given time."""
         at, flow = self.at, self._flow(after_impact)
         dt, own = self.end - at.t, flow.equations
         equations = Equations(own.x, own.scales, own.guess, ca.substitute(own.residual, at.dt, dt), own.model)
@@ -126,8 +163,27 @@ class Pieces:
         """R^reset."""
         at, reset = self.at, self.maps.reset
         assert reset is not None
-        p = at.p + impulse_fraction(self.system, at) * reset.kick
-        return self._map(reset.equations, ca.vertcat(at.t, at.q, p, 0))
+        return self._map(reset.equations, self._with(at.p + impulse_fraction(self.system, at) * reset.kick))
+
+    @kept
+    def _settle(self) -> _Map:
+        at, system, nu = self.at, self.system, ca.SX.sym("nu", self.system.n_multipliers)
+        none = ca.SX.zeros(system.n_holonomic, 1), ca.SX.zeros(system.n_nonholonomic, 1)
+        p = at.p - system.function("directions")(at.t, at.q, at.p, *none, at.theta) @ nu
+        return self._linear(nu, system.function("hidden")(at.t, at.q, p, at.theta), p)
+
+    @kept
+    def _impact(self, impact: FrictionalImpact) -> _Map:
+        P = ca.SX.sym("P", impact.size(self.system))
+        return self._linear(P, *impact.equations(self.system, self.at, P))
+
+    def _with(self, p: ca.SX) -> ca.SX:
+        """The same point with another momentum."""
+        return ca.vertcat(self.at.t, self.at.q, p, 0)
+
+    def _linear(self, x: ca.SX, residual: ca.SX, p: ca.SX) -> _Map:
+        """Equations that are solved from zero, and the momentum after them."""
+        return self._map(Equations(x, (), ca.SX.zeros(x.shape), residual, residual), self._with(p))
 
     def _map(self, equations: Equations, result: ca.SX, s: ca.SX | None = None) -> _Map:
         at, x = self.at, equations.x
@@ -142,18 +198,31 @@ class Pieces:
         )
 
     def _apply(
-        self, piece: _Map, point: Moving, hit: int | None, ahead: int | None, dt: float, end: float, seeds: np.ndarray
-    ) -> Moving:
-        m = self.system.n_unilateral
-        units = [np.eye(m)[k] if k is not None else np.zeros(m) for k in (hit, ahead)]
+        self, piece: _Map, point: Moving, dt: float, hit: int | None = None, ahead: int | None = None, end: float = 0.0
+    ) -> Moving | None:
+        """The point behind a piece and its tangent; None if its equations are not solved."""
+        sizes = (self.system.n_unilateral, hit), (self.system.n_guards, ahead)
+        units = [np.zeros(size) if k is None else np.eye(size)[k] for size, k in sizes]
         numbers = [point.values, self.theta, self.h, *units, dt, end]
         guess = np.asarray(piece.guess(*numbers, dt / self.h), dtype=float).ravel()
-        found = newton(lambda y: tuple(np.asarray(v, dtype=float) for v in piece.equations(y, *numbers)), guess)
+        found = self._solved(piece, numbers, guess)
         if found is None:
-            raise StepFailed("a piece of the step could not be solved again")
+            return None
         value, F_x, F_s, F_t, R_x, R_s, R_t = (np.asarray(v, dtype=float) for v in piece.derivatives(found, *numbers))
-        moved = solve_accurately(F_x, F_s @ point.tangent + F_t @ seeds)
-        return Moving(value.ravel(), R_s @ point.tangent + R_t @ seeds - R_x @ moved)
+        moved = solve_accurately(F_x, F_s @ point.tangent + F_t @ self.seeds)
+        return Moving(value.ravel(), R_s @ point.tangent + R_t @ self.seeds - R_x @ moved)
+
+    def _solved(self, piece: _Map, numbers: list, guess: np.ndarray) -> np.ndarray | None:
+        def equations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            residual, matrix = (np.asarray(v, dtype=float) for v in piece.equations(x, *numbers))
+            return residual.ravel(), matrix
+
+        if np.any(guess) or not len(guess):
+            return newton(equations, guess)
+        for _ in range(3):  # from zero, which a solution may be: nothing says then when round-off is reached
+            residual, matrix = equations(guess)
+            guess = guess - np.linalg.solve(matrix, residual)
+        return guess
 
 
 def solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -163,3 +232,10 @@ def solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     X = np.linalg.solve(A, B)
     rest = B.astype(np.longdouble) - A.astype(np.longdouble) @ X.astype(np.longdouble)
     return X + np.linalg.solve(A, rest.astype(float))
+
+
+def solved(point: Moving | None, t: float) -> Moving:
+    """A point that was found, or else a refusal."""
+    if point is None:
+        raise StepFailed(f"a piece of the step with events near t = {t:.6g} could not be solved again")
+    return point

@@ -107,3 +107,63 @@ def pull_by_kernels(sweep, rows, begin, end, first, t0, h, covector, forces, of_
             for i in range(n_chosen):
                 of_parameters[at(i)] += memory[at(plan.z + n_state + i)]
     return begin
+
+
+@compiled()
+def call_twice(plan, sweep, row, t, dz, pair):
+    """Call the kernel "pull twice" of a substep: from the change dz and both covectors, `pair`; whether its solves are good."""
+    memory, n_state, n_z = sweep.memory[plan.memory :], pair.shape[1], len(dz)
+    memory[0] = t
+    for i in range(plan.n_state):
+        memory[plan.state + i] = row[plan.record + i]
+    for i in range(plan.n_x):
+        memory[plan.x + i] = row[plan.record + plan.n_state + i]
+    for i in range(n_z):
+        memory[plan.z + i] = dz[i]
+    for i in range(n_state):
+        memory[plan.z + n_z + i], memory[plan.z + n_z + n_state + i] = pair[0, i], pair[1, i]
+    call_kernel(plan.address, memory)
+    return memory[plan.error] <= ACCEPTED
+
+
+@compiled()
+def pull_twice_by_kernels(sweep, rows, begin, end, first, t0, h, tangents, seeds, pair, forces, shares, changes, before):
+    """Pull a covector and its change, `pair`, back from step `end` to `begin`; where that ends.
+
+    tangents[step - first] is the change of the state before a step, `seeds` that of the parameters. forces[:, step - first]
+    are added to the pair before a step is pulled, and what it gives to the parameters to `shares`. There is room for the
+    changes before all substeps in `changes`; a step that is given up is left as it was `before`.
+    """
+    n_state, n_z, count = pair.shape[1], changes.shape[1], len(sweep.plans)
+    for step in range(end - 1, begin - 1, -1):
+        row, good = rows[step - first], True
+        for i in range(n_z):
+            for k in range(count):
+                changes[k, i] = seeds[i - n_state] if i >= n_state else tangents[step - first, i]
+            for which in range(2):
+                before[which, i] = pair[which, i] if i < n_state else shares[which, i - n_state]
+        for k in range(count - 1):  # what the substep after it begins with
+            good &= call_twice(sweep.plans[k], sweep, row, t0 + (step + sweep.offsets[k]) * h, changes[k], pair)
+            for i in range(n_state):
+                changes[k + 1, i] = sweep.memory[sweep.plans[k].memory + sweep.plans[k].z + 2 * n_z + i]
+        for which in range(2):
+            for i in range(n_state):
+                pair[which, i] += forces[which, step - first, i]
+        for back in range(count):
+            k = count - 1 - back
+            good &= call_twice(sweep.plans[k], sweep, row, t0 + (step + sweep.offsets[k]) * h, changes[k], pair)
+            results = sweep.memory[sweep.plans[k].memory + sweep.plans[k].z :]
+            for which in range(2):
+                for i in range(n_state):
+                    pair[which, i] = results[which * n_z + i]
+                for i in range(n_z - n_state):
+                    shares[which, i] += results[which * n_z + n_state + i]
+        if not good:
+            for which in range(2):
+                for i in range(n_z):
+                    if i < n_state:
+                        pair[which, i] = before[which, i]
+                    else:
+                        shares[which, i - n_state] = before[which, i]
+            return step + 1
+    return begin

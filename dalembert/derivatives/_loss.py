@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler import state_function
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import compile_module
 from dalembert.derivatives._given import finite
@@ -19,7 +19,8 @@ from dalembert.errors import InputError
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, System
-from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems._model import call_model, scalar_expression
+from dalembert.systems._state_function import state_function
 
 ON_THE_GRID = 1e-9
 """How far, in steps, a time may be off the end of a step."""
@@ -43,24 +44,21 @@ def steps_at(spec: RunSpec, at: Any) -> np.ndarray:
 
 
 @one_at_a_time
-def traced(role: str, function: Callable, system: System, times: np.ndarray | None, scalar: bool = True) -> ca.Function:
-    """A user's function of the states at given times (or at one, then without that axis), as (states, theta) -> value."""
+def traced(loss: Callable, system: System, times: np.ndarray, one: bool) -> ca.Function:
+    """A user's function of the states at given times (or at `one`, then without that axis), as (states, theta) -> value."""
     (first, n), (second, m) = system.state_blocks
-    count, theta = 1 if times is None else len(times), system.parameters.theta
+    count, theta = len(times), system.parameters.theta
     states = ca.SX.sym("states", n + m, count)
 
     def shaped(rows: ca.SX) -> Any:
-        size = rows.shape[0]
-        return from_column(ca.vec(rows), (size,)) if times is None else from_column(ca.vec(rows), (count, size))
+        return from_column(ca.vec(rows), (rows.shape[0],) if one else (count, rows.shape[0]))
 
     visible = {name: shaped(rows) for name, rows in ((first, states[:n, :]), (second, states[n:, :])) if name}
-    if times is not None:
-        visible["t"] = times
-        if isinstance(system, MechanicalSystem):
-            columns = [system.function("v")(t, states[:n, k], states[n:, k], theta) for k, t in enumerate(times)]
-            visible["v"] = shaped(ca.horzcat(*columns))
-    value = call_model(role, function, visible, system.parameters)
-    expression = scalar_expression(role, value) if scalar else vector_expression(role, np.ravel(value))
+    visible["t"] = float(times[0]) if one else times
+    if isinstance(system, MechanicalSystem):
+        columns = [system.function("v")(t, states[:n, k], states[n:, k], theta) for k, t in enumerate(times)]
+        visible["v"] = shaped(ca.horzcat(*columns))
+    expression = scalar_expression("loss", call_model("loss", loss, visible, system.parameters))
     return ca.Function("loss", [states, theta], [ca.densify(expression)])
 
 
@@ -74,8 +72,7 @@ class AtTimes:
     @classmethod
     def of(cls, loss: Callable, spec: RunSpec, at: Any) -> AtTimes:
         steps = steps_at(spec, at)
-        times = None if at is None or np.ndim(at) == 0 else spec.t0 + steps * spec.h
-        function = traced("loss", loss, spec.system, times)
+        function = traced(loss, spec.system, spec.t0 + steps * spec.h, np.ndim(at) == 0)
         if spec.controls is not None and {*function.jac_sparsity(0, 1).get_triplet()[1]} & {*spec.controls.slots.tolist()}:
             raise InputError(
                 "the loss depends on a control, whose value changes along the run: give that part as running=, which is summed "
@@ -83,15 +80,28 @@ class AtTimes:
             )
         return cls(function, steps)
 
-    def value_and_gradient(self, states: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The value, and its derivatives with respect to the states (one row each) and to theta."""
+    @cached_property
+    def _derivatives(self) -> ca.Function:
         s, p = self.function.sx_in()
         value = self.function(s, p)
-        derivatives = ca.Function(
-            "gradient", [s, p], [value, ca.densify(ca.gradient(value, s)), ca.densify(ca.gradient(value, p))]
-        )
-        result, of_states, of_theta = derivatives(states.T, theta)
+        return ca.Function("gradient", [s, p], [value, *(ca.densify(ca.gradient(value, x)) for x in (s, p))])
+
+    def value_and_gradient(self, states: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The value, and its derivatives with respect to the states (one row each) and to theta."""
+        result, of_states, of_theta = self._derivatives(states.T, theta)
         return float(result), np.asarray(of_states, dtype=float).T, np.asarray(of_theta, dtype=float).ravel()
+
+    def second(
+        self, states: np.ndarray, theta: np.ndarray, changes: np.ndarray, of_theta: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How these derivatives change with the states and theta."""
+        s, p = self.function.sx_in()
+        ds, dp = ca.SX.sym("ds", s.shape), ca.SX.sym("dp", p.shape)
+        both, along = ca.vertcat(ca.vec(s), p), ca.vertcat(ca.vec(ds), dp)
+        curved = ca.jtimes(ca.gradient(self.function(s, p), both), both, along)
+        found = ca.Function("second", [s, p, ds, dp], [ca.densify(curved)])(states.T, theta, changes.T, of_theta)
+        parts = np.split(np.asarray(found, dtype=float).ravel(), [states.size])
+        return parts[0].reshape(states.shape), parts[1]
 
 
 @dataclass(frozen=True)
@@ -118,16 +128,31 @@ class Running:
         of_theta = ca.gradient(value, theta)[list(chosen)] if len(chosen) else ca.SX(0, 1)
         outputs = ca.vertcat(value, ca.gradient(value, state), of_theta)
         self.n_theta, self.n_state, self.size = n_theta, n, outputs.shape[0]
+        self.symbols, self.gradient, self.chosen = (t, theta, state), outputs[1:], list(chosen)
         self.first_output = n_theta + 1 + n
         inputs = [(theta, 0), (t, n_theta), (state, n_theta + 1)]
         assembly, used = emit_module([Kernel("running", inputs, [(outputs, self.first_output)])], self.first_output + self.size)
         self.code = compile_module(assembly, ("running",))
-        self.memory = np.zeros(self.first_output + self.size + used)
+        self.memory_size = self.first_output + self.size + used
 
     def along(self, t: np.ndarray, states: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values and derivatives with respect to states and parameters, one row each."""
-        self.memory[: self.n_theta] = theta[: self.n_theta]
+        memory = np.zeros(self.memory_size)
+        memory[: self.n_theta] = theta[: self.n_theta]
         results = np.empty((len(t), self.size))
         inputs = np.column_stack([t, states])
-        map_kernel(self.code.addresses["running"], self.memory, inputs, self.n_theta, results, self.first_output)
+        map_kernel(self.code.addresses["running"], memory, inputs, self.n_theta, results, self.first_output)
         return results[:, 0], results[:, 1 : 1 + self.n_state], results[:, 1 + self.n_state :]
+
+    def second(
+        self, t: np.ndarray, states: np.ndarray, theta: np.ndarray, changes: np.ndarray, of_chosen: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How the derivatives change with the states, one row each, and with the chosen parameters."""
+        time, p, s = self.symbols
+        both = ca.vertcat(s, p[self.chosen] if self.chosen else ca.SX(0, 1))
+        along = ca.SX.sym("along", both.shape[0])
+        function = ca.Function("second", [time, p, s, along], [ca.densify(ca.jtimes(self.gradient, both, along))])
+        directions = np.column_stack([changes, np.tile(of_chosen, (len(t), 1))])
+        values = function.map(len(t))(t[None], np.tile(theta[: self.n_theta, None], len(t)), states.T, directions.T)
+        found = np.asarray(values, dtype=float).T
+        return found[:, : self.n_state], found[:, self.n_state :]

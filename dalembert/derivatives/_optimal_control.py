@@ -24,11 +24,11 @@ from dalembert.runs._controls import parameter_slots
 from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Trajectory
-from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import MechanicalSystem, State, System
+from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
-from dalembert.systems._model import call_model, one_line, scalar_expression, vector_expression
+from dalembert.systems._model import one_line
+from dalembert.systems._state_function import state_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,16 +160,9 @@ class _Transcription:
 
     def of_state(self, role: str, function: Callable, scalar: bool) -> ca.Function:
         """A user's function of a state, as (t, state, theta)."""
-        system = self.original
-        t, theta = ca.SX.sym("t"), system.parameters.theta
-        (first, n), (second, m) = system.state_blocks
-        y, z = ca.SX.sym("y", n), ca.SX.sym("z", m)
-        visible = {"t": from_column(t)[0]} | {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
-        if isinstance(system, MechanicalSystem):
-            visible["v"] = from_column(system.function("v")(t, y, z, theta))
-        value = call_model(role, function, visible, system.parameters)
-        expression = scalar_expression(role, value) if scalar else vector_expression(role, value)
-        return ca.Function("of_state", [t, ca.vertcat(y, z), theta], [ca.densify(expression)])
+        quantity, n = state_function(role, function, self.original, scalar), self.original.state_blocks[0][1]
+        t, state, theta = ca.SX.sym("t"), ca.SX.sym("state", self.original.n_state), self.original.parameters.theta
+        return ca.Function("of_state", [t, state, theta], [quantity(t, state[:n], state[n:], theta)])
 
     def own(self, theta: ca.MX) -> ca.MX:
         """The model's own parameters, without those of combined constraints."""

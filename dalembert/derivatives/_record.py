@@ -53,9 +53,9 @@ class Substeps:
         pairs = zip(self.programs, self.samples, strict=True)
         return [linearised(program.reduced, self.chosen, sample) for program, sample in pairs]
 
-    def differentials(self, transposed: bool) -> list[Differential] | None:
-        """Their derivatives as kernels, if all of them have some."""
-        found = [differential(program, self.chosen, transposed) for program in self.programs]
+    def differentials(self, kind: str) -> list[Differential] | None:
+        """Their derivatives of some kind as kernels, if all of them have some."""
+        found = [differential(program, self.chosen, kind) for program in self.programs]
         return [each for each in found if each is not None] if all(found) else None
 
 
@@ -181,7 +181,7 @@ class Record:
         groups, given = _grouped(S), _grouped(seeds)
         kept, first = np.zeros((len(groups), len(saved), *groups.shape[1:])), n_saved
         for part in self.parts:
-            kernels = part.substeps.differentials(False)
+            kernels = part.substeps.differentials("push")
             if kernels is None:
                 n_saved = self._push_by_tables(part, groups, given, kept, every, n_saved)
                 continue
@@ -224,7 +224,7 @@ class Record:
         forces[k] is added to it before the k-th recorded step is pulled.
         """
         for part in reversed(self.parts):
-            kernels, share = part.substeps.differentials(True), of_parameters(part)
+            kernels, share = part.substeps.differentials("pull"), of_parameters(part)
             if kernels is None:
                 self._pull_by_tables(part, covector, forces, share)
                 continue

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert._progress import ProgressLine
 from dalembert.derivatives._record import Record
-from dalembert.derivatives._through_impacts import ImpactPush
+from dalembert.derivatives._through_impacts import ImpactSteps
 from dalembert.derivatives._wanted import Differentiated, Wanted, differentiated
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
@@ -83,9 +83,10 @@ def sensitivities(
 
 def forward(given: Differentiated, progress: bool | None = None) -> Sensitivities:
     """Run, and push derivatives along."""
-    spec, S, seeds = given.spec, given.start.derivative(given.columns), given.seeds()
+    spec, seeds = given.spec, given.seeds()
     if driver_of(spec.method).has_impacts:
-        return _forward_through_impacts(given, S, seeds)
+        return _forward_through_impacts(given, seeds)
+    S = given.start.derivative(given.columns)
     check_memory(8 * (spec.steps // spec.save_every) * spec.system.n_state * (1 + len(given.columns)))
     S = through_starting(spec, S, given.chosen, seeds)
     run = make_run(prepared(spec))
@@ -103,12 +104,12 @@ def forward(given: Differentiated, progress: bool | None = None) -> Sensitivitie
     return Sensitivities(trajectory_of(spec, run, "done", "", given.drawing), given.wanted, saved[:count])
 
 
-def _forward_through_impacts(given: Differentiated, S: np.ndarray, seeds: np.ndarray) -> Sensitivities:
-    push, every = ImpactPush(given.spec, given.chosen, seeds), given.spec.save_every
-    run = push.trajectory()
-    rows = np.unique([*range(0, given.spec.steps + 1, every), given.spec.steps])
+def _forward_through_impacts(given: Differentiated, seeds: np.ndarray) -> Sensitivities:
+    steps, last = ImpactSteps(given.spec, given.chosen), given.spec.steps
+    S = steps.start_from(given.start).derivative(given.columns)
+    rows, run = np.unique([*range(0, last + 1, given.spec.save_every), last]), steps.run
     thinned = replace(run, t=run.t[rows], states=run.states[rows], drawing=given.drawing)
-    return Sensitivities(thinned, given.wanted, push.along(run, S)[rows])
+    return Sensitivities(thinned, given.wanted, steps.push(S, seeds)[rows])
 
 
 def segment(run: Run, steps: int, numbers: int = SEGMENT) -> int:

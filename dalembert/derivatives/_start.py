@@ -46,22 +46,43 @@ class Start:
             return np.eye(n, n + len(self.state.theta))[:, chosen]
         return self._projected(chosen)
 
+    def pull_twice(self, pair: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """From a covector of the state and its change, two rows, those of (first, second, theta), which move in `direction`."""
+        if not self.system.n_multipliers and not self.velocity:
+            return np.hstack([pair, np.zeros((2, len(self.state.theta)))])
+        unknowns, data, A, B, curvature = self._equations()
+        change, places = self._solved(A, (B @ direction)[:, None])[:, 0], self._places()
+        (c, dc), transposed = np.zeros((2, len(unknowns))), np.array(A.T)
+        c[places], dc[places] = pair
+        w = self._solved(transposed, -c[:, None])[:, 0]
+        curved = np.asarray(curvature(self.state.t, unknowns, data, w, change, direction), dtype=float).ravel()
+        of_unknowns, of_data = np.split(curved, [len(unknowns)])
+        dw = self._solved(transposed, -(dc + of_unknowns)[:, None])[:, 0]
+        return np.array([-w @ B, of_data - dw @ B])
+
     def _projected(self, chosen: np.ndarray) -> np.ndarray:
+        _, _, A, B, _ = self._equations()
+        return self._solved(A, B[:, chosen])[self._places()]
+
+    def _places(self) -> np.ndarray:
+        """Where the state is among the unknowns (w, y, mu, pi, z, nu)."""
+        n, m = len(self.state.first), len(self.state.second)
+        return np.concatenate([m + np.arange(n), 2 * m + n + self.system.n_holonomic + np.arange(m)])
+
+    def _equations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, ca.Function]:
+        """The unknowns, (first, second, theta), the derivatives of the equations by both, and their second derivatives."""
         system, state = self.system, self.state
         y, z, theta, t = state.first, state.second, state.theta, state.t
-        equations = _start_equations(system, self.velocity)
+        directions, derivatives, curvature = _start_equations(system, self.velocity)
         w, pi = (self._momentum(at) for at in (self.first, y))
         data = np.concatenate([self.first, self.second, theta])
         none = np.zeros(system.n_holonomic), np.zeros(system.n_nonholonomic)
-        normal, along = (np.asarray(m, dtype=float) for m in equations[0](t, y, z, w, self.first, theta, *none))
+        normal, along = (np.asarray(m, dtype=float) for m in directions(t, y, z, w, self.first, theta, *none))
         mu = np.linalg.lstsq(normal, self.first - y, rcond=None)[0] if normal.size else np.zeros(system.n_holonomic)
         nu = np.linalg.lstsq(along, pi - z, rcond=None)[0] if along.size else np.zeros(system.n_multipliers)
         unknowns = np.concatenate([w, y, mu, pi, z, nu])
-        A, B = (np.asarray(m, dtype=float) for m in equations[1](t, unknowns, data))
-        first = len(w)
-        solution = self._solved(A, B[:, chosen])
-        y_part, z_part = solution[first : first + len(y)], solution[2 * first + len(y) + len(mu) :][: len(z)]
-        return np.vstack([y_part, z_part])
+        _, A, B = (np.asarray(m, dtype=float) for m in derivatives(t, unknowns, data))
+        return unknowns, data, A, B, curvature
 
     def _momentum(self, y: np.ndarray) -> np.ndarray:
         """The momentum of the guess at y."""
@@ -103,8 +124,8 @@ class Start:
 
 @kept
 @one_at_a_time
-def _start_equations(system: System, velocity: bool) -> tuple[ca.Function, ca.Function]:
-    """The directions of both projections; and the derivatives of the equations above, as functions of numbers."""
+def _start_equations(system: System, velocity: bool) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """The directions of both projections; the equations above with their derivatives; and second ones of -w . equations."""
     (_, n), (_, m) = system.state_blocks
     mechanical = isinstance(system, MechanicalSystem)
     t, theta = ca.SX.sym("t"), ca.SX.sym("theta", system.parameters.size)
@@ -132,6 +153,10 @@ def _start_equations(system: System, velocity: bool) -> tuple[ca.Function, ca.Fu
         system.function("hidden")(t, y, z, theta),
     )
     unknowns, data = ca.vertcat(w, y, lam, pi, z, nu), ca.vertcat(first, second, theta)
-    derivatives = [ca.jacobian(equations, unknowns), ca.jacobian(equations, data)]
+    derivatives = [equations, ca.jacobian(equations, unknowns), ca.jacobian(equations, data)]
     directions = ca.Function("directions", [t, y, z, w, first, theta, lam, psi], [normal, along])
-    return directions, ca.Function("start", [t, unknowns, data], derivatives)
+    both, w = ca.vertcat(unknowns, data), ca.SX.sym("w", equations.shape[0])
+    changes = [ca.SX.sym("change", x.shape[0]) for x in (unknowns, data)]
+    curved = ca.jtimes(ca.gradient(-ca.dot(w, equations), both), both, ca.vertcat(*changes))
+    curvature = ca.Function("curvature", [t, unknowns, data, w, *changes], [ca.densify(curved)])
+    return directions, ca.Function("start", [t, unknowns, data], derivatives), curvature

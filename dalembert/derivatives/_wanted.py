@@ -20,6 +20,7 @@ from dalembert.systems import System
 INITIAL = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0")
 RUN = ("start", "params", "t0", "t1", "h", "steps", "save_every", "newton_tolerance", "controls")
 """The arguments of a run, as `da.simulate` takes them."""
+NAMES = "wrt names initial values and parameters"
 
 
 @dataclass(frozen=True)
@@ -64,19 +65,33 @@ class Differentiated:
         return (chosen[:, None] == self.columns[None, :] - n).astype(float)
 
 
+def run_arguments(caller: str, system: Any, method: Any, arguments: Mapping[str, Any]) -> Arguments:
+    """The arguments of a run that is to be differentiated; those that it does not have are refused."""
+    unknown = next((name for name in arguments if name not in (*INITIAL, *RUN)), None)
+    if unknown is not None:
+        raise InputError(f"da.{caller} has no argument {unknown!r}: it takes those of a run, {', '.join((*INITIAL, *RUN))}")
+    run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
+    return Arguments(caller, system, method, {name: arguments.get(name) for name in INITIAL}, **run)
+
+
+def initial_values(packed: Arguments, wrt: str | Sequence[str] | None) -> dict[str, Any]:
+    """The initial values of a run by name; start= has velocities if `wrt` names v0, and momenta else."""
+    started = packed.start is not None
+    given = given_values(packed.system, started, packed.t0, packed.initial, packed.params)[2]
+    if started and wrt is not None and "v0" in names_of(NAMES, wrt, 'wrt=("q0", "m")'):
+        many = isinstance(packed.start, Sequence)
+        given["v0"] = np.array([each.v for each in packed.start]) if many else packed.start.v
+    return given
+
+
 def differentiated(
     caller: str, system: Any, method: Any, wrt: str | Sequence[str] | None, arguments: Mapping[str, Any]
 ) -> Differentiated:
     """Check the arguments of a run that is to be differentiated."""
-    unknown = next((name for name in arguments if name not in (*INITIAL, *RUN)), None)
-    if unknown is not None:
-        raise InputError(f"da.{caller} has no argument {unknown!r}: it takes those of a run, {', '.join((*INITIAL, *RUN))}")
-    initial = {name: arguments.get(name) for name in INITIAL}
-    run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
-    packed = Arguments(caller, system, method, initial, **run)
+    packed = run_arguments(caller, system, method, arguments)
     spec = packed.single()
     check_differentiable(spec.method, f"da.{caller}")
-    _, _, given = given_values(system, run["start"] is not None, run["t0"], initial, run["params"])
+    given = initial_values(packed, wrt)
     return Differentiated(spec, start_from(spec, given), () if wrt is None else wanted(spec, wrt, given), packed.drawing)
 
 
@@ -89,7 +104,7 @@ def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
 
 def wanted(spec: RunSpec, wrt: str | Sequence[str], given: Mapping[str, Any]) -> tuple[Wanted, ...]:
     """The names in `wrt`, checked."""
-    names = names_of("wrt names initial values and parameters", wrt, 'wrt=("q0", "m")')
+    names = names_of(NAMES, wrt, 'wrt=("q0", "m")')
     system, controlled = spec.system, set() if spec.controls is None else set(spec.controls.slots.tolist())
     return tuple(_wanted(system, name, given, controlled) for name in names)
 

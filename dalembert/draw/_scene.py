@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.draw._between import states_at
-from dalembert.draw._parts import Drawing, Kind, Skin, asks_for, picture
+from dalembert.draw._parts import Drawing, Kind, Part, Skin, asks_for, flat_parts, picture
 from dalembert.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -136,6 +136,32 @@ def drawing_of(run: Trajectory, draw: Drawing | None) -> Drawing:
             "lambda q: [rod([0, 0], q), mass(q)] with parts of dalembert.draw, or the drawing of its Problem"
         )
     return drawing
+
+
+def upright(drawing: Drawing) -> Drawing:
+    """A drawing turned so that what it says is up (`drawing.up`) is z, as pictures without axes in space have it.
+
+    Example:
+        >>> import dalembert as da
+        >>> m = da.Mechanism(gravity=(0, -9.81, 0))
+        >>> ball = m.point("ball", mass=1.0, at=(1, 2, 3))
+        >>> upright(da.draw.mechanism(m))(m.q0)[0].points.round(12).tolist()
+        [[1.0, -3.0, 2.0]]
+
+    """
+    up = getattr(drawing, "up", None)
+    if up is None or up[2] > 1 - 1e-12:
+        return drawing
+    axis = np.array([up[1], -up[0], 0.0])
+    sine, cosine = float(np.linalg.norm(axis)), float(up[2])
+    axis = axis / sine if sine > 1e-12 else np.array([1.0, 0.0, 0.0])
+    R = cosine * np.eye(3) + sine * np.cross(axis, np.eye(3)).T + (1 - cosine) * np.outer(axis, axis)
+
+    @wraps(drawing, assigned=(), updated=())
+    def turned(*state: Any, **named: Any) -> list[Part]:
+        return [replace(part, points=part.points @ R.T) for part in flat_parts(drawing(*state, **named))]
+
+    return turned
 
 
 def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool = False) -> Scene:

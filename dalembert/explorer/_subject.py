@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.draw import Drawing, Part, mass, track
+from dalembert.draw._scene import upright
 from dalembert.errors import InconsistentStart, InputError
 from dalembert.mechanisms import Mechanism
 from dalembert.runs._arguments import given_values, initial_state
@@ -116,7 +117,7 @@ class Subject:
         if start:
             state = _moved(system, state, start)
         drawing = self.draw or stated(thing)[1] or _dot(system)
-        return Posed(system, state, drawing)
+        return Posed(system, state, upright(drawing))
 
 
 def coordinate_labels(thing: Thing, system: System) -> tuple[str, ...]:

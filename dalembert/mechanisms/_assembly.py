@@ -151,7 +151,8 @@ class Mechanism(WithWheels):
             array([[0., 3., 0.]])
 
         """
-        return Snapshot(state, self.system().parameters.unflatten(state.theta))
+        system = self.system()
+        return Snapshot(state, system.parameters.unflatten(state.theta), system)
 
     # -- from parts to functions ---------------------------------------------------------------------------------------
 
@@ -177,6 +178,7 @@ class Mechanism(WithWheels):
         system = Hamiltonian(energy, self.dim, force=force, params=self.params or None, **functions)
         system.parameters.check = self.check
         system.coordinate_names = self.labels
+        system.part_named = self.part
         system.row_names = {
             name: tuple(_row_name(part, k, len(rows)) for part, _, rows in found[kind] for k in range(len(rows)))
             for name, kind in (("g", "rows"), ("k", "rates"), ("phi", "gaps"))

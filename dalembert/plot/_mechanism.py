@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.draw._paint import frame_axes, paint
-from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, stretch, with_impacts
+from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, stretch, upright, with_impacts
 from dalembert.draw._style import panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
@@ -86,6 +86,8 @@ def configurations(
         axes.grid(True)
         if spatial:
             axes.tick_params(labelsize=6, pad=-1)
+            up = getattr(drawing, "up", None)
+            axes.view_init(vertical_axis="z" if up is None else "xyz"[int(np.argmax(np.abs(up)))])  # type: ignore[attr-defined]
     return figure
 
 
@@ -153,7 +155,7 @@ def portrait(
         False
 
     """
-    drawing = drawing_of(run, draw)
+    drawing = upright(drawing_of(run, draw))
     last_time = run.t[0] + np.clip(run.t[-1] - run.t[0], -20.0, 20.0)
     first, last = (run.t[0], last_time) if window is None else stretch(window)
     scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)), smooth=window is not None)

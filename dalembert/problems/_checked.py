@@ -6,6 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,9 @@ def checked(build: Callable[..., Problem]) -> Callable[..., Problem]:
             _check_sign(constant, f"{constant} of {name}", value)
         made = _built(build, given)
         made.system.parameters.check = made.system.parameters.check or functools.partial(_check_values, name)
-        return made
+        usual = {constant: about.default for constant, about in signature.parameters.items()}
+        changed = {constant: x for constant, x in given.arguments.items() if not np.array_equal(x, usual[constant])}
+        return replace(made, settings=changed) if changed else made
 
     return problem
 

@@ -141,3 +141,73 @@ def _upper_joint(first: np.ndarray, pivot: np.ndarray, coupler: float, rocker: f
     along = (coupler**2 - rocker**2 + distance**2) / (2 * distance)
     across = np.sqrt(coupler**2 - along**2)
     return first + (along * way + across * np.array([-way[1], way[0]])) / distance
+
+
+def n_four_bar(loops: int = 2, m: float = 1.0, length: float = 1.0, g: float = 9.81, speed: float = 1.0) -> Problem:
+    """N four-bar linkages in a row, upright at the start: 2N + 1 equal uniform bars, by the places of their upper joints.
+
+        q = (x_0, y_0, ..., x_N, y_N),   0 = |q_i - (i l, 0)| - l,   0 = |q_i - q_{i-1}| - l,   l = length
+        T = m sum_{cranks} |v_i|^2 / 6 + m sum_{couplers} (|v_{i-1}|^2 + v_{i-1}.v_i + |v_i|^2) / 6
+
+    All move as a parallelogram, so that the angle th from the vertical obeys ((N + 1)/3 + N) l th'' = g ((N + 1)/2 + N) sin th,
+    and `exact` is the solution in Jacobi's elliptic functions. Where the bars lie flat the constraints lose rank, and the
+    momentum decides how the motion goes on. Upper joints start with `speed`. Problem A02 of the library of computational
+    benchmarks of IFToMM has N = `loops` = 40. M. Gonzalez, D. Dopico, U. Lugris, J. Cuadrado, Multibody Syst. Dyn. 16 (2006).
+
+    Example:
+        >>> import numpy as np, dalembert as da
+        >>> problem = da.problems.n_four_bar(loops=3)
+        >>> run = da.simulate(problem, da.LobattoIIIAB(stages=4), h=0.01, steps=200)
+        >>> bool(np.abs(run.q - problem.exact(run.t)["q"]).max() < 1e-9)
+        True
+
+    """
+    n = loops
+    if n < 1:
+        raise InputError("there must be at least one four-bar linkage: give loops=2 or the like")
+
+    def L(q: Any, v: Any, m: Any, g: Any) -> Any:
+        v, heights = v.reshape(-1, 2), q[1::2]
+        a, b = v[:-1], v[1:]
+        kinetic = np.sum(v**2) + np.sum(a**2) + np.sum(a * b) + np.sum(b**2)
+        return m * kinetic / 6 - m * g * (np.sum(heights) + np.sum(heights[:-1]) + np.sum(heights[1:])) / 2
+
+    def constraints(q: Any, length: Any) -> Any:
+        points = q.reshape(-1, 2)
+        cranks = [np.hypot(x - i * length, y) for i, (x, y) in enumerate(points)]
+        return np.array([*cranks, *(np.hypot(x, y) for x, y in points[1:] - points[:-1])]) - length
+
+    def exact(t: Any) -> dict[str, np.ndarray]:
+        from scipy.special import ellipj, ellipk
+
+        # With w^2 = g (...)/(...) and th = pi + 2 chi: chi'^2 = (v/2l)^2 + w^2 cos^2 chi, so that chi = am(W t - K, k).
+        w2, least = g / length * ((n + 1) / 2 + n) / ((n + 1) / 3 + n), (speed / (2 * length)) ** 2
+        W, k2 = np.sqrt(least + w2), w2 / (least + w2)
+        _, _, dn, chi = ellipj(W * np.asarray(t, dtype=float) - ellipk(k2), k2)
+        c, s = -np.cos(2 * chi), -np.sin(2 * chi)
+        top, rate = length * np.stack([s, c], axis=-1), 2 * W * dn
+        v = length * rate[..., None] * np.stack([c, -s], axis=-1)
+        feet = length * np.stack([np.arange(n + 1), np.zeros(n + 1)], axis=1)
+        return {"q": (top[..., None, :] + feet).reshape(*np.shape(t), -1), "v": np.tile(v, n + 1)}
+
+    def drawing(q: np.ndarray, length: float) -> list[Any]:
+        points = q.reshape(-1, 2)
+        cranks = [rod([i * length, 0.0], point) for i, point in enumerate(points)]
+        return [wall([-0.4 * length, 0.0], [(n + 0.4) * length, 0.0]), *cranks, rod(*points), trace(points[0])]
+
+    return Problem(
+        name="n_four_bar",
+        title=f"{n} four-bar linkages in a row",
+        reference="Gonzalez, Dopico, Lugris, Cuadrado (2006); IFToMM A02",
+        system=Lagrangian(
+            L, dim=2 * (n + 1), holonomic=constraints, params={"m": m, "length": length, "g": g},
+        ),
+        q0=length * np.stack([np.arange(n + 1.0), np.ones(n + 1)], axis=1).ravel(),
+        v0=np.tile([speed, 0.0], n + 1),
+        h=0.01,
+        steps=2000,
+        exact=exact,
+        conserved={"energy": energy_is_conserved},
+        drawing=drawing,
+        labels=tuple(f"{axis}{i}" for i in range(n + 1) for axis in "xy"),
+    )  # fmt: skip

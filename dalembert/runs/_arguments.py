@@ -16,6 +16,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.runs._controls import given_controls
 from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
@@ -99,6 +100,7 @@ class Arguments:
         check_method(self.method, system, self.caller)
         if not driver_of(self.method).has_steppers:
             raise UnsupportedSystem(ONE_BY_ONE)
+        refuse_varying(self.method, f"da.{self.caller}")
         states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
         spec = self._spec(system, states)
         if type(spec.method).check_start is not OneStepMethod.check_start:
@@ -115,6 +117,8 @@ class Arguments:
         h = step_size(h)
         if h < 0 and driver_of(self.method).has_impacts:
             raise InputError("collision integrators run forwards, because an impact that loses energy has no past: take h > 0")
+        if self.t1 is not None:
+            refuse_varying(self.method, "t1=")
         steps = number_of_steps(steps, self.t1, t0, h)
         save_every = count("save_every", self.save_every, least=1)
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
@@ -124,6 +128,8 @@ class Arguments:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
+        if self.controls is not None:
+            refuse_varying(self.method, "controls=")
         controls = given_controls(system, self.controls, steps)
         if controls is not None and driver_of(self.method).has_impacts:
             raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")

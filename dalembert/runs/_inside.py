@@ -52,7 +52,7 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
     except (TypeError, ValueError):
         raise InputError(f"run.at takes a time or an array of times; got {t!r}") from None
     steps = len(run.t) - 1
-    if steps < 1 or abs(run.t[-1] - run.t[0] - steps * run.h) > 1e-9 * abs(steps * run.h):
+    if steps < 1 or not _every_step(run):
         raise InputError("dense output needs every step: run with save_every=1")
     if side not in ("left", "right"):
         raise InputError(f'side is "left" or "right"; got {side!r}')
@@ -68,11 +68,20 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
     for k in np.unique(step):
         rows = step == k
         guess = _guess(run, k)
-        values = dense.evaluate(run.t[k], run.states[k], (times[rows] - run.t[k]) / run.h, guess)
+        clock = np.zeros(0) if run.step_sizes is None else np.array([run.t[k], 1 / run.step_sizes[k]])
+        values = dense.evaluate(run.t[k], run.states[k], times[rows], guess, clock)
         for name, value in values.items():
             found[name][rows] = value
     shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
     return Inside(times if np.ndim(t) else times[0], *shaped)
+
+
+def _every_step(run: Trajectory) -> bool:
+    """Whether all states are stored."""
+    steps = len(run.t) - 1
+    if run.step_sizes is not None:
+        return run.stats.get("steps") == steps
+    return abs(run.t[-1] - run.t[0] - steps * run.h) <= 1e-9 * abs(steps * run.h)
 
 
 def _guess(run: Trajectory, row: int) -> np.ndarray:

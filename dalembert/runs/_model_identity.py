@@ -77,6 +77,9 @@ def equations_hash(system: System, method: OneStepMethod) -> str:
         data = [equations.x, step.time_symbol, step.h_symbol, equations.state, step.theta]
         digest.update(f"{fraction.hex()} ".encode())
         digest.update(ca.Function("step", data, [equations.residual, equations.increment]).serialize().encode())
+        if step.clock is not None:
+            clock = [step.clock.values, step.clock.delta], [step.clock.begin, step.clock.change]
+            digest.update(ca.Function("clock", [*data[1:], *clock[0]], clock[1]).serialize().encode())
     return digest.hexdigest()
 
 

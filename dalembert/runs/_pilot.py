@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.systems import State, System
 
@@ -94,6 +95,7 @@ def sizes(q: np.ndarray) -> np.ndarray:
 
 def order_of(method: OneStepMethod, system: System) -> int:
     """The order of a method in the state of a system; refuse methods that claim none."""
+    refuse_varying(method, "an estimate of errors")
     constrained = system.n_holonomic + system.n_nonholonomic > 0
     claimed = (method.order if constrained else method.order_unconstrained) or method.order
     orders = [order for name, order in claimed.items() if name in ("q", "p")]

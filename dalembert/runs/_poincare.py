@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert._progress import preparing
-from dalembert.compiler import build_watch, state_function
+from dalembert.compiler import build_watch
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
@@ -23,6 +23,7 @@ from dalembert.runs._members import layout_of, table_of
 from dalembert.runs._problem import Problem
 from dalembert.runs._variables import Variables
 from dalembert.systems import State, System
+from dalembert.systems._state_function import state_function
 from dalembert.systems._states import States, redundant_rows, with_multipliers
 
 

@@ -134,10 +134,10 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
     if done % run.save_every:
         run.rows[saved + 1] = run.row
         numbers = np.append(numbers, done)
-    rows = run.rows[: len(numbers)]
-    stage = np.split(rows[:, n:], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
+    rows, clock = run.rows[: len(numbers)], len(getattr(run, "clock", ()))
+    stage = np.split(rows[:, n + clock :], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
     return Trajectory(
-        t=run.start.t + numbers * run.h,
+        t=rows[:, n].copy() if clock else run.start.t + numbers * run.h,
         states=rows[:, :n],
         blocks=system.state_blocks,
         h=run.h,
@@ -152,6 +152,7 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
         solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],
+        step_sizes=1 / rows[:, n + 1] if clock else None,
         impacts=getattr(run, "impacts", None),
         contacts=getattr(run, "contacts", None),
         drawing=drawing,

@@ -35,6 +35,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
     check_target(target, 8 * (steps // save_every + 1) * (1 + n + stored_multipliers))
     start = prepared(spec).start
     assert isinstance(start, State)
+    clock = len(spec.method.clock_at(system, start, spec.h))
     stage = (("stage_lam", system.n_holonomic), ("stage_psi", system.n_nonholonomic)) if spec.stage_multipliers else ()
     header = Header(
         h=spec.h,
@@ -44,6 +45,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
         chunk=max(1, CHUNK_NUMBERS // (n * save_every)),
         blocks=system.state_blocks,
         stage=stage,
+        clock=clock,
         parameters=plain(system.parameters.unflatten(start.theta)),
         theta=start.theta.tolist(),
         start=start.packed.tolist(),
@@ -54,7 +56,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
         **identity(system, spec.method),
     )
     run = _new_run(header, system, spec.method)
-    begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n), dict.fromkeys(_counted(run), 0))
+    begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n + clock), dict.fromkeys(_counted(run), 0))
     store = RunStore.create(target, header, begin)
     with locked(target):
         return _run_to_end(store, run, policy)

@@ -50,6 +50,8 @@ class Header:
     casadi: str
     walls: int = 0
     """The number of unilateral constraints."""
+    clock: int = 0
+    """How many numbers of a clock are stored behind each state: t and 1/h, where step sizes vary."""
     names: dict[str, Any] = field(default_factory=dict)
     """What coordinates and rows of constraints are called, where they have names."""
 
@@ -66,7 +68,7 @@ class Header:
     @property
     def arrays(self) -> tuple[tuple[str, int], ...]:
         """The names of the arrays that a row is split into, and how many columns each takes; none of them is empty."""
-        return (("states", self.n_state), *(part for part in self.stage if part[1]))
+        return (("states", self.n_state), *(part for part in (("clock", self.clock), *self.stage) if part[1]))
 
     @property
     def events(self) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -134,7 +136,8 @@ class RunStore(Store):
             "t": {"shape": (rows,), "chunks": (header.chunk,), "dimension_names": ("time",), **common}
         }
         for name, size in header.arrays:
-            names = ("time", "variable" if name == "states" else "constraint_" + name.removeprefix("stage_"))
+            named = {"states": "variable", "clock": "time_and_rate"}
+            names = ("time", named.get(name, "constraint_" + name.removeprefix("stage_")))
             arrays[name] = {"shape": (rows, size), "chunks": (header.chunk, size), "dimension_names": names, **common}
         store = cls(path, header, Progress(0, 0, "running", "", checkpoint.stats), checkpoint)
         store._create(arrays | event_arrays(header.events))
@@ -240,7 +243,8 @@ class RunStore(Store):
         last, column = first + len(rows), 0
         with writing(self.path):
             numbers = self.header.step_of(np.arange(first, last), progress.steps)
-            self._write("t", first, self.header.t0 + numbers * self.header.h)
+            n, even = self.header.n_state, self.header.t0 + numbers * self.header.h
+            self._write("t", first, rows[:, n] if self.header.clock else even)
             for name, size in self.header.arrays:
                 self._write(name, first, rows[:, column : column + size])
                 column += size

@@ -282,7 +282,7 @@ def _check_model(system: System, t: float, y: np.ndarray, z: np.ndarray, theta: 
     (y_name, _), (z_name, _) = system.state_blocks
     zero = {"lam": np.zeros(system.n_holonomic), "psi": np.zeros(system.n_nonholonomic)}
     for name, label in system.described.items():
-        if name == "domain" or (name in ("f", "r") and not isinstance(system, MechanicalSystem)):
+        if name == "domain" or (name[:2] in ("f", "r", "f_") and not isinstance(system, MechanicalSystem)):
             continue  # need not be defined for multipliers zero
         value = system.numbers(name, {"t": t, "y": y, "z": z, **zero}, theta)
         if not np.all(np.isfinite(value)):

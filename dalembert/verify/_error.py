@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem
+from dalembert.methods._base import refuse_varying
 from dalembert.runs._drivers import make_run
 from dalembert.runs._pilot import order_of, positions, sizes
 from dalembert.runs._simulate import trajectory_of
@@ -58,6 +59,7 @@ def error(run: Trajectory) -> ErrorEstimate:
         raise UnsupportedSystem(
             f"{method} prepares its first step by h, so that a run with h/2 starts elsewhere: it has no estimate"
         )
+    refuse_varying(method, "da.verify.error")
     try:
         order = order_of(method, system)
     except UnsupportedSystem:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import mpmath
 import numpy as np
 import pytest
+from derivative_cases import cases, method_models
 
 import dalembert as da
 from dalembert.compiler._elimination import PivotOrder, describe, filled_pattern
@@ -16,10 +15,6 @@ from dalembert.derivatives import _gradient, _record
 from dalembert.derivatives._table_solves import Rooms, solve_forward
 from dalembert.engine._sparse_solve import eliminate
 from dalembert.verify._multiprecision import _Stepper
-
-sys.path.append(str(Path(__file__).parents[1] / "methods"))
-import method_models
-from method_table import ROWS
 
 DIGITS, SMALL = 50, "1e-22"
 
@@ -75,28 +70,6 @@ def check(system, method, start, h, steps):
     _, gradient = da.gradient(loss, system, method, wrt=names, h=h, steps=steps, **start)
     total = sum(np.sum(gradient[name] * weights[name]) for name in names)
     assert abs(total - covector @ last) < 1e-11 * np.abs(last).max() * np.abs(covector).sum()
-
-
-SMOOTH = [row for row in ROWS if row.method.driver == "smooth"]
-
-
-def models_of(row):
-    names = [*row.models[:2]] if row.steps else []
-    names += list(row.nonholonomic_models[:2]) if row.nonholonomic_steps else []
-    return names or [row.unconstrained_model]
-
-
-CASES = [(row, name) for row in SMOOTH for name in models_of(row)]
-CHOSEN = {
-    ("LobattoIIIAB(stages=3)", "varying_length"), ("Shake()", "double_pendulum"), ("GaussLobattoSPARK(stages=2)", "sleigh"),
-    ("Variational('midpoint')", "magnetic_surface"), ("compose(SymplecticEuler(), 'strang')", "double_pendulum"),
-    ("Gauss(stages=2)", "double_pendulum_in_angles"), ("GaussLobattoEMPRK(stages=2)", "nonlinear_k"),
-}  # fmt: skip
-
-
-def cases():
-    for row, name in [*CASES, *((row, "varying_length") for row in SMOOTH if row.id == "LobattoIIIAB(stages=3)")]:
-        yield pytest.param(row.method, name, id=f"{row.id}-{name}", marks=[] if (row.id, name) in CHOSEN else pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("method", "name"), list(cases()))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy.stats import binom, chi2
+from scipy.stats import f as f_distribution
+from scipy.stats import t as student
 
 import dalembert as da
 
@@ -56,18 +61,107 @@ def test_masses_and_damping_of_a_four_bar(tmp_path):
 
 
 @pytest.mark.slow
-def test_confidence_in_a_hundred_cases():
-    """The 95 % interval of each number contains the true value in 95 of 100 cases, as far as 100 cases can tell.
+def test_confidence_in_a_thousand_cases():
+    """Intervals of 95 % for each number, and the joint region, contain the truth in 95 % of cases, as far as 1000 can tell.
 
-    Of 300 intervals at least 276 do, which fails with a probability of 1 % if the intervals are right.
+    How many of 1000 do is binomial; each of the four counts is outside of these bounds with a probability of 0.2 % if the
+    covariance is right. The errors in units of their standard deviations have the variance of Student's t.
     """
-    counts = dict.fromkeys(TRUE, 0)
-    for seed in range(100):
-        ends = identified(1000 + seed).confidence(0.95)
+    counts, errors = dict.fromkeys([*TRUE, "joint"], 0), []
+    for seed in range(5000, 6000):
+        found = identified(seed)
+        ends = found.confidence(0.95)
         for name in TRUE:
             counts[name] += bool(ends[name][0] < TRUE[name] < ends[name][1])
-    print(counts)
-    assert sum(counts.values()) >= 276 and min(counts.values()) >= 89, counts
+        counts["joint"] += found.contains(TRUE)
+        errors.append([(found.values[name] - TRUE[name]) / found.std[name] for name in TRUE])
+    print(counts, np.mean(errors, axis=0), np.std(errors, axis=0))
+    least, most = binom.ppf([0.001, 0.999], 1000, 0.95)
+    assert all(least <= count <= most for count in counts.values()), counts
+    assert np.abs(np.mean(errors, axis=0)).max() < 4 / np.sqrt(1000)
+    assert np.abs(np.var(errors, axis=0) - 1).max() < 5 * np.sqrt(2 / 1000)
+
+
+def line(noise=0.0):
+    """Free motion q = v0 t with 11 data, a linear problem whose confidence is known exactly."""
+    free = da.Lagrangian(lambda v, m: m * v @ v / 2, dim=1, params={"m": 0.2})
+    t = np.arange(11) * 0.1
+    return free, t, 3.0 * t[:, None] + noise * np.array([1.0, -1, 1, 1, -1, 1, -1, -1, 1, -1, 1])[:, None]
+
+
+def test_intervals_and_regions_of_a_straight_line():
+    """std = sigma / |t| for a slope; the region of two numbers is bounded by 2 F(2, 9), that of a known sigma by chi^2."""
+    free, t, data = line(0.01)
+    given = dict(q0=[0.0], h=0.1)
+    found = da.fit(free, da.Gauss(1), t, data, params={"v0": [2.0]}, **given)
+    slope = t @ data[:, 0] / (t @ t)
+    sigma = np.sqrt(np.sum((data[:, 0] - slope * t) ** 2) / 10)
+    np.testing.assert_allclose(
+        [found.values["v0"][0], found.sigma, found.std["v0"][0]], [slope, sigma, sigma / np.linalg.norm(t)]
+    )
+    assert found.misfit == pytest.approx(1.0)
+    half = student.ppf(0.975, 10) * sigma / np.linalg.norm(t)
+    np.testing.assert_allclose(found.confidence()["v0"], [[slope - half], [slope + half]])
+    assert found.contains({"v0": [slope + 0.999 * half]}) and not found.contains({"v0": [slope - 1.001 * half]})
+    both = da.fit(free, da.Gauss(1), t, data, params={"v0": [2.0], "q0": [0.1]}, h=0.1)
+    A = np.column_stack([np.ones(11), t])
+    (start, slope), squares = np.linalg.lstsq(A, data[:, 0])[:2]
+    for factor, inside in ((0.999, True), (1.001, False)):
+        d = np.array([0.6, -0.8])
+        d *= factor * np.sqrt(2 * f_distribution.ppf(0.9, 2, 9) * squares[0] / 9 / (d @ A.T @ A @ d))
+        assert both.contains({"q0": [start + d[0]], "v0": [slope + d[1]]}, level=0.9) is inside
+        known = da.fit(free, da.Gauss(1), t, data, params={"v0": [2.0], "q0": [0.1]}, h=0.1, sigma=0.01)
+        d *= np.sqrt(chi2.ppf(0.9, 2) * 0.01**2 / (2 * f_distribution.ppf(0.9, 2, 9) * squares[0] / 9))
+        assert known.contains({"q0": [start + d[0]], "v0": [slope + d[1]]}, level=0.9) is inside
+    for wrong in ({"m": 1.0}, {}, {"v0": [1.0, 2.0]}):
+        with pytest.raises(da.InputError):
+            both.contains(wrong)
+    with pytest.raises(da.InputError, match="probability"):
+        both.contains({"v0": [1.0]}, level=95)
+
+
+def test_residuals_that_contradict_sigma_are_said():
+    """sigma three times too small, right, and a hundred times too large."""
+    free, t, data = line(0.01)
+    given = dict(params={"v0": [2.0]}, q0=[0.0], h=0.1)
+    with pytest.warns(UserWarning, match="the model does not describe the data"):
+        found = da.fit(free, da.Gauss(1), t, data, sigma=0.003, **given)
+    assert found.misfit == pytest.approx(np.sqrt(np.sum(found.residuals**2) / 10) / 0.003)
+    with pytest.warns(UserWarning, match="sigma is too large"):
+        da.fit(free, da.Gauss(1), t, data, sigma=1.0, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        da.fit(free, da.Gauss(1), t, data, sigma=0.01, **given)
+
+
+def test_a_start_gives_positions_and_velocities():
+    """A thrown mass that is braked: the velocity is known, whatever the mass that is sought; parameters come with the start."""
+    braked = da.Lagrangian(
+        lambda q, v, m, g: m * v @ v / 2 - m * g * q[0], dim=1, force=lambda v, c: -c * v, params={"m": 0.3, "g": 1.0, "c": 0.1}
+    )
+    start = da.consistent(braked, q0=[1.0], v0=[4.0], t0=2.0, params={"g": 9.81})
+    run = da.simulate(braked, da.Gauss(3), q0=[1.0], v0=[4.0], t0=2.0, params={"m": 0.2, "g": 9.81}, h=0.05, steps=20)
+    for model in ({"start": start}, {"q0": [1.0], "v0": [4.0], "t0": 2.0, "fixed": {"g": 9.81}}):
+        found = da.fit(braked, da.Gauss(3), run.t, run.q, params={"m": 0.3}, h=0.05, **model)
+        assert abs(found.values["m"] - 0.2) < 1e-10
+    with pytest.raises(da.InputError, match="either start="):
+        da.fit(braked, da.Gauss(3), run.t, run.q, params=["m"], h=0.05, start=start, q0=[1.0])
+    with pytest.raises(da.InputError, match=r"that da\.consistent returned"):
+        da.fit(braked, da.Gauss(3), run.t, run.q, params=["m"], h=0.05, start=[1.0, 2.0])
+
+
+def test_restitution_is_identified_from_bounces():
+    """A dropped ball: e from the heights after its impact, by derivatives through it."""
+    ball = da.Lagrangian(
+        lambda q, v, g: 0.1 * v @ v - 0.2 * g * q[0], dim=1, unilateral=lambda q: q[0], restitution=lambda e: e,
+        params={"g": 9.81, "e": 0.9},
+    )  # fmt: skip
+    t, z0, e = np.arange(71) * 0.01, 1.0, 0.7
+    bounce, speed = np.sqrt(2 * z0 / 9.81), np.sqrt(2 * 9.81 * z0)
+    after = np.maximum(t - bounce, 0.0)
+    data = np.where(t < bounce, z0 - 9.81 * t**2 / 2, e * speed * after - 9.81 * after**2 / 2)
+    found = da.fit(ball, da.CVA(da.Gauss(2)), t, data, params={"e": 0.8, "g": 9.5}, q0=[z0], v0=[0.0], h=0.01)
+    assert abs(found.values["e"] - e) < 1e-9 and abs(found.values["g"] - 9.81) < 1e-8
 
 
 def test_lengths_and_initial_values():

@@ -154,6 +154,12 @@ SMOOTH = [
     Smooth("slider_crank", {"angle": 0.9, "rate": 7.0}, h=0.004),
     Smooth("andrews_squeezer", {}, (), rigid=None, traced=1e-9),
     Smooth("two_four_bars", {"speed": 1.3}, h=0.02),
+    Smooth("n_four_bar", {"loops": 3, "speed": 1.3}, h=0.02),
+    Smooth("car_axis", {}, (), rigid=None),
+    Smooth("andrews_in_angles", {}, (), rigid=None, traced=1e-9),
+    Smooth("elastic_slider_crank", {}, (), rigid=None, at_start=1e-12, round_off=1e-12),
+    Smooth("fekete", {}, (), spatial=True, rigid=None, slow=True),
+    Smooth("pleiades", {}, ("angular_momentum",), ("angular_momentum",), rigid=None, traced=1e-3),
     Smooth("jansens_leg", {"rate": 3.0}, h=0.005),
     Smooth("gyroscope", {"tilt": 0.4, "spin": 120.0, "precession": 1.0}, spatial=True, h=0.002, slow=True, round_off=1e-12,
            at_start=1e-13),
@@ -222,8 +228,8 @@ WALLED = [
     Walled("hard_disks", {"disks": 5, "speed": 0.5, "direction": 1.0}, ENERGY, ENERGY, {"disks": 6}),
 ]
 ALL: list[Row] = [*SMOOTH, *NONHOLONOMIC, *WALLED]
-INDEX_TWO = {"index_two_growth", "index_two_growth_in_parts"}
-"""Not mechanical, without constants: tested in test_hilden_problems.py."""
+INDEX_TWO = {"index_two_growth", "index_two_growth_in_parts", "wheelset"}
+"""Not of the form (y, z): tested in test_hilden_problems.py and test_benchmark_problems.py."""
 
 
 def over(rows: Any) -> Any:
