@@ -77,3 +77,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     lower = {candidate.lower(): candidate for candidate in known}
     close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.55)]
     return f": did you mean {' or '.join(close)}?" if close else ""
+
+
+def is_one_of(value: object, *names: str) -> bool:
+    """Whether something that a user gave is one of some names; an array, which compares with each of them, is none."""
+    return isinstance(value, str) and value in names

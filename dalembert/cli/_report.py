@@ -140,7 +140,9 @@ def measure(run: Trajectory, chosen: Model, files: list[str], troubles: list[str
         "build_seconds": run.stats["build_seconds"],
         "seconds": seconds,
         "steps_per_second": steps / seconds if seconds > 0 else None,
-        "newton_iterations_per_step": run.stats["newton_iterations"] / steps if steps else None,
+        "newton_iterations_per_step": run.stats["newton_iterations"] / steps
+        if steps and "newton_iterations" in run.stats
+        else None,
         "energy": _energy(run) if run.has_energy else None,
         "residuals": {name: _largest(values) for name, values in run.residuals.items() if values.shape[1]},
         "conserved": {

@@ -55,11 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rtol", metavar="TOL", help="choose h, and the method, so that positions are right to this part of their size"
     )
     how.add_argument("--atol", metavar="TOL", help="the same as an absolute error; with --rtol both are added")
+    how.add_argument("--t0", metavar="T", help="start time; the problem's own, or 0, by default")
+    how.add_argument("--newton-tolerance", metavar="TOL", help="solve steps to a relative tolerance instead of round-off")
     what = parser.add_argument_group("model")
     add_model(what)
     out = parser.add_argument_group("output")
     out.add_argument("--save-every", metavar="K", default="1", help="store every K-th state (%(default)s)")
     out.add_argument("--save-to", metavar="RUN.zarr", help="write the run while it goes on, for dalembert resume and da.load")
+    out.add_argument("--stage-multipliers", action="store_true", help="also store the method's own multipliers")
     add_output(out, saved="write the run, for da.load")
 
 
@@ -109,6 +112,8 @@ def execute(options: argparse.Namespace) -> int:
             atol=atol,
             save_every=count("--save-every", options.save_every),
             save_to=options.save_to,
+            newton_tolerance=number("--newton-tolerance", options.newton_tolerance),
+            stage_multipliers=options.stage_multipliers,
             progress=sys.stderr.isatty(),
             on_failure="return",
         )
@@ -126,7 +131,7 @@ def initial_values(options: argparse.Namespace) -> dict[str, Any]:
 
 def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     """The initial values and parameters, as `da.simulate` takes them."""
-    initial = initial_values(options)
+    initial, t0 = initial_values(options), number("--t0", options.t0)
     problem, params = chosen.problem, chosen.params or None
     mechanical = isinstance(chosen.system, da.systems.MechanicalSystem)
     guessed = isinstance(chosen.system, da.IndexTwoDAE)  # z0 chooses a branch, if there are several
@@ -143,6 +148,7 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
         own = {name: getattr(problem, name) for name in fixed}
         initial = {name: values for name, values in own.items() if values is not None} | initial
     if not options.project or posed:
-        return {**initial, "params": params}
-    t0 = 0.0 if problem is None else problem.t0
+        return {**initial, "params": params, "t0": t0}
+    if t0 is None:
+        t0 = 0.0 if problem is None else problem.t0
     return {"start": da.consistent(chosen.system, t0=t0, params=params, **initial), "params": params}

@@ -122,7 +122,7 @@ def stretch(window: Sequence[float]) -> tuple[float, float]:
     """The times at which a `window` begins and ends."""
     try:
         first, last = (float(time) for time in window)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"window is two times, from and to, such as window=(0, 3); got {window!r}") from None
     return first, last
 
@@ -164,10 +164,11 @@ def upright(drawing: Drawing) -> Drawing:
     return turned
 
 
-def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool = False) -> Scene:
+def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool = False, dense: bool = True) -> Scene:
     """A scene of a run at any times within it, between stored states by dense output (`_between.py`).
 
-    With `smooth`, the paths of traced points also go through times between these, as many as they need to look round.
+    With `smooth`, the paths of traced points also go through times between these, as many as they need to look round. Without
+    `dense`, states between stored ones are good enough for the eye, and there at once.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -179,20 +180,20 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool
 
     """
     times = np.asarray(times, dtype=float)
-    parts = _moving(run, drawing, times)
+    parts = _moving(run, drawing, times, dense)
     finer = max((_refinement(part.points[:, 0]) for part in parts if part.kind == "trace"), default=1) if smooth else 1
     if finer == 1:
         return Scene(times, parts)
     steps = np.arange(finer) / finer
     between = np.append((times[:-1, None] + np.diff(times)[:, None] * steps).ravel(), times[-1])
-    paths = iter(part for part in _moving(run, drawing, between) if part.kind == "trace")
+    paths = iter(part for part in _moving(run, drawing, between, dense) if part.kind == "trace")
     traced = (replace(part, path=next(paths).points[:, 0]) if part.kind == "trace" else part for part in parts)
     return Scene(times, tuple(traced), finer)
 
 
-def _moving(run: Trajectory, drawing: Drawing, times: np.ndarray) -> tuple[MovingPart, ...]:
+def _moving(run: Trajectory, drawing: Drawing, times: np.ndarray, dense: bool) -> tuple[MovingPart, ...]:
     """The parts of a drawing at some times."""
-    states = states_at(run, times)
+    states = states_at(run, times, dense=dense)
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])

@@ -12,6 +12,7 @@ from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._step import Step, StepEquations
 from dalembert.systems import BoundSystem, MechanicalSystem, Spheres, State, System
 from dalembert.tableaux import Tableau
+from dalembert.tableaux._families import MOST_STAGES
 
 
 class OneStepMethod(ABC):
@@ -138,6 +139,8 @@ def check_stages(name: str, stages: object, least: int) -> None:
     """Refuse a number of stages that the family does not have."""
     if isinstance(stages, bool) or not isinstance(stages, int) or stages < least:
         raise InputError(f"{name} needs an integer number of stages >= {least}; got stages={stages!r}")
+    if stages > MOST_STAGES:
+        raise InputError(f"{name} has at most {MOST_STAGES} stages, far more than double precision has use for")
 
 
 def refuse_varying(method: object, what: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import ToleranceError
+from dalembert.errors import StepFailed, ToleranceError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments
@@ -64,13 +64,27 @@ def first_guess(system: Any) -> float | None:
     return abs(system.h) if isinstance(system, Problem) else None
 
 
-def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunSpec], Trajectory]) -> Trajectory:
-    """A run whose estimated error is within the tolerance; where the run and its pilots say otherwise it is made again."""
-    task = task_of(arguments, rtol, atol)
+def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunSpec], Trajectory], stored: bool) -> Trajectory:
+    """A run whose estimated error is within the tolerance; where the run and its pilots say otherwise it is made again.
+
+    A `stored` run is not: its store is there already.
+    """
+    task, worst = task_of(arguments, rtol, atol), math.inf
+    run: Trajectory | None = None
     chosen = choose(task, arguments.method, first_guess(arguments.system))
-    for _ in range(TRIALS):
+    chosen = at_most(task, chosen) if stored else chosen
+    for _ in range(1 if stored else TRIALS):
         given = replace(arguments, method=chosen.method, h=chosen.h, steps=chosen.steps, t1=None)
-        run = execute(given.single())
+        safe = at_most(task, chosen)
+        try:
+            run = execute(given.single())
+        except StepFailed:
+            if safe is chosen:
+                raise
+            run = None
+        if run is None or (run.status == "failed" and safe is not chosen):
+            chosen = safe
+            continue
         if run.status != "done":
             break
         worst = compared(task, chosen, run)
@@ -81,11 +95,19 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
         remember(task, arguments.method, chosen)
     else:
         raise ToleranceError(
-            f"with h = {abs(run.h):.3g} the error is still {worst:.2g} times what was asked for, and falls too slowly with h: "
-            "ask for a larger rtol, or give a method and h="
+            f"with h = {abs(chosen.h):.3g} the error is still {worst:.2g} times what was asked for: "
+            + ("remove the store and run again, h is known better now" if stored else "ask for a larger rtol, or give h=")
         )
+    assert run is not None
     vars(run).update(error=chosen.error, choice=worded(task, chosen))
     return run
+
+
+def at_most(task: Task, chosen: Suggestion) -> Suggestion:
+    """The same with steps that are not larger than those of its pilot, which can be made."""
+    if abs(chosen.h) <= chosen.pilot.h:
+        return chosen
+    return suggestion(task, chosen.pilot, chosen.growth, chosen.pilot.h)
 
 
 def compared(task: Task, chosen: Suggestion, run: Trajectory) -> float:

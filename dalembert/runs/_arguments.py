@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
+from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem, is_one_of
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
@@ -22,6 +22,7 @@ from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._coulomb import check_coefficients
 from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._states import States, states_at
 
@@ -45,7 +46,7 @@ class Policy:
     drawing: Drawing | None = None
 
     def __post_init__(self) -> None:
-        if self.on_failure not in ("raise", "return"):
+        if not is_one_of(self.on_failure, "raise", "return"):
             raise InputError(f'on_failure is "raise" or "return"; got {self.on_failure!r}')
         if self.simd is not None and not isinstance(self.simd, (bool, np.bool_)):
             raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
@@ -110,6 +111,7 @@ class Arguments:
 
     def _spec(self, system: System, start: State | States) -> RunSpec:
         check_method(self.method, system, self.caller)
+        check_coefficients(States.of(system, start) if isinstance(start, State) else start)
         h, steps, t0 = self.h, self.steps, start.t if isinstance(start, State) else float(start.t[0])
         if isinstance(self.system, Problem):
             h = self.system.h if h is None else h
@@ -124,6 +126,8 @@ class Arguments:
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
         if tolerance is not None and tolerance >= 1:
             raise InputError(f"newton_tolerance is relative, so that it is less than 1; got {self.newton_tolerance!r}")
+        if not isinstance(self.stage_multipliers, (bool, np.bool_)):
+            raise InputError(f"stage_multipliers is True or False; got {one_line(self.stage_multipliers)}")
         if self.stage_multipliers and driver_of(self.method).has_impacts:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
@@ -240,7 +244,7 @@ def step_size(value: Any) -> float:
 def _number(value: Any) -> float:
     try:
         return float(real_array(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.nan
 
 

@@ -35,7 +35,7 @@ def given_controls(system: System, controls: Mapping[str, Any] | None, steps: in
         shape = system.parameters.values[name].shape
         try:
             values = real_array(given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"the control {name!r} must be an array of numbers; got {one_line(given)}") from None
         if values.ndim == 0 or values.shape[1:] != shape or not len(values) or steps % len(values):
             wanted = f"{('rows', *shape)}".replace("'", "")

@@ -124,7 +124,9 @@ class Trajectory(Variables):
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:
             if self.system is None:
-                raise DalembertError(f"this trajectory was loaded without its model, and {name} was not stored with it")
+                raise DalembertError(
+                    f"{name} is not stored with this run, which has no model: da.load(path, system) gives it one"
+                )
             if name in ("lam", "psi"):
                 multipliers = self._multipliers()
                 m = self.system.n_holonomic
@@ -248,6 +250,8 @@ class Trajectory(Variables):
             0.736
 
         """
+        if self.system is None:
+            raise DalembertError("run.of needs the mechanism, which is not stored with a run: da.load(path, mechanism)")
         return read(part, self)
 
     # -- between the states ------------------------------------------------------------------------------------------
@@ -499,10 +503,10 @@ class StoredTrajectory(Trajectory):
         return np.concatenate(parts) if parts else super()._map(name, rows)
 
     @staticmethod
-    def open(path: str | os.PathLike[str], system: System | None = None) -> StoredTrajectory:
+    def open(path: str | os.PathLike[str], system: System | None = None, drawing: Drawing | None = None) -> StoredTrajectory:
         """Read a run that `save_to=` wrote, finished or not; with its model, also what follows from the states."""
         store = RunStore.open(path)
         if system is None:
             return StoredTrajectory(store)
         check_model(store.path, vars(store.header), system)
-        return StoredTrajectory(store, system, start_of(store.header, system))
+        return StoredTrajectory(store, system, start_of(store.header, system), drawing=drawing)

@@ -19,7 +19,7 @@ import numpy as np
 
 from dalembert.contact._records import KINDS, LATER, columns_of, layout
 from dalembert.errors import InputError
-from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, Store, chunk_names, describe, event_arrays, sync, writing
+from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, FORMAT, Store, chunk_names, describe, event_arrays, sync, writing
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ class RunStore(Store):
     progress: Progress
     checkpoint: Checkpoint
     descriptions: dict[str, str] = field(default_factory=dict, repr=False)
+    format: int = FORMAT
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -155,8 +156,9 @@ class RunStore(Store):
             for name in ("row", "compensation"):
                 point[name] = np.array(point[name], dtype=float)  # None becomes nan
             store = cls(
-                place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point), attributes["descriptions"]
-            )
+                place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point),
+                attributes["descriptions"], attributes["format"],
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a run saved by dalembert") from None
         return store._without_lost_rows()
