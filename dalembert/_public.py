@@ -45,6 +45,7 @@ from dalembert.methods import (
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
 from dalembert.runs._accurate import suggest
 from dalembert.runs._choice import Suggestion
+from dalembert.runs._controls import PiecewiseLinear
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
@@ -138,6 +139,7 @@ __all__ = [
     "OptimalControl",
     "OptimalRun",
     "PartitionedRungeKutta",
+    "PiecewiseLinear",
     "PoincareSection",
     "RadauIIA",
     "Rattle",

@@ -17,7 +17,7 @@ from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem, i
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
-from dalembert.runs._controls import given_controls
+from dalembert.runs._controls import given_controls, with_ramps
 from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
@@ -134,9 +134,11 @@ class Arguments:
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
         if self.controls is not None:
             refuse_varying(self.method, "controls=")
-        controls = given_controls(system, self.controls, steps)
+        moving, controls = given_controls(system, self.controls, steps, t0, h)
         if controls is not None and driver_of(self.method).has_impacts:
             raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
+        if moving.ramps:
+            system, start = moving, with_ramps(moving, start)
         return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers, controls=controls)
 
 

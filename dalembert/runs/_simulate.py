@@ -65,7 +65,8 @@ def simulate(
     nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
     With `save_to="run.zarr"` they are written to disk while the run goes on, and `da.resume` can continue it (needs zarr).
 
-    `controls` gives parameters one value for each step, as in controls={"u": array}, or for each of equally many steps.
+    `controls` gives parameters one value for each step, as in controls={"u": array}, or for each of equally many steps;
+    `da.PiecewiseLinear(values)` is linear in between.
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
