@@ -44,6 +44,8 @@ from dalembert.methods import (
     schemes,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.runs._accurate import suggest
+from dalembert.runs._choice import Suggestion
 from dalembert.runs._controls import PiecewiseLinear
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
@@ -150,6 +152,7 @@ __all__ = [
     "State",
     "StepFailed",
     "StoredTrajectory",
+    "Suggestion",
     "SymplecticEuler",
     "SymplecticSteps",
     "Tableau",
@@ -186,6 +189,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "step_function",
+    "suggest",
     "systems",
     "tableaux",
     "to_jax",
