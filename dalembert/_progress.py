@@ -8,13 +8,15 @@ import threading
 import time
 from collections.abc import Iterator
 
+from dalembert.errors import InputError
+
 
 class ProgressLine:
     """Shows steps, speed and the time left on standard error, once two seconds have passed."""
 
     def __init__(self, total: int, wanted: bool | None, label: str = "steps") -> None:
         self.total, self.label = total, label
-        self.enabled = sys.stderr.isatty() if wanted is None else wanted
+        self.enabled = _is_shown(wanted)
         self.began = self.shown = time.perf_counter()
         self.visible = False
         shown = _shown
@@ -55,6 +57,16 @@ PATIENCE = 2.0
 PHASES = ("the start", "the step equations", "the pivot order", "the kernels", "their machine code", "the step loop")
 """What is done before a run's first step, in this order; a composition of methods goes through some of them again."""
 
+
+def _is_shown(wanted: bool | None) -> bool:
+    """Whether there is a line: on a terminal, unless it was asked for or forbidden."""
+    if wanted is None:
+        return sys.stderr.isatty()
+    if not isinstance(wanted, bool):
+        raise InputError(f"progress is True, False, or None (on a terminal); got {type(wanted).__name__}")
+    return wanted
+
+
 _shown: _Preparation | None = None
 _ending = threading.Lock()
 """Held while a line appears or goes: runs may be prepared in several threads."""
@@ -67,7 +79,7 @@ class _Preparation:
         self.what, self.phase, self.thread, self.began = what, PHASES[0], threading.get_ident(), time.perf_counter()
         self.over, self.visible = threading.Event(), False
         self.drawer = threading.Thread(target=self._draw, daemon=True, name="dalembert-progress")
-        if sys.stderr.isatty() if wanted is None else wanted:
+        if _is_shown(wanted):
             self.drawer.start()
 
     def _draw(self) -> None:

@@ -58,7 +58,8 @@ def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tup
     """The quantities that `reduce=` names, as functions (t, y, z, theta), and the names under which impacts are counted."""
     if isinstance(reduce, str):
         reduce = [reduce]
-    if not isinstance(reduce, (Mapping, Sequence, set, frozenset)):
+    listed = isinstance(reduce, (Sequence, set, frozenset)) and all(isinstance(name, str) for name in reduce)
+    if not isinstance(reduce, Mapping) and not listed:
         raise InputError(f'reduce is a list of names, as in reduce=["energy"], or maps names to functions; got {reduce!r}')
     wanted = dict(reduce) if isinstance(reduce, Mapping) else {name: name for name in reduce}
     counted = tuple(name for name, what in wanted.items() if isinstance(what, str) and what == "impacts")

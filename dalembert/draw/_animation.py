@@ -133,7 +133,7 @@ def animate(
     if not along * run.t[0] <= along * first < along * last <= along * run.t[-1]:
         raise InputError(f"a film shows a stretch of time within {run.t[0]:g} to {run.t[-1]:g}; got {first:g} to {last:g}")
     for name, value in (("speed", speed), ("duration", duration), ("fps", fps)):
-        if value is not None and not (np.isfinite(value) and value > 0):
+        if value is not None and not 0 < value < 1e300:
             raise InputError(f"{name} is a positive number; got {value!r}")
     if speed is None:
         speed = min(1.0, abs(last - first) / SHORTEST)

@@ -204,7 +204,7 @@ def flat_parts(parts: Sequence[Any]) -> Iterator[Any]:
 def _points(points: Sequence[Any], least: int) -> np.ndarray:
     try:
         array = np.array([np.asarray(point, dtype=float) for point in points])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(0)
     if array.ndim != 2 or array.shape[0] < least or array.shape[1] not in (2, 3):
         raise InputError(f"a part is drawn from at least {least} points of two or three coordinates; got shape {array.shape}")

@@ -122,7 +122,7 @@ def stretch(window: Sequence[float]) -> tuple[float, float]:
     """The times at which a `window` begins and ends."""
     try:
         first, last = (float(time) for time in window)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"window is two times, from and to, such as window=(0, 3); got {window!r}") from None
     return first, last
 

@@ -128,7 +128,7 @@ def _found(model: Any, settings: dict[str, Any]) -> tuple[str, Callable[..., Thi
 def _numbers(name: str, value: Any) -> np.ndarray:
     try:
         return real_array(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be an array of numbers; got {one_line(value)}") from None
 
 

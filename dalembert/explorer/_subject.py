@@ -218,7 +218,7 @@ def _moved(system: System, state: State, start: Mapping[str, float]) -> State:
 def _is_numeric(value: Any) -> bool:
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(value, (bool, str)) and value is not None and array.size <= 12 and bool(np.all(np.isfinite(array)))
 

@@ -45,7 +45,7 @@ class Mesh(Solid):
     def __post_init__(self) -> None:
         try:
             points = np.array(self.points, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             points = np.zeros(0)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4 or not np.all(np.isfinite(points)):
             raise ModelError(f"a mesh has at least four points of three finite coordinates; got {one_line(self.points)}")

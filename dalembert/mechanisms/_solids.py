@@ -38,7 +38,7 @@ class Solid(ABC):
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not (isinstance(value, (int, float, np.floating)) and np.isfinite(value) and value > 0):
+            if not (isinstance(value, (int, float, np.floating)) and 0 < value < 1e300):
                 raise ModelError(f"the {field.name} of a {type(self).__name__.lower()} must be positive; got {one_line(value)}")
 
     @property

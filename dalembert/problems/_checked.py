@@ -80,7 +80,7 @@ def _constant(what: str, value: Any, declared: inspect.Parameter) -> Any:
         number = real_array(value)
         right = np.all(np.isfinite(number)) and number.ndim == (0 if one else 1)
         right = right and (not kind.startswith("tuple") or len(number) == len(declared.default))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         right = np.False_
     if not right:
         raise InputError(f"{what} must be {'a finite number' if one else 'a list of finite numbers'}; got {one_line(value)}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert.errors import DalembertError, InputError
+from dalembert.errors import DalembertError, InputError, is_one_of
+from dalembert.methods import SymplecticSteps
 
 if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
@@ -45,16 +46,18 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
 
     if run.system is None or run.solver is None or run.start is None:
         raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+    if isinstance(run.solver, SymplecticSteps):
+        raise InputError(f"{run.solver} has its polynomials in another time: interpolate run.t and the stored states")
     if run.solver.serves_unilateral:
         raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
     try:
         times = np.atleast_1d(np.asarray(t, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"run.at takes a time or an array of times; got {t!r}") from None
     steps = len(run.t) - 1
     if steps < 1 or not _every_step(run):
         raise InputError("dense output needs every step: run with save_every=1")
-    if side not in ("left", "right"):
+    if not is_one_of(side, "left", "right"):
         raise InputError(f'side is "left" or "right"; got {side!r}')
     along = np.sign(run.h)  # so that time rises
     outside = ~((along * times >= along * run.t[0]) & (along * times <= along * run.t[-1]))

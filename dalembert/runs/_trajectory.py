@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
+CHOSEN = ("error", "choice")
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k", "redundant")
 
@@ -95,6 +96,10 @@ class Trajectory(Variables):
     """The names of a run that was loaded without its model; see `names`."""
     controls: Controls | None = field(default=None, repr=False)
     """Parameters that changed along the run; what is computed from a state takes those of the step that begins there."""
+    error: float | None = None
+    """The estimated largest error of the positions, relative to their size, of a run that was asked for with `rtol=`."""
+    choice: str = field(default="", repr=False)
+    """Why its method and its step size were chosen."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -119,7 +124,9 @@ class Trajectory(Variables):
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:
             if self.system is None:
-                raise DalembertError(f"this trajectory was loaded without its model, and {name} was not stored with it")
+                raise DalembertError(
+                    f"{name} is not stored with this run, which has no model: da.load(path, system) gives it one"
+                )
             if name in ("lam", "psi"):
                 multipliers = self._multipliers()
                 m = self.system.n_holonomic
@@ -243,6 +250,8 @@ class Trajectory(Variables):
             0.736
 
         """
+        if self.system is None:
+            raise DalembertError("run.of needs the mechanism, which is not stored with a run: da.load(path, mechanism)")
         return read(part, self)
 
     # -- between the states ------------------------------------------------------------------------------------------
@@ -276,7 +285,7 @@ class Trajectory(Variables):
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
         header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks, "names": self.names}
-        header |= {name: getattr(self, name) for name in KEPT}
+        header |= {name: getattr(self, name) for name in (*KEPT, *CHOSEN)}
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
@@ -309,6 +318,7 @@ class Trajectory(Variables):
                 parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
                 kept_names={name: tuple(labels) for name, labels in header.get("names", {}).items()},
                 **{name: header[name] for name in KEPT},
+                **{name: header[name] for name in CHOSEN if name in header},
                 **{name: file.get(name) for name in (*STAGE, "step_sizes")},
                 **events,
                 controls=None if controls is None else Controls(**controls | {"hold": int(controls["hold"])}),
@@ -423,7 +433,7 @@ class StoredTrajectory(Trajectory):
     @functools.cached_property
     def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
         """The step size at each stored state, for runs by a method that varies it."""
-        if not self.store.header.clock:
+        if "rate" not in self.store.header.clock:
             return None
         return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
 
@@ -493,10 +503,10 @@ class StoredTrajectory(Trajectory):
         return np.concatenate(parts) if parts else super()._map(name, rows)
 
     @staticmethod
-    def open(path: str | os.PathLike[str], system: System | None = None) -> StoredTrajectory:
+    def open(path: str | os.PathLike[str], system: System | None = None, drawing: Drawing | None = None) -> StoredTrajectory:
         """Read a run that `save_to=` wrote, finished or not; with its model, also what follows from the states."""
         store = RunStore.open(path)
         if system is None:
             return StoredTrajectory(store)
         check_model(store.path, vars(store.header), system)
-        return StoredTrajectory(store, system, start_of(store.header, system))
+        return StoredTrajectory(store, system, start_of(store.header, system), drawing=drawing)
