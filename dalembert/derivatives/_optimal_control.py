@@ -129,9 +129,10 @@ class _Transcription:
         self.task, self.original, self.start = task, system, state
         self.names = names_of("controls names parameters of the model", task.controls, 'controls=("u", "F")')
         self.slots = np.concatenate([parameter_slots(system, name, "controls") for name in self.names])
-        if task.linear:
-            system = ramped(system, tuple(self.slots.tolist()))
-        self.system, self.combined = independent(system, with_ramps(system, state) if task.linear else state)
+        moving = ramped(system, tuple(self.slots.tolist())) if task.linear else system
+        start = with_ramps(moving, state) if task.linear else state
+        assert isinstance(start, State)
+        self.system, self.combined = independent(moving, start)
         self.bounds = limits(task.bounds, {name: system.parameters.values[name].shape for name in self.names}, "no control")
         n = self.system.n_state
         self.h = ca.MX.sym("h") if task.t1 is not None else ca.MX(task.h)
