@@ -43,6 +43,8 @@ from dalembert.methods import (
     schemes,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.runs._accurate import suggest
+from dalembert.runs._choice import Suggestion
 from dalembert.runs._controls import PiecewiseLinear
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
@@ -149,6 +151,7 @@ __all__ = [
     "State",
     "StepFailed",
     "StoredTrajectory",
+    "Suggestion",
     "SymplecticEuler",
     "Tableau",
     "Trajectory",
@@ -184,6 +187,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "step_function",
+    "suggest",
     "systems",
     "tableaux",
     "to_jax",
