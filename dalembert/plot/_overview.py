@@ -92,16 +92,16 @@ def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: int | s
             ("algebraic variables", partial(multipliers, run)),
         ]
     if coordinates is None:
-        moving = _moving(np.asarray(run.y)[:, : min(dim, run.z.shape[1])])
-        coordinates = sorted({moving[0], moving[-1]})
+        coordinates = _two_that_move(np.asarray(run.y)[:, : min(dim, run.z.shape[1])])
     chosen = coordinate_indices(coordinates, run, problem)
     return [("phase portrait", partial(phase_portrait, run, i, problem=problem)) for i in chosen]
 
 
-def _moving(values: np.ndarray) -> list[int]:
-    """The columns that change by more than round-off; all of them if none does."""
-    sizes = np.ptp(values, axis=0)
-    return np.flatnonzero(sizes > STILL * np.max(sizes, initial=0.0)).tolist() or list(range(values.shape[1]))
+def _two_that_move(values: np.ndarray) -> list[int]:
+    """The first and the last column that changes by more than round-off; those that stand still make up for what is missing."""
+    sizes, last = np.ptp(values, axis=0), values.shape[1] - 1
+    moving = np.flatnonzero(sizes > STILL * np.max(sizes)).tolist() or [0, last]
+    return sorted({moving[0], moving[-1]} if len(moving) > 1 else {moving[0], last if moving[0] < last else 0})
 
 
 def _lower_panels(run: Trajectory) -> list[Panel]:
