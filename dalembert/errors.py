@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
 
 
-__all__ = ["DalembertError", "InconsistentStart", "InputError", "ModelError", "PivotWarning", "StepFailed", "UnsupportedSystem"]
+__all__ = [
+    "DalembertError",
+    "InconsistentStart",
+    "InputError",
+    "ModelError",
+    "PivotWarning",
+    "StepFailed",
+    "ToleranceError",
+    "UnsupportedSystem",
+]
 
 
 class DalembertError(Exception):
@@ -31,6 +40,10 @@ class InputError(DalembertError, ValueError):
 
 class InconsistentStart(InputError):
     """The initial values violate a constraint of the system."""
+
+
+class ToleranceError(DalembertError, ValueError):
+    """No constant step size makes a motion as exact as was asked for; the message says until when it can be."""
 
 
 class UnsupportedSystem(DalembertError, TypeError):

@@ -101,8 +101,9 @@ def described(entry: Entry) -> Iterator[str]:
 
 RESULTS = (
     da.Contacts, da.Ensemble, da.Fit, da.Impacts, da.ModifiedHamiltonian, da.OptimalRun, da.PoincareSection, da.Sensitivities,
-    da.State, da.Trajectory, da.mechanisms.Body, da.mechanisms.Joint, da.draw.Animation, da.draw.Part, da.verify.Drift,
-    da.verify.OrderStudy, da.Tableau, da.tableaux.SparkTableau, da.schemes.Scheme, da.schemes.Substep,
+    da.State, da.Suggestion, da.Trajectory, da.mechanisms.Body, da.mechanisms.Joint, da.draw.Animation, da.draw.Part,
+    da.verify.Drift, da.verify.ErrorEstimate, da.verify.OrderStudy, da.Tableau, da.tableaux.SparkTableau, da.schemes.Scheme,
+    da.schemes.Substep,
 )  # fmt: skip
 """What functions return: nobody makes them by their class."""
 

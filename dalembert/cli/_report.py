@@ -129,6 +129,8 @@ def measure(run: Trajectory, chosen: Model, files: list[str], troubles: list[str
         "title": chosen.name if chosen.problem is None else chosen.problem.title,
         "method": run.method,
         "h": run.h,
+        "error": run.error,
+        "choice": run.choice,
         "steps": steps,
         "stored_states": len(run),
         "t0": float(run.t[0]),
@@ -187,6 +189,11 @@ def table(report: dict[str, Any]) -> str:
     energy = report["energy"]
     rows = [
         ("steps", f"{report['steps']:,}, to t = {report['t1']:g} ({report['stored_states']:,} states stored)"),
+        *(
+            [("estimated error", _shown(report["error"], ".1e")), ("choice", report["choice"])]
+            if report["error"] is not None
+            else []
+        ),
         ("steps per second", _shown(report["steps_per_second"], ",.0f")),
         ("Newton iterations per step", _shown(report["newton_iterations_per_step"], ".2f")),
         *((f"max |{name}|", _shown(value, ".2e")) for name, value in report["residuals"].items()),
@@ -194,7 +201,8 @@ def table(report: dict[str, Any]) -> str:
         *(("wrote", name) for name in report["files"]),
     ]
     if energy is not None:
-        rows[3:3] = [
+        place = [name for name, _ in rows].index("Newton iterations per step") + 1
+        rows[place:place] = [
             ("max |H - H0|", _shown(energy["max_error"], ".2e")),
             ("slope of H per unit time", _shown(energy["slope"], ".1e")),
         ]

@@ -23,7 +23,7 @@ from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.runs._drivers import make_run
+from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import MechanicalSystem, State
@@ -63,12 +63,7 @@ class ImpactSteps:
     @cached_property
     def run(self) -> Trajectory:
         """The run itself, with all states."""
-        spec = replace(self.spec, save_every=1)
-        run = make_run(spec)
-        reason = run.advance()
-        if reason is not None:
-            raise StepFailed(f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}")
-        return trajectory_of(spec, run, "done", "", None)
+        return completed(replace(self.spec, save_every=1))
 
     # -- what happened when ----------------------------------------------------------------------------------------
 
@@ -86,6 +81,10 @@ class ImpactSteps:
         """All steps."""
         impacts, contacts, h, steps = self.run.impacts, self.run.contacts, self.h, self.spec.steps
         assert impacts is not None and contacts is not None
+        if np.any(impacts.t <= self.t0 + SAME_TIME * h):
+            raise InputError(
+                "the run starts with an impact, which from other starts comes later or not at all: start off the wall"
+            )
         ends = contacts.end[contacts.end < self.t0 + (steps - SAME_TIME) * h]
         times = np.unique(np.concatenate([impacts.t, contacts.begin, ends]))
         owners = np.clip(np.ceil((times - self.t0) / h - SAME_TIME).astype(int) - 1, 0, steps - 1)
@@ -284,6 +283,15 @@ class ImpactSteps:
         before, after = self.run.impacts.p_before[row], self.run.impacts.p_after[row]
         size = np.max(np.abs(before)) + np.max(np.abs(after))
         return bool(np.max(np.abs(point.state[self.walled.dim :] - after)) <= SAME * size)
+
+
+def completed(spec: RunSpec) -> Trajectory:
+    """A run to its end; a step that fails is an error."""
+    run = make_run(prepared(spec))
+    reason = run.advance()
+    if reason is not None:
+        raise StepFailed(f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}")
+    return trajectory_of(spec, run, "done", "", None)
 
 
 def impact_tangent(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:

@@ -17,7 +17,7 @@ from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem, i
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
-from dalembert.runs._controls import given_controls
+from dalembert.runs._controls import given_controls, with_ramps
 from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
@@ -101,7 +101,8 @@ class Arguments:
         check_method(self.method, system, self.caller)
         if not driver_of(self.method).has_steppers:
             raise UnsupportedSystem(ONE_BY_ONE)
-        refuse_varying(self.method, f"da.{self.caller}")
+        if self.caller != "simulate_many" or "rate" not in self.method.clock_names:
+            refuse_varying(self.method, f"da.{self.caller}")
         states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
         spec = self._spec(system, states)
         if type(spec.method).check_start is not OneStepMethod.check_start:
@@ -130,13 +131,17 @@ class Arguments:
             raise InputError(f"stage_multipliers is True or False; got {one_line(self.stage_multipliers)}")
         if self.stage_multipliers and driver_of(self.method).has_impacts:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
+        if self.stage_multipliers and "energy" in self.method.clock_names:
+            raise InputError(f"the stages of {self.method} have multipliers of another time: read run.lam")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
         if self.controls is not None:
             refuse_varying(self.method, "controls=")
-        controls = given_controls(system, self.controls, steps)
+        moving, controls = given_controls(system, self.controls, steps, t0, h)
         if controls is not None and driver_of(self.method).has_impacts:
             raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
+        if moving.ramps:
+            system, start = moving, with_ramps(moving, start)
         return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers, controls=controls)
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
+CHOSEN = ("error", "choice")
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k", "redundant")
 
@@ -95,6 +96,10 @@ class Trajectory(Variables):
     """The names of a run that was loaded without its model; see `names`."""
     controls: Controls | None = field(default=None, repr=False)
     """Parameters that changed along the run; what is computed from a state takes those of the step that begins there."""
+    error: float | None = None
+    """The estimated largest error of the positions, relative to their size, of a run that was asked for with `rtol=`."""
+    choice: str = field(default="", repr=False)
+    """Why its method and its step size were chosen."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -280,7 +285,7 @@ class Trajectory(Variables):
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
         header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks, "names": self.names}
-        header |= {name: getattr(self, name) for name in KEPT}
+        header |= {name: getattr(self, name) for name in (*KEPT, *CHOSEN)}
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
@@ -313,6 +318,7 @@ class Trajectory(Variables):
                 parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
                 kept_names={name: tuple(labels) for name, labels in header.get("names", {}).items()},
                 **{name: header[name] for name in KEPT},
+                **{name: header[name] for name in CHOSEN if name in header},
                 **{name: file.get(name) for name in (*STAGE, "step_sizes")},
                 **events,
                 controls=None if controls is None else Controls(**controls | {"hold": int(controls["hold"])}),
@@ -427,7 +433,7 @@ class StoredTrajectory(Trajectory):
     @functools.cached_property
     def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
         """The step size at each stored state, for runs by a method that varies it."""
-        if not self.store.header.clock:
+        if "rate" not in self.store.header.clock:
             return None
         return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
 

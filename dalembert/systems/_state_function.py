@@ -10,6 +10,7 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems._ramped import parameters_at
 from dalembert.systems._system import System
 
 
@@ -21,8 +22,13 @@ def state_function(role: str, function: Callable, system: System, scalar: bool =
     y, z = ca.SX.sym("y", dim_y), ca.SX.sym("z", dim_z)
     visible = {"t": from_column(t)[0]}
     visible |= {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
+    v = ca.SX.sym("v", dim_y)
     if isinstance(system, MechanicalSystem):
-        visible["v"] = from_column(system.function("v")(t, y, z, theta))
+        visible["v"] = from_column(v)
     value = call_model(role, function, visible, system.parameters)
     expression = scalar_expression(role, value) if scalar else vector_expression(role, value)
+    if system.ramps:
+        expression = ca.substitute(expression, theta, parameters_at(system, theta, t))
+    if isinstance(system, MechanicalSystem):
+        expression = ca.substitute(expression, v, ca.densify(system.function("v")(t, y, z, theta)))
     return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])

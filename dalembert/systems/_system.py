@@ -46,6 +46,8 @@ class System:
     n_unilateral = 0
     combines: Any = None
     """The system whose redundant rows are combined here, and how (`_redundant.py`); None for systems as a user states them."""
+    ramps: tuple[int, ...] = ()
+    """The positions of parameters that change linearly in time (`_ramped.py`); none in systems as a user states them."""
     coordinate_names: tuple[str, ...] = ()
     """What the variables y are called in figures and messages, such as "crank.theta"; none where they have no names."""
     row_names: Mapping[str, tuple[str, ...]] = MappingProxyType({})

@@ -193,3 +193,11 @@ def test_a_force_that_only_reaches_the_limit_of_friction_has_no_derivative():
     assert list(check(pushed, exact, {"excess": ("excess", (), 0.2)}, **given).contacts.slides) == [0, 1]
     with pytest.raises(da.DalembertError, match="graz"):
         da.sensitivities(pushed, da.CVA(), wrt="excess", params={"excess": 1e-13}, **given)
+
+
+def test_a_run_that_starts_with_an_impact_is_refused():
+    floor = da.Lagrangian(lambda v: 0.1 * v @ v, dim=1, unilateral=lambda q: q[0])
+    with pytest.raises(da.InputError, match="starts with an impact"):
+        da.gradient(lambda q: q[0], floor, da.CVA(), wrt="q0", q0=[0.0], v0=[-1.0], h=0.1, steps=3)
+    _, slope = da.gradient(lambda q: q[0], floor, da.CVA(), wrt="q0", q0=[0.0], v0=[1.0], h=0.1, steps=3)
+    np.testing.assert_allclose(slope, [1.0])

@@ -115,7 +115,7 @@ def text_of(page):
 
 def test_entries_have_signatures_tables_of_parameters_examples_and_aliases(site):
     simulation = text_of(site / "reference" / "simulation.html")
-    assert "dalembert.simulate(system, method, *, q0=None" in simulation
+    assert "dalembert.simulate(system, method=None, *, q0=None" in simulation
     assert re.search(r"save_every \(int\) . store every so many steps", simulation) and ">>> run = da.simulate(" in simulation
     mechanisms = text_of(site / "reference" / "mechanisms.html")
     assert re.search(r"axis \(Any\) . the direction of the axis in the assembled pose", mechanisms)
