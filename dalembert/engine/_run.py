@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Run:
     """What is known about the start of the only substep."""
     wall_time: float = 0.0
     build_time: float = 0.0
+    columns: np.ndarray | None = field(default=None, init=False)
+    """Where the variables that were asked for, and the clock, are among those that are computed, if that is not in order."""
     settled: bool = True
     """False while Python makes steps, and not everything about them is noted yet."""
 
@@ -101,9 +103,15 @@ class Run:
 
     def _smooth_spec(self) -> RunSpec:
         """What the steppers compute: the run itself, redundant constraints combined, or its motion between events."""
-        assert isinstance(self.spec.start, State)
-        system, start = independent(self.spec.system, self.spec.start)
-        return replace(self.spec, system=system, start=start)
+        spec = self.spec.in_own_time
+        assert isinstance(spec.start, State)
+        self.columns = getattr(spec.system, "columns", None)
+        system, start = independent(spec.system, spec.start)
+        return replace(spec, system=system, start=start)
+
+    def stored(self, rows: np.ndarray) -> np.ndarray:
+        """Rows as they are kept: the variables of the system that was asked for, then the clock and multipliers of stages."""
+        return rows if self.columns is None else rows[..., self.columns]
 
     def _join(self) -> None:
         """Lay the steppers' memories and tables end to end, where the driver finds them."""
@@ -122,6 +130,7 @@ class Run:
     def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
         """Start afresh from a stored row: what follows depends on the arguments alone, not on what was computed before."""
         del walls  # only runs with impacts know any
+        row = row if self.columns is None else row[np.argsort(self.columns)]
         n, carried = self.system.n_state, self.system.n_state + len(self.clock)
         guess, clock = row[carried:] if self.stage_multipliers and step else self.start.multipliers, row[n:carried]
         t = float(clock[0]) if len(clock) else self.start.t + step * self.h
@@ -167,6 +176,8 @@ class Run:
         """Where the run stands."""
         if len(self.clock):
             return float(self.steppers[0].memory[self.steppers[0].program.layout.clock])
+        if self.columns is not None:
+            return float(self.state[self.columns[-2]])
         return self.start.t + self.steps_done * self.h
 
     def stats(self) -> dict[str, float]:

@@ -28,7 +28,9 @@ class OneStepMethod(ABC):
     driver: ClassVar[str] = "smooth"
     """The step loop that runs the method (`dalembert.runs._drivers`)."""
     varies_steps: ClassVar[bool] = False
-    """Whether step sizes follow the motion: then steps carry a clock (`dalembert.methods._clock`)."""
+    """Whether step sizes follow the motion: then a clock goes along with the state."""
+    clock_names: ClassVar[tuple[str, ...]] = ()
+    """What is stored beside the state then: the time, and what decides the next step size."""
 
     # Subclasses state these as constants of the class, or derive them from their fields.
 
@@ -112,9 +114,13 @@ class OneStepMethod(ABC):
         del system, start, h
 
     def clock_at(self, system: System, start: State, h: float) -> np.ndarray:
-        """What the clock of a run shows at its start, for methods that have one."""
+        """What the clock (`dalembert.methods._clock`) of a run shows at its start, for methods whose steps have one."""
         del system, start, h
         return np.zeros(0)
+
+    def step_sizes(self, system: System, rows: np.ndarray, theta: np.ndarray, h: float) -> np.ndarray:
+        """The step sizes that belong to stored rows, which are states and the clock, for methods that vary them."""
+        raise NotImplementedError
 
     def step_equations(self, system: System, *, exact: bool = False) -> StepEquations:
         """The symbolic equations of one step of this method on `system`; with `exact`, coefficients stay symbols."""

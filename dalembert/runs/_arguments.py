@@ -130,6 +130,8 @@ class Arguments:
             raise InputError(f"stage_multipliers is True or False; got {one_line(self.stage_multipliers)}")
         if self.stage_multipliers and driver_of(self.method).has_impacts:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
+        if self.stage_multipliers and "energy" in self.method.clock_names:
+            raise InputError(f"the stages of {self.method} have multipliers of another time: read run.lam")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
         if self.controls is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert.errors import DalembertError, InputError, is_one_of
+from dalembert.methods import SymplecticSteps
 
 if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
@@ -45,6 +46,8 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
 
     if run.system is None or run.solver is None or run.start is None:
         raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+    if isinstance(run.solver, SymplecticSteps):
+        raise InputError(f"{run.solver} has its polynomials in another time: interpolate run.t and the stored states")
     if run.solver.serves_unilateral:
         raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
     try:

@@ -135,7 +135,8 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
     if done % run.save_every:
         run.rows[saved + 1] = run.row
         numbers = np.append(numbers, done)
-    rows, clock = run.rows[: len(numbers)], len(getattr(run, "clock", ()))
+    rows = run.rows[: len(numbers)]
+    rows, clock = (run.stored(rows), len(method.clock_names)) if method.varies_steps else (rows, 0)
     stage = np.split(rows[:, n + clock :], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
     return Trajectory(
         t=rows[:, n].copy() if clock else run.start.t + numbers * run.h,
@@ -153,7 +154,7 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
         solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],
-        step_sizes=1 / rows[:, n + 1] if clock else None,
+        step_sizes=method.step_sizes(system, rows[:, : n + clock], start.theta, run.h) if clock else None,
         impacts=getattr(run, "impacts", None),
         contacts=getattr(run, "contacts", None),
         drawing=drawing,

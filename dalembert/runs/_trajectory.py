@@ -433,7 +433,7 @@ class StoredTrajectory(Trajectory):
     @functools.cached_property
     def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
         """The step size at each stored state, for runs by a method that varies it."""
-        if not self.store.header.clock:
+        if "rate" not in self.store.header.clock:
             return None
         return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
 

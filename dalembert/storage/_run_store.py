@@ -50,8 +50,8 @@ class Header:
     casadi: str
     walls: int = 0
     """The number of unilateral constraints."""
-    clock: int = 0
-    """How many numbers of a clock are stored behind each state: t and 1/h, where step sizes vary."""
+    clock: tuple[str, ...] = ()
+    """What is stored behind each state where step sizes vary: t, and 1/h or the energy."""
     names: dict[str, Any] = field(default_factory=dict)
     """What coordinates and rows of constraints are called, where they have names."""
 
@@ -68,7 +68,7 @@ class Header:
     @property
     def arrays(self) -> tuple[tuple[str, int], ...]:
         """The names of the arrays that a row is split into, and how many columns each takes; none of them is empty."""
-        return (("states", self.n_state), *(part for part in (("clock", self.clock), *self.stage) if part[1]))
+        return (("states", self.n_state), *(part for part in (("clock", len(self.clock)), *self.stage) if part[1]))
 
     @property
     def events(self) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -137,7 +137,7 @@ class RunStore(Store):
             "t": {"shape": (rows,), "chunks": (header.chunk,), "dimension_names": ("time",), **common}
         }
         for name, size in header.arrays:
-            named = {"states": "variable", "clock": "time_and_rate"}
+            named = {"states": "variable", "clock": "clock"}
             names = ("time", named.get(name, "constraint_" + name.removeprefix("stage_")))
             arrays[name] = {"shape": (rows, size), "chunks": (header.chunk, size), "dimension_names": names, **common}
         store = cls(path, header, Progress(0, 0, "running", "", checkpoint.stats), checkpoint)
