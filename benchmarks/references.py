@@ -41,6 +41,7 @@ CERTIFIED: dict[str, tuple[Pair, int]] = {
     "slider_crank": (lobatto_and_radau(7, 6000, 8000), 0),
     "wheelset": (((da.RadauIIA(2), 1_000_000), (da.SRK("gauss", 2), 1_000_000)), 0),
     "fekete": (((da.RadauIIA(4, projected=True), settling(1500)), (da.LobattoIIIC(4, projected=True), settling(1500))), 0),
+    "governor": (((da.RadauIIA(5), 40_000), (da.LobattoIIIC(4), 40_000)), 0),
     "bicycle_2": (BICYCLE, 0),
     "bicycle_1": (BICYCLE, 0),
     "bicycle_3": (BICYCLE, 0),

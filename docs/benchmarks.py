@@ -28,7 +28,9 @@ def sections(report: Path) -> str:
         head, *rows = [[cell.replace("|", "/") for cell in row] for row in result["table"]]
         lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
         known = references().get(record.name)
-        digits = f"\nReference: {known['by']}; they differ by {known['agreement']:.0e} (`{known['command']}`).\n" if known else ""
+        digits = (
+            f"\nReference: {known['by']}; they differ by {known['agreement']:.0e} (`{known['command']}`).\n" if known else ""
+        )
         remark = f"\n{record.remark}\n" if record.remark else ""
         command = f"`dalembert reproduce benchmarks.{record.name}`"
         text = f"### {record.item}\n\nError: {record.measured}. {command}\n\n" + "\n".join(lines)
