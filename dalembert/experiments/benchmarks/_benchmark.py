@@ -99,13 +99,14 @@ class Row:
 
     tool: str
     setting: str
-    call: Callable[[], Trajectory]
+    call: Callable[[], Trajectory] | None = None
     error: float = np.inf
     seconds: float = np.inf
     message: str = ""
 
     def run(self) -> Trajectory:
         """Once more, with the CPU time that it takes: what is prepared before, compiling included, does not count."""
+        assert self.call is not None
         found = self.call()
         self.seconds = min(self.seconds, found.stats["cpu_seconds"])
         return found
@@ -130,7 +131,7 @@ def stepped(problem: Problem, method: OneStepMethod, t1: float, steps: Steps, ou
     """A run as `da.simulate` makes it, with the CPU seconds of its steps; of several step sizes, the last part."""
     seconds, start, begun = 0.0, None, problem.t0
     for end, number in ((t1, steps),) if isinstance(steps, int) else steps:
-        lengths = {"h": (end - begun) / number, "steps": number, "save_every": number // outputs}
+        lengths: dict[str, Any] = {"h": (end - begun) / number, "steps": number, "save_every": number // outputs}
         spec = Arguments("simulate", problem, method, UNGIVEN, start=start, params=None, t0=None, t1=None, **lengths).single()
         run = make_run(prepared(spec))
         began = time.thread_time()
@@ -150,12 +151,12 @@ def beside(benchmark: Benchmark, problem: Problem, longest: float) -> Iterator[R
     for name in benchmark.peers:
         peer = PEERS[name]
         if not peer.installed:
-            yield Row(name, "", lambda: None, message=f"not installed: pip install {peer.package}")
+            yield Row(name, "", message=f"not installed: pip install {peer.package}")
             continue
         try:
             solve = peer.prepare(problem, times, longest)
         except Exception as error:
-            yield Row(name, "", lambda: None, message=_one_line(error))
+            yield Row(name, "", message=_one_line(error))
             continue
         for tolerance in peer.tolerances:
             row = Row(name, f"{tolerance:.0e}", functools.partial(solve, tolerance))

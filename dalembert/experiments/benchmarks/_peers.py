@@ -23,8 +23,8 @@ from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import Trajectory
 
 Solve = Callable[[float], Trajectory]
-SYMBOLIC = 6
-"""Up to so many multipliers are eliminated by symbols, more of them by LAPACK in every call."""
+SYMBOLIC, LONG = 3, 8000
+"""Up to so many multipliers are eliminated by symbols, more by LAPACK; longer functions are evaluated by CasADi."""
 
 
 class Timeout(Exception):
@@ -54,8 +54,11 @@ class Formulations:
         return call
 
     def compiled(self, function: ca.Function) -> Callable[..., np.ndarray]:
-        """A function of arrays, in machine code."""
-        return self._timed(numeric(function))
+        """A function of arrays, in machine code unless it is long."""
+        if function.n_instructions() <= LONG:
+            return self._timed(numeric(function))
+        column = function.size2_out(0) == 1
+        return self._timed(lambda *values: np.asarray(function(*values))[:, 0] if column else np.asarray(function(*values)))
 
     @property
     def eliminated(self) -> bool:
@@ -214,12 +217,12 @@ def heyoka(problem: Problem, times: np.ndarray, longest: float) -> Solve:
     forms = Formulations(problem, times, longest)
     names = [f"x{i}" for i in range(forms.n)]
     system = list(zip(hy.make_vars(*names), expressions(forms.reduced.state_ode, names, forms.theta), strict=True))
-    y0 = forms.start_of_ode.tolist()
+    y0, many = forms.start_of_ode.tolist(), forms.reduced.state_ode.n_instructions() > 400
     solvers: dict[float, Any] = {}
 
     def solve(tolerance: float) -> Trajectory:
         if tolerance not in solvers:
-            solvers[tolerance] = hy.taylor_adaptive(system, y0, tol=tolerance)
+            solvers[tolerance] = hy.taylor_adaptive(system, y0, tol=tolerance, compact_mode=many)
         solver = solvers[tolerance]
         forms.start()
         solver.time = times[0]
