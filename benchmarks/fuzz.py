@@ -1,245 +1,263 @@
 """Random models and random arguments: each case gives a right answer, is refused with a DalembertError, or is a finding.
 
-python benchmarks/fuzz.py                                10,000 cases, a few minutes
-python benchmarks/fuzz.py --cases 1000000 --log FILE     keeps the counts of every hundred cases, to go on later
-python benchmarks/fuzz.py --first 1234 --cases 1         one case again
+python benchmarks/fuzz.py                                20,000 cases
+python benchmarks/fuzz.py --cases 1000000 --log FILE     keeps the counts of every block, to go on after a stop or a crash
+python benchmarks/fuzz.py --first 1234 --cases 1         one block again
+python benchmarks/fuzz.py --report FILE...               what logs have, as the table of docs/trust.md
 
-Models are valid by construction: a quartic potential, a mass matrix whose eigenvalues lie over four decades, quadrics through a
-random point as holonomic constraints, velocities across linear fields as nonholonomic ones, linear damping. Coefficients are
-parameters, so that models of one shape share their machine code. The reference solves the same equations, reduced to
-accelerations by hand, by SciPy's DOP853. A run that ends with status 'done' must hold its constraints to round-off where the
-method claims them, and its error must fall as h does. The other half of the cases are calls with arguments that make no sense.
+A block is a random model (`fuzz_models.py`, `fuzz_families.py`), a method, h and a number of steps. Thousands of random sets of
+coefficients and starts go through `da.simulate_many`; some also through the other doors, which must give the same bits:
+`da.simulate`, a store that is resumed half-way, a sweep on disk. A run that ends with status 'done' must hold its constraints
+to round-off, and its error against the reduced equations must be below 1e-9 or fall as h does. The rest of a block are calls of
+the library and of the command that make no sense (`fuzz_calls.py`). Ten blocks in succession share their model, which is
+compiled once.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import faulthandler
 import json
+import resource
+import subprocess
 import tempfile
+import time
 import warnings
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
+import fuzz_calls
 import numpy as np
-from scipy.integrate import solve_ivp
+from fuzz_families import Family, random_family
+from fuzz_models import Batch
 
 import dalembert as da
 
-SHAPES = [(1, 0, 0), (2, 0, 0), (2, 1, 0), (3, 1, 0), (3, 2, 0), (3, 0, 1), (4, 1, 1), (5, 2, 1)]
-"""Numbers of coordinates, holonomic and nonholonomic constraints."""
+ACCURATE, FALLS, KEPT = 1e-9, 3.0, 1e-10
+FINER = (1, 4, 16, 64, 256)
+SHARED = 10
+"""How many blocks have the same model."""
+HANGS = 900
+"""Seconds after which a block counts as one that does not end."""
 
-METHODS = {
-    da.Rattle(): "holonomic",
-    da.LobattoIIIAB(3): "holonomic",
-    da.RadauIIA(2, projected=True): "holonomic",
-    da.GaussLobattoSPARK(2): "all",
-    da.LobattoSPARK(3): "all",
-    da.Gauss(2): "none",
-    da.Variational("midpoint"): "none",
-}
-"""Which constraints they serve."""
+Outcomes = collections.Counter[tuple[str, str]]
+"""How many cases of a kind had an outcome."""
 
 
-@dataclass(frozen=True)
-class Model:
-    """The coefficients of one model, and a start on its constraints."""
+def serves(method: da.OneStepMethod, system: da.systems.System) -> bool:
+    """Whether a method takes a system."""
+    try:
+        method.check(system)
+    except da.UnsupportedSystem:
+        return False
+    return True
 
-    numbers: dict[str, np.ndarray]
-    q: np.ndarray
-    v: np.ndarray
 
-    @staticmethod
-    def random(rng: np.random.Generator, n: int, holonomic: int, nonholonomic: int) -> Model:
-        axes, _ = np.linalg.qr(rng.normal(size=(n, n)))
-        M = axes @ np.diag(10 ** rng.uniform(-2, 2, n)) @ axes.T
-        stiffness = rng.normal(size=(n, n))
-        numbers = {
-            "M": (M + M.T) / 2,
-            "K": stiffness + stiffness.T,
-            "c": rng.normal(size=n),
-            "d": np.array(rng.uniform(0, 0.5)),
+@lru_cache(maxsize=2)
+def model_of(epoch: int) -> tuple[Family, da.OneStepMethod]:
+    """The model and the method that some blocks share."""
+    rng = np.random.default_rng([epoch, 1])
+    family = random_family(rng)
+    served = [method for method in family.methods if serves(method, family.system)]
+    return family, served[rng.integers(len(served))]
+
+
+def many(family: Family, method: da.OneStepMethod, batch: Batch, h: float, steps: int, **options: Any) -> dict[str, np.ndarray]:
+    """Last states of all members, the largest residuals, and which were refused: with the others, alone, or in their steps."""
+    given: dict[str, Any] = {**family.initial(batch), "params": batch.numbers, "t0": batch.t0, "h": h, "steps": steps}
+    try:
+        runs = da.simulate_many(family.system, method, workers=1, progress=False, **given, **options)
+    except da.DalembertError:
+        if len(batch) == 1:
+            return {"last": np.full_like(batch.start, np.nan), "kept": np.zeros(1), "refused": np.ones(1, dtype=bool)}
+        halves = [batch.take(slice(None, len(batch) // 2)), batch.take(slice(len(batch) // 2, None))]
+        found = [many(family, method, half, h, steps, **options) for half in halves]
+        return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    refused = np.array([status == "failed" for status in runs.status])
+    states = np.asarray(runs.states)
+    kept = family.residuals(batch, runs.t, states)
+    return {"last": states[:, -1], "kept": np.where(refused, 0.0, kept), "refused": refused}
+
+
+def numerical(rng: np.random.Generator, family: Family, method: da.OneStepMethod, members: int) -> tuple[Outcomes, list[str]]:
+    """Random coefficients and starts of one model."""
+    batch, counts, findings = family.draw(rng, members), Outcomes(), []
+    h, steps = float(family.unit * 10 ** rng.uniform(-3, -0.5)), int(rng.integers(1, 13))
+    truth = family.truth(batch, h * steps)
+    known = np.isfinite(truth).all(axis=1)
+    counts["model", "not judged"] += int(np.sum(~known))
+    left, before = np.flatnonzero(known), np.full(members, np.inf)
+    size = np.abs(batch.start) + np.abs(truth)
+    blocks = np.split(np.arange(size.shape[1]), len(family.names))
+    simd = (None, False)[rng.integers(2)]
+    for finer in FINER:
+        found = many(family, method, batch.take(left), h / finer, steps * finer, simd=simd)
+        wrong = ~found["refused"] & ~(found["kept"] < KEPT)
+        error = np.max(
+            [np.abs(found["last"] - truth[left])[:, b].max(axis=1) / (1e-9 + size[left][:, b].max(axis=1)) for b in blocks],
+            axis=0,
+        )
+        right = ~found["refused"] & ~wrong & ((error < ACCURATE) | (error < before[left] / FALLS) & (finer > 1))
+        counts["model", "refused"] += int(found["refused"].sum())
+        counts["model", "right"] += int(right.sum())
+        findings += [
+            f"member {left[k]}: residual {found['kept'][k]:.3g} of {method}, h / {finer}" for k in np.flatnonzero(wrong)
+        ]
+        going = ~(found["refused"] | right | wrong)
+        before[left], left = error, left[going]
+        if not len(left):
+            break
+    findings += [f"member {k}: errors do not fall below {before[k]:.3g} of {method}, h = {h:.3g}, {steps} steps" for k in left]
+    some, what = doors(rng, family, method, batch, h, steps)
+    return counts + some, findings + what
+
+
+def doors(
+    rng: np.random.Generator, family: Family, method: da.OneStepMethod, batch: Batch, h: float, steps: int
+) -> tuple[Outcomes, list[str]]:
+    """Three members through doors that must give what `simulate_many(simd=False)` gives, bit for bit."""
+    counts, findings = Outcomes(), []
+    three = batch.take(rng.choice(len(batch), 3, replace=False))
+    shared: dict[str, Any] = {"t0": batch.t0, "h": h, "progress": False}
+    given: dict[str, Any] = {**family.initial(three), "params": three.numbers, "simd": False, "workers": 1, **shared}
+    one = {name: values[0] for name, values in family.initial(three).items()}
+    one |= {"params": {name: values[0] for name, values in three.numbers.items()}, **shared}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            runs = da.simulate_many(family.system, method, steps=steps, **given)
+            single = da.simulate(family.system, method, steps=steps, on_failure="return", **one)
+            sweep = da.simulate_many(family.system, method, steps=steps, save_to=f"{folder}/sweep.zarr", **given)
+            read = da.load(f"{folder}/sweep.zarr")
+            whole = da.simulate(family.system, method, steps=steps, save_to=f"{folder}/whole.zarr", on_failure="return", **one)
+            first = max(1, steps // 2) if whole.status == "done" else steps
+            da.simulate(family.system, method, steps=first, save_to=f"{folder}/half.zarr", on_failure="return", **one)
+            resumed = da.resume(f"{folder}/half.zarr", family.system, method, steps=steps, progress=False, on_failure="return")
+        except da.DalembertError:
+            counts["door", "refused"] += 4
+            return counts, findings
+        a, last = np.asarray(runs.states), np.asarray(whole.states)[-1]
+        same = {
+            "simulate": np.array_equal(a[0][: len(single.states)], single.states, equal_nan=True),
+            "sweep": np.array_equal(np.asarray(sweep.states), np.asarray(read.states), equal_nan=True)
+            and close(a, sweep.states),
+            "store": whole.status != "done" or close(a[0][-1], last),
+            "resume": np.array_equal(np.asarray(whole.states), np.asarray(resumed.states), equal_nan=True),
         }
-        q = rng.normal(size=n)
-        if holonomic:
-            B = rng.normal(size=(holonomic, n, n)) * rng.choice([0.0, 0.3, 1.0])
-            numbers |= {"a": rng.normal(size=(holonomic, n)), "B": B + np.swapaxes(B, 1, 2)}
-            numbers["level"] = numbers["a"] @ q + np.einsum("kij,i,j->k", numbers["B"], q, q) / 2
-        if nonholonomic:
-            numbers |= {"b": rng.normal(size=(nonholonomic, n)), "C": 0.5 * rng.normal(size=(nonholonomic, n, n))}
-        model = Model(numbers, q, q)
-        rows, v = model.rows(q), rng.normal(size=n)
-        v = v - np.linalg.pinv(rows) @ (rows @ v)
-        return Model(numbers, q, v)
+    for name, equal in same.items():
+        counts["door", "right"] += int(equal)
+        findings += [] if equal else [f"{name} differs from simulate_many of {method}, h = {h:.3g}, {steps} steps"]
+    return counts, findings
 
-    def rows(self, q: np.ndarray) -> np.ndarray:
-        """The matrix that velocities are orthogonal to."""
-        found = [np.zeros((0, len(q)))]
-        if "a" in self.numbers:
-            found.append(self.numbers["a"] + self.numbers["B"] @ q)
-        if "b" in self.numbers:
-            found.append(self.numbers["b"] + self.numbers["C"] @ q)
-        return np.concatenate(found)
 
-    def acceleration(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """From M a + rows^T lam = f and (rows v)' = 0."""
-        o = self.numbers
-        f = -o["K"] @ q - q**3 - o["c"] - o["d"] * v
-        rows = self.rows(q)
-        turning = [np.einsum("kij,i,j->k", o[name], v, v) for name in ("B", "C") if name in o]
-        m = len(rows)
-        matrix = np.block([[o["M"], rows.T], [rows, np.zeros((m, m))]])
-        return np.linalg.solve(matrix, np.concatenate([f, *(-x for x in turning)]))[: len(q)]
+def close(first: Any, second: Any) -> bool:
+    """Equal but for pivot orders, which a store chooses as a new process does."""
+    first, second = np.asarray(first), np.asarray(second)
+    return bool(np.allclose(first, second, rtol=1e-8, atol=1e-8 * np.nanmax(np.abs(first), initial=0.0), equal_nan=True))
 
-    def reference(self, t: float) -> np.ndarray:
-        """The positions at a time."""
-        n = len(self.q)
 
-        def rate(_: float, y: np.ndarray) -> np.ndarray:
-            return np.concatenate([y[n:], self.acceleration(y[:n], y[n:])])
+def nonsense(rng: np.random.Generator, members: int) -> tuple[Outcomes, list[str]]:
+    """Calls that make no sense, a few for every ten random models."""
+    counts, findings = Outcomes(), []
+    shares = {fuzz_calls.a_run: 40, fuzz_calls.a_construction: 10, fuzz_calls.a_command: 400, fuzz_calls.a_store: 2000}
+    for call, share in shares.items():
+        for _ in range(max(1, members // share)):
+            said = call(rng)
+            name = call.__name__.replace("_", " ")
+            if said in ("refused", "accepted"):
+                counts[name, said] += 1
+            else:
+                findings.append(said)
+    return counts, findings
 
-        found = solve_ivp(rate, (0, t), [*self.q, *self.v], method="DOP853", rtol=1e-12, atol=1e-13)
-        return found.y[:n, -1] if found.success else np.full(n, np.nan)
+
+def block(number: int, members: int) -> tuple[Outcomes, list[str]]:
+    """The cases of one block, which its number determines."""
+    rng, (family, method) = np.random.default_rng([number, 2]), model_of(number // SHARED)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        counts, findings = numerical(rng, family, method, max(min(20, members), int(members * family.share)))
+        more, others = nonsense(rng, members)
+    counts, findings = counts + more, findings + others
+    counts["all", "finding"] += len(findings)
+    return counts, findings
+
+
+def study(first: int, cases: int, members: int = 4000, log: Path | None = None) -> tuple[Outcomes, dict[int, list[str]]]:
+    """The outcomes of many cases, and the findings by the numbers of their blocks."""
+    counts, findings = Outcomes(), dict[int, list[str]]()
+    if log is not None and log.exists():
+        counts, findings, first, _ = read(log)
+    while counts.total() < cases:
+        if log is not None:
+            _note(log, {"began": first})
+            faulthandler.dump_traceback_later(HANGS, exit=True)
+        began = time.process_time()
+        some, found = block(first, members)
+        counts, findings = counts + some, findings | ({first: found} if found else {})
+        if log is not None:
+            used = {"seconds": time.process_time() - began, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+            rows = [[*kind, count] for kind, count in some.items()]
+            _note(log, {"block": first, "commit": commit(), "counts": rows, "findings": found, **used})
+        first += 1
+    faulthandler.cancel_dump_traceback_later()
+    return counts, findings
 
 
 @cache
-def system(n: int, holonomic: int, nonholonomic: int) -> da.Lagrangian:
-    """The model of a shape, with its coefficients as parameters."""
-    drawn = Model.random(np.random.default_rng(0), n, holonomic, nonholonomic).numbers
-    constraints: dict[str, object] = {}
-    if holonomic:
-        constraints["holonomic"] = lambda q, a, B, level: [
-            a[k] @ q + q @ B[k] @ q / 2 - level[k] for k in range(holonomic)
-        ]  # fmt: skip
-    if nonholonomic:
-        constraints["nonholonomic"] = lambda q, v, b, C: [(b[k] + C[k] @ q) @ v for k in range(nonholonomic)]
-    return da.Lagrangian(
-        lambda q, v, M, K, c: v @ M @ v / 2 - q @ K @ q / 2 - (q**2) @ (q**2) / 4 - c @ q,
-        dim=n, params=drawn, force=lambda v, d: -d * v, **constraints,
-    )  # fmt: skip
+def commit() -> str:
+    """Of the code that runs."""
+    told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    return told.stdout.strip() or da.__version__
 
 
-def numerical(rng: np.random.Generator) -> str:
-    """A run of a random model by a random method: 'right', 'refused' or what is wrong."""
-    shape = SHAPES[rng.integers(len(SHAPES))]
-    served = {"holonomic": not shape[2], "all": True, "none": not any(shape[1:])}
-    methods = [method for method, serves in METHODS.items() if served[serves]]
-    method, model = methods[rng.integers(len(methods))], Model.random(rng, *shape)
-    h, steps = 10 ** rng.uniform(-3.5, -0.7), int(rng.integers(1, 13))
-    truth, error = model.reference(h * steps), np.inf
-    if not np.isfinite(truth).all():
-        return "refused"
-    size = np.abs(model.q).max() + np.abs(truth).max()
-    for finer in (1, 4, 16, 64):
-        run = through_a_door(rng, shape, method, model, h / finer, steps * finer)
-        if run is None:
-            return "refused"
-        kept = [np.abs(run.residuals[name]).max(initial=0.0) for name in run.residuals]
-        if max(kept, default=0.0) > 1e-10 * (1 + size**2) * (1 + np.abs(run.v).max()):
-            return f"residuals {kept} of {method}"
-        before, error = error, np.abs(run.q[-1] - truth).max() / size
-        if error < 1e-9 or (finer > 1 and error < before / 3):
-            return "right"
-    return f"errors {before:.3g} and {error:.3g} of {method} with h = {h:.3g} / 16 and / 64"
+def _note(log: Path, row: dict[str, Any]) -> None:
+    with log.open("a") as file:
+        file.write(json.dumps(row) + "\n")
 
 
-def through_a_door(rng, shape, method, model, h, steps):
-    """One run, by `simulate`, as the member of an ensemble, from a store, or resumed; None if it is refused."""
-    given = {"params": model.numbers, "h": h}
-    try:
-        start = da.consistent(system(*shape), q0=model.q, v0=model.v, params=model.numbers)
-        door = rng.integers(20)
-        if door == 0:
-            runs = da.simulate_many(system(*shape), method, start=[start, start], h=h, steps=steps)
-            return runs[1]
-        if door == 1:
-            with tempfile.TemporaryDirectory() as folder:
-                place = Path(folder) / "run.zarr"
-                da.simulate(system(*shape), method, start=start, steps=max(1, steps // 2), save_to=place, **given)
-                run = da.resume(place, system(*shape), method, steps=steps)
-                return next(iter(run.chunks()))
-        return da.simulate(system(*shape), method, start=start, steps=steps, **given)
-    except da.DalembertError:
-        return None
-
-
-NASTY = [
-    None, True, -1, 0, 1, 1.5, -0.0, float("nan"), float("inf"), -float("inf"), 1e308, 5e-324, 10**400, 1j, "", "a", "1.5",
-    b"x", [], [1], [[1, 2], [3, 4]], [[]], {}, {"m": 1}, {"M": "a"}, (), object(), np.zeros(0), np.zeros((2, 2, 2)),
-    np.array("a"), lambda q: q, np.float32(0.1), np.int8(3), [None], ["a", 1], [1, [2]], range(3), slice(None), Exception("x"),
-]  # fmt: skip
-ARGUMENTS = (
-    "q0", "v0", "p0", "start", "h", "steps", "t0", "t1", "params", "save_every", "newton_tolerance", "on_failure", "progress",
-    "save_to", "lam0", "psi0", "y0", "z0", "stage_multipliers",
-)  # fmt: skip
-
-
-def nonsense(rng: np.random.Generator) -> str:
-    """A call with one to three arguments that make no sense: 'refused', 'accepted' or what is wrong."""
-    shape = SHAPES[rng.integers(len(SHAPES))]
-    model = Model.random(rng, *shape)
-    call = (da.simulate, da.simulate_many, da.consistent)[rng.integers(3)]
-    arguments = {"q0": model.q, "v0": model.v, "params": model.numbers}
-    if call is not da.consistent:
-        arguments |= {"h": 0.01, "steps": 3}
-    known = (
-        ARGUMENTS if call is da.simulate else ARGUMENTS[:11] if call is da.simulate_many else ("q0", "v0", "p0", "t0", "params")
-    )
-    changed = {known[rng.integers(len(known))]: NASTY[rng.integers(len(NASTY))] for _ in range(rng.integers(1, 4))}
-    if isinstance(changed.get("save_to"), (str, bytes)):
-        del changed["save_to"]  # a name like any other
-    method = da.GaussLobattoSPARK(2) if rng.integers(4) else NASTY[rng.integers(len(NASTY))]
-    first = system(*shape) if rng.integers(8) else NASTY[rng.integers(len(NASTY))]
-    try:
-        call(first, **({} if call is da.consistent else {"method": method}), **arguments | changed)
-    except da.DalembertError as error:
-        return "refused" if str(error).strip() and "\n" not in str(error) else f"a message {error!r}"
-    except Exception as error:
-        return f"{type(error).__name__} ({str(error)[:80]}) of {call.__name__} with {str(changed)[:200]}"
-    return "accepted"
-
-
-def case(number: int) -> str:
-    """One case, which its number determines."""
-    rng = np.random.default_rng(number)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        return numerical(rng) if number % 2 else nonsense(rng)
-
-
-def study(first: int, cases: int, log: Path | None = None) -> tuple[collections.Counter[str], dict[int, str]]:
-    """The outcomes of many cases, and the findings by their numbers."""
-    counts: collections.Counter[str] = collections.Counter()
-    findings: dict[int, str] = {}
-    if log is not None and log.exists():
-        for line in log.read_text().splitlines():
-            row = json.loads(line)
-            first, cases = row["next"], cases - sum(row["counts"].values())
-            counts.update(row["counts"])
-            findings |= {int(number): text for number, text in row["findings"].items()}
-    while cases > 0:
-        block = range(first, first + min(100, cases))
-        outcomes = {number: case(number) for number in block}
-        found = {number: text for number, text in outcomes.items() if text not in ("right", "refused", "accepted")}
-        row = collections.Counter("finding" if number in found else outcome for number, outcome in outcomes.items())
-        counts, findings, first, cases = counts + row, findings | found, block.stop, cases - len(block)
-        if log is not None:
-            with log.open("a") as file:
-                file.write(json.dumps({"next": first, "counts": row, "findings": found}) + "\n")
-    return counts, findings
+def read(log: Path) -> tuple[Outcomes, dict[int, list[str]], int, float]:
+    """What a log has: outcomes, findings, the next block, seconds. A block that began and did not end, crashed or hung."""
+    counts, findings, seconds, begun, following = Outcomes(), dict[int, list[str]](), 0.0, None, 0
+    for line in log.read_text().splitlines():
+        row = json.loads(line)
+        if "began" in row:
+            if begun is not None:
+                findings[begun] = ["the process ended in this block"]
+                counts["all", "finding"] += 1
+            begun, following = row["began"], row["began"] + 1
+        else:
+            begun = None
+            counts.update({(kind, outcome): count for kind, outcome, count in row["counts"]})
+            findings |= {row["block"]: row["findings"]} if row["findings"] else {}
+            seconds += row["seconds"]
+    return counts, findings, following, seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0, help="the number of the first case, which is its seed")
-    parser.add_argument("--log", type=Path, help="a file of counts, with which a run that was stopped goes on")
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first block, which is its seed")
+    parser.add_argument("--members", type=int, default=4000, help="random models in a block")
+    parser.add_argument("--log", type=Path, help="a file of counts, with which a study that was stopped goes on")
+    parser.add_argument("--report", type=Path, nargs="+", help="show what logs have, and run nothing")
     given = parser.parse_args()
-    counts, findings = study(given.first, given.cases, given.log)
-    for number, text in findings.items():
-        print(f"case {number}: {text}")
-    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
+    if given.report:
+        counts, findings, seconds = Outcomes(), dict[int, list[str]](), 0.0
+        for log in given.report:
+            some, found, _, used = read(log)
+            counts, findings, seconds = counts + some, findings | found, seconds + used
+        print(
+            f"{counts.total()} cases in {seconds / 3600:.2f} hours of one core, {1e3 * seconds / counts.total():.2f} ms a case"
+        )
+    else:
+        counts, findings = study(given.first, given.cases, given.members, given.log)
+    for number, texts in findings.items():
+        for text in texts:
+            print(f"block {number}: {text}")
+    for (kind, outcome), count in sorted(counts.items()):
+        print(f"{count:9d} {kind}: {outcome}")
 
 
 if __name__ == "__main__":

@@ -8,17 +8,19 @@ import threading
 import time
 from collections.abc import Iterator
 
+from dalembert.errors import InputError
+
 
 class ProgressLine:
     """Shows steps, speed and the time left on standard error, once two seconds have passed."""
 
     def __init__(self, total: int, wanted: bool | None, label: str = "steps") -> None:
         self.total, self.label = total, label
-        self.enabled = sys.stderr.isatty() if wanted is None else wanted
+        self.enabled = _is_shown(wanted)
         self.began = self.shown = time.perf_counter()
         self.visible = False
         shown = _shown
-        if shown is not None and shown.thread == threading.get_ident():
+        if self.enabled and shown is not None and shown.thread == threading.get_ident():
             shown.close()
 
     def update(self, done: int) -> None:
@@ -55,6 +57,16 @@ PATIENCE = 2.0
 PHASES = ("the start", "the step equations", "the pivot order", "the kernels", "their machine code", "the step loop")
 """What is done before a run's first step, in this order; a composition of methods goes through some of them again."""
 
+
+def _is_shown(wanted: bool | None) -> bool:
+    """Whether there is a line: on a terminal, unless it was asked for or forbidden."""
+    if wanted is None:
+        return sys.stderr.isatty()
+    if not isinstance(wanted, bool):
+        raise InputError(f"progress is True, False, or None (on a terminal); got {type(wanted).__name__}")
+    return wanted
+
+
 _shown: _Preparation | None = None
 _ending = threading.Lock()
 """Held while a line appears or goes: runs may be prepared in several threads."""
@@ -63,18 +75,19 @@ _ending = threading.Lock()
 class _Preparation:
     """A line on standard error about work whose steps cannot be counted, drawn by a thread once two seconds have passed."""
 
-    def __init__(self, wanted: bool | None) -> None:
-        self.phase, self.thread, self.began = PHASES[0], threading.get_ident(), time.perf_counter()
+    def __init__(self, wanted: bool | None, what: str) -> None:
+        self.what, self.phase, self.thread, self.began = what, PHASES[0], threading.get_ident(), time.perf_counter()
         self.over, self.visible = threading.Event(), False
         self.drawer = threading.Thread(target=self._draw, daemon=True, name="dalembert-progress")
-        if sys.stderr.isatty() if wanted is None else wanted:
+        if _is_shown(wanted):
             self.drawer.start()
 
     def _draw(self) -> None:
         wait = PATIENCE
         while not self.over.wait(wait):
             wait, passed, far = 0.5, time.perf_counter() - self.began, PHASES.index(self.phase) + 1
-            line = f"preparing the run, {far} of {len(PHASES)}: {self.phase}, {passed:.0f} s"
+            doing = self.what or f"preparing the run, {far} of {len(PHASES)}: {self.phase}"
+            line = f"{doing}, {passed:.0f} s"
             sys.stderr.write(f"\r{line:<100}")
             sys.stderr.flush()
             self.visible = True
@@ -90,12 +103,17 @@ class _Preparation:
             sys.stderr.flush()
 
 
-@contextlib.contextmanager
-def preparing(wanted: bool | None) -> Iterator[None]:
+def preparing(wanted: bool | None) -> contextlib.AbstractContextManager[None]:
     """Until a `ProgressLine` takes over, say after two seconds which `phase` of a run's preparation is under way."""
+    return busy("", wanted)
+
+
+@contextlib.contextmanager
+def busy(what: str, wanted: bool | None = None) -> Iterator[None]:
+    """Say after two seconds what is under way, such as "drawing run.png", until a `ProgressLine` takes over."""
     global _shown
     with _ending:
-        own = _Preparation(wanted) if _shown is None else None
+        own = _Preparation(wanted, what) if _shown is None else None
         _shown = own or _shown
     try:
         yield

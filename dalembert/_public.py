@@ -32,9 +32,11 @@ from dalembert.methods import (
     PartitionedRungeKutta,
     RadauIIA,
     Rattle,
+    ReversibleSteps,
     RungeKutta,
     Shake,
     SymplecticEuler,
+    SymplecticSteps,
     UnderlyingODE,
     Variational,
     adjoint,
@@ -42,6 +44,9 @@ from dalembert.methods import (
     schemes,
 )
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.runs._accurate import suggest
+from dalembert.runs._choice import Suggestion
+from dalembert.runs._controls import PiecewiseLinear
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
@@ -135,9 +140,11 @@ __all__ = [
     "OptimalControl",
     "OptimalRun",
     "PartitionedRungeKutta",
+    "PiecewiseLinear",
     "PoincareSection",
     "RadauIIA",
     "Rattle",
+    "ReversibleSteps",
     "RungeKutta",
     "Sensitivities",
     "Shake",
@@ -145,7 +152,9 @@ __all__ = [
     "State",
     "StepFailed",
     "StoredTrajectory",
+    "Suggestion",
     "SymplecticEuler",
+    "SymplecticSteps",
     "Tableau",
     "Trajectory",
     "UnderlyingODE",
@@ -180,6 +189,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "step_function",
+    "suggest",
     "systems",
     "tableaux",
     "to_jax",

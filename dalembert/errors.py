@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
 
 
-__all__ = ["DalembertError", "InconsistentStart", "InputError", "ModelError", "PivotWarning", "StepFailed", "UnsupportedSystem"]
+__all__ = [
+    "DalembertError",
+    "InconsistentStart",
+    "InputError",
+    "ModelError",
+    "PivotWarning",
+    "StepFailed",
+    "ToleranceError",
+    "UnsupportedSystem",
+]
 
 
 class DalembertError(Exception):
@@ -31,6 +40,10 @@ class InputError(DalembertError, ValueError):
 
 class InconsistentStart(InputError):
     """The initial values violate a constraint of the system."""
+
+
+class ToleranceError(DalembertError, ValueError):
+    """No constant step size makes a motion as exact as was asked for; the message says until when it can be."""
 
 
 class UnsupportedSystem(DalembertError, TypeError):
@@ -64,3 +77,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     lower = {candidate.lower(): candidate for candidate in known}
     close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.55)]
     return f": did you mean {' or '.join(close)}?" if close else ""
+
+
+def is_one_of(value: object, *names: str) -> bool:
+    """Whether something that a user gave is one of some names; an array, which compares with each of them, is none."""
+    return isinstance(value, str) and value in names

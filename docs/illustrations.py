@@ -25,7 +25,7 @@ def draw_pictures(folder: Path) -> list[Path]:
     figure = plot.overview(run, problem=problem, coordinates=["x1", "z2"])
     run.animate(folder / "double_pendulum.gif", window=(0.0, 5.0), fps=16)
     pictures = [plot.save(figure, folder / "double_pendulum.png", dpi=110), folder / "double_pendulum.gif"]
-    for page in sorted(DOCS.glob("tutorial-*.md")):
+    for page in [*sorted(DOCS.glob("tutorial-*.md")), DOCS / "varying-steps.md"]:
         pictures += draw_page(page, folder)
     return pictures
 

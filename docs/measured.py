@@ -233,7 +233,10 @@ def served() -> Iterator[list[str]]:
 
 def _variants() -> list[da.OneStepMethod]:
     plain = (da.RungeKutta(da.tableaux.radau_iia(2)), da.SRK("gauss", 2), da.MoreauJean(), da.NonsmoothRattle())
-    return [*(row.method for row in ALL_ROWS), *COLLISIONS.values(), *plain]
+    bases = (da.GaussLobattoSPARK(2), da.Gauss(2), da.compose(da.SymplecticEuler(), 2))
+    varying = [da.ReversibleSteps(base, density=lambda t: 1 + t**2) for base in bases]
+    symplectic = (da.SymplecticSteps(da.LobattoIIIAB(2), least=1.0), da.SymplecticSteps(da.Gauss(2), least=1.0))
+    return [*(row.method for row in ALL_ROWS), *COLLISIONS.values(), *plain, *varying, *symplectic]
 
 
 def _accepts(method: da.OneStepMethod, system: Any) -> bool:
@@ -262,7 +265,17 @@ def tables() -> dict[str, str]:
     return written
 
 
+LATEX = {"g_dot": r"\dot g", "lam": r"\lambda", "psi": r"\psi"}
+
+
+def _heading(text: str) -> str:
+    """The heading of a column, its symbols typeset."""
+    symbols = r"\b(H = T\(p\) \+ U\(q\)|M\(q\)|g_dot|lam|psi|[HMgkpqtv])(?=[, ]|$)"
+    return re.sub(symbols, lambda match: f"${LATEX.get(match[0], match[0])}$", text)
+
+
 def _markdown(lines: list[list[str]]) -> str:
+    lines[0] = [_heading(cell) for cell in lines[0]]
     head, *rows = (f"| {' | '.join(cells)} |" for cells in lines)
     return "\n".join([head, "|" + "---|" * len(lines[0]), *rows])
 

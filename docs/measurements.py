@@ -55,7 +55,7 @@ def long_run(method: da.OneStepMethod, model: Any) -> list[str]:
     """Energy error, drift, Newton iterations and operations a step of 5000 steps of 0.05."""
     run = da.simulate(model.system, method, h=H, steps=STEPS, on_failure="return", **model.start)
     if run.status != "done":
-        return [f"stops at t = {run.t[-1]:.0f}", "-", "-", "-"]
+        return [f"stops at $t = {run.t[-1]:.0f}$", "-", "-", "-"]
     energy = run.energy - run.energy[0]
     error, drift = np.abs(energy).max(), da.verify.drift(energy, run.t).slope * run.t[-1]
     shown = "none" if abs(drift) < 0.1 * error or error < 1e-12 else f"{drift:+.1e}"

@@ -99,29 +99,77 @@ def described(entry: Entry) -> Iterator[str]:
     yield ""
 
 
+RESULTS = (
+    da.Contacts, da.Ensemble, da.Fit, da.Impacts, da.ModifiedHamiltonian, da.OptimalRun, da.PoincareSection, da.Sensitivities,
+    da.State, da.Suggestion, da.Trajectory, da.mechanisms.Body, da.mechanisms.Joint, da.draw.Animation, da.draw.Part,
+    da.verify.Drift, da.verify.ErrorEstimate, da.verify.OrderStudy, da.Tableau, da.tableaux.SparkTableau, da.schemes.Scheme,
+    da.schemes.Substep,
+)  # fmt: skip
+"""What functions return: nobody makes them by their class."""
+
+
+PARTS = (da.mechanisms.Body, da.mechanisms.Joint)
+"""Whose methods serve the mechanism."""
+
+
+def kind_of(name: str, value: Any) -> str:
+    """The section of `arguments.toml` with the sentences that a function, a class or a method shares with others."""
+    if name.startswith("Mechanism.") or value is da.Mechanism:
+        return "mechanism"
+    if name.partition(".")[0] in ("plot", "draw", "tableaux", "schemes", "forces", "mechanisms"):
+        return name.partition(".")[0]
+    if inspect.isclass(value) and issubclass(value, da.systems.System):
+        return "system"
+    if value in (da.compose, da.adjoint, da.MCVAA, da.MCVAC):
+        return "method"
+    if inspect.isclass(value) and issubclass(value, da.OneStepMethod):
+        return "method"
+    return "run"
+
+
+def is_made(value: type) -> bool:
+    """Whether a user calls a class: not what functions return, nor an exception or a base class."""
+    return not issubclass(value, (Exception, *RESULTS)) and not inspect.isabstract(value)
+
+
+def sections(name: str, value: Any) -> tuple[str, ...]:
+    """Where sentences about the arguments of something public stand; those of later sections go first."""
+    inherited = getattr(value, "__qualname__", name)  # as Trajectory.of for StoredTrajectory.of
+    return (kind_of(name, value), name.rpartition(".")[0], inherited, name)
+
+
+def sentences(name: str, value: Any) -> dict[str, str | None]:
+    """What is said about each argument of something public, by its name without "dalembert."; None where nothing is."""
+    known: dict[str, str] = {}
+    for section in sections(name, value):
+        known |= ARGUMENTS.get(section, {})
+    arguments = [argument for argument in inspect.signature(value).parameters if argument not in ("self", "cls")]
+    return {argument: known.get(argument) for argument in arguments}
+
+
+def callables() -> Iterator[tuple[str, Any]]:
+    """What a user calls, by its name without "dalembert.": functions, classes that are made, and methods of classes."""
+    for entry in public_names():
+        name = entry.name.removeprefix("dalembert.")
+        if name.partition(".")[0] in ("problems", "experiments", "errors", "systems") or entry.directive == "autodata":
+            continue
+        if not inspect.isclass(entry.value) or is_made(entry.value):
+            yield name, entry.value
+        for method in dir(entry.value) if inspect.isclass(entry.value) and not issubclass(entry.value, Exception) else ():
+            member = inspect.getattr_static(entry.value, method)
+            shown = isinstance(member, (classmethod, staticmethod, types.FunctionType)) and not method.startswith("_")
+            if shown and not issubclass(entry.value, (da.OneStepMethod, da.systems.System, *PARTS)):
+                yield f"{name}.{method}", getattr(entry.value, method)
+
+
 def describe_arguments(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """For autodoc-process-docstring: the sentences about its arguments, unless the docstring has its own."""
-    runs = (
-        da.simulate,
-        da.simulate_many,
-        da.poincare,
-        da.consistent,
-        da.resume,
-        da.verify.order,
-        da.gradient,
-        da.gradient_many,
-        da.hessian_product,
-        da.sensitivities,
-    )
-    if obj in (da.Hamiltonian, da.Lagrangian):
-        known = ARGUMENTS["system"]
-    elif obj in (da.compose, da.adjoint) or (inspect.isclass(obj) and issubclass(obj, da.OneStepMethod)):
-        known = ARGUMENTS["method"]
-    else:
-        known = ARGUMENTS["run"] if obj in runs else {}
-    if known and not any(line.startswith(":param") for line in lines):
-        found = [argument for argument in inspect.signature(obj).parameters if argument in known]
-        lines += ["", *(f":param {argument}: {inline(known[argument])}" for argument in found), ""]
+    if what not in ("function", "class", "method") or any(line.startswith(":param") for line in lines):
+        return
+    if what == "class" and not is_made(obj):
+        return
+    said = {a: text for a, text in sentences(name.removeprefix("dalembert."), obj).items() if text is not None}
+    lines += ["", *(f":param {argument}: {inline(text)}" for argument, text in said.items()), ""]
 
 
 class Names(SphinxDirective):

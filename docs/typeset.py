@@ -14,6 +14,7 @@ SYMBOLS = {name: rf"\{name}" for name in f"{GREEK}|{CAPITAL}".split("|")} | {
     "lam": r"\lambda",
     "eps": r"\varepsilon",
     "sum": r"\sum",
+    "grad": r"\nabla",
 }
 FUNCTIONS = {
     name: rf"\{name}"
@@ -102,17 +103,77 @@ SYMBOL = re.compile(
 """A letter with an index, a power, a tilde or a prime, in a text."""
 
 
+NAMED = rf"(?<![A-Za-z])(?:{GREEK}|{CAPITAL}|{'|'.join(FUNCTIONS)}|lam|eps|sqrt|grad|[A-Za-z]|[a-z]{{2}}(?=\d))(?![A-Za-z])"
+LONG_NAME = r"(?:(?<=[-=+/(]\s)|(?<=[(]))[a-z]{4,}(?:_[a-z]+)?(?=\s?[-+*/^]|\ssin|\scos|\s\(|\)|,|\.|$)"
+WORD = (
+    rf"(?:\d+(?:\.\d+)?(?:e-?\d+)?(?!-?D\b)|{NAMED}\d?|{LONG_NAME}|_(?:\{{[^{{}}`]*\}}|{GREEK}|dot|max|min|[A-Za-z0-9]{{1,3}}(?![A-Za-z_]))"
+    r"|[-+*/=<>()\[\]|^'~!,;])+"
+)
+RUN = re.compile(rf"(?<![^\s(\[]){WORD}(?:\s{WORD})*(?![^\s.:)\]])")
+"""Words that mathematics may consist of."""
+STRONG = re.compile(
+    rf"[=<>^~_]|\w'|(?<![a-z])(?:{GREEK}|{CAPITAL}|lam|eps|sqrt|grad|sin|cos|tan|exp|log)(?![a-z])|\w ?[-+/] ?\(?[A-Za-z]"
+)
+"""What makes them mathematics."""
+LETTER = re.compile(r"(?<![^\s(])(?<!\d\s)(?<!\d\s\()[b-zBD-HJ-Z](?![^\s)])(?! \d)")
+"""One that stands alone, and is no unit of a number."""
+UNIT = re.compile(r"[\d.]+ (?:kg|m|N|s|J)[a-z/]*(?:\^2)?")
+FOLLOWED = re.compile(r"\s(?!and |or |is |are |of |if |in |for |with |where |at |as |to |by |on |from |that )[a-z]{2}")
+
+
 def in_text(text: str, template: str) -> str:
-    r"""A text with its symbols typeset; `code` between backticks stays as it is.
+    r"""A text with its formulas typeset; `code` between backticks stays as it is.
 
     Example:
-        >>> in_text("M = H_pp^-1 at y_0, with `x_0` and a save_to", "${}$")
-        'M = $H_{pp}^{-1}$ at $y_0$, with `x_0` and a save_to'
+        >>> in_text("M = H_pp^-1 at y_0, with `x_0`, a save_to and tau", "${}$")
+        '$M = H_{pp}^{-1}$ at $y_0$, with `x_0`, a save_to and $\\tau$'
+        >>> in_text("With k = sin(theta/2), a length l (2 m) by E. Hairer and c = a constant.", "${}$")
+        'With $k = \\sin(\\theta/2)$, a length $l$ (2 m) by E. Hairer and $c$ = a constant.'
 
     """
-    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", text)
-    parts[::2] = [SYMBOL.sub(lambda match: template.format(latex(match[0])), part) for part in parts[::2]]
+    parts = re.split(r"(`[^`]+`\w*|\$[^$]+\$)", text)
+    for i in range(0, len(parts), 2):
+        part = parts[i]
+        parts[i] = RUN.sub(lambda run, part=part: _in_pieces(run[0], part[run.end() :], template), part)  # type: ignore[misc]
     return "".join(parts)
+
+
+def _in_pieces(run: str, after: str, template: str) -> str:
+    """Words that look like mathematics, cut at commas outside of parentheses."""
+    pieces, depth = [""], 0
+    for letter in run:
+        depth += (letter in "([") - (letter in ")]")
+        if letter in ",;" and depth <= 0:
+            pieces += [letter, ""]
+        else:
+            pieces[-1] += letter
+    last = len(pieces) - 1
+    return "".join(_formula(piece, after if i == last else ", ", template) for i, piece in enumerate(pieces))
+
+
+def _formula(piece: str, after: str, template: str) -> str:
+    """A formula, without the article in front of it or behind it, the parentheses around it and the units of a number."""
+    article = r"[-+/=<> ]*\s[aA]\s*$" if FOLLOWED.match(after) else r"(?<![-+/=<>*])\s[aA]\s*$"
+    head = re.match(r"\s*(?:[aAI]\s+(?![-+/=<>*]))?", piece)[0]  # type: ignore[index]
+    tail = (re.search(article, piece[len(head) :]) or re.search(r"\s*$", piece[len(head) :]))[0]  # type: ignore[index]
+    body = piece[len(head) : len(piece) - len(tail)]
+    while body.startswith("(") and body.count("(") > body.count(")"):
+        head, body = f"{head}(", body[1:]
+    while body.endswith(")") and body.count(")") > body.count("("):
+        tail, body = f"){tail}", body[:-1]
+    open_end = re.search(r"\s[-+/=<>]+$", body)
+    if open_end and after and not tail:  # what follows is a word, and no code
+        body, tail = body[: open_end.start()], open_end[0]
+    if (body.isupper() and len(body) == 1 and after.startswith(".") and not tail) or UNIT.fullmatch(body):
+        return piece  # an initial
+    strong = STRONG.search(body) and re.search("[A-Za-z]", body) and re.match(r"[^*/=<>]", body)
+    try:
+        if strong or LETTER.fullmatch(body):
+            return head + template.format(latex(body)) + tail
+    except Unknown:
+        pass
+    plain = SYMBOL.sub(lambda match: template.format(latex(match[0])), body)
+    return head + LETTER.sub(lambda match: template.format(match[0]), plain) + tail
 
 
 def latex(text: str) -> str:

@@ -28,6 +28,7 @@ SHARING = (
     "mechanisms",
     "methods",
     "modified",
+    "parity",
     "plot",
     "problems",
     "systems",

@@ -20,6 +20,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import dalembert as da
+from dalembert._progress import busy
 from dalembert.cli._json import as_json
 from dalembert.cli._methods import default, method, spelled
 from dalembert.cli._models import Model, model
@@ -56,11 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Measure, print a table."""
     h, steps = number("--h", options.h), count("--steps", options.steps, least=1)
-    pairs = _pairs(options)
+    with busy("building the models"):
+        pairs = _pairs(options)
     for chosen, _, _ in pairs:
         if chosen.problem is None:
             raise UsageError(f"{chosen.name} is a system without initial values: give a da.problems.Problem to measure")
-    _load_drivers()
+    with busy("loading the drivers"):
+        _load_drivers()
     rows = []
     widths = tuple(max(len(text) for text in column) + 2 for column in (
         ["problem", *(chosen.name for chosen, _, _ in pairs)], ["method", *(name for _, name, _ in pairs)]))  # fmt: skip
@@ -68,7 +71,8 @@ def execute(options: argparse.Namespace) -> int:
         head = f"{'problem':<{widths[0]}}{'method':<{widths[1]}}"
         print(f"{head}{'h':>7}{'us/step':>10}{'iterations':>12}{'first call':>12}{'second':>11}")
     for chosen, name, stepper in pairs:
-        row = {"problem": chosen.name, "method": name} | measure(chosen, stepper, h, steps)
+        with busy(f"measuring {name} on {chosen.name}"):
+            row = {"problem": chosen.name, "method": name} | measure(chosen, stepper, h, steps)
         rows.append(row)
         if not options.json:
             print(line(row, *widths), flush=True)

@@ -21,6 +21,7 @@ import argparse
 from typing import Any
 
 import dalembert as da
+from dalembert._progress import busy
 from dalembert.cli._methods import default, method
 from dalembert.cli._models import Model, catalogue, drawing, maker, model
 from dalembert.cli._numbers import assignments, count, number
@@ -43,8 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
     settings = assignments(options.set)
-    chosen = model(options.problem, settings)
     stages = count("--stages", options.stages)
+    with busy(f"building {options.problem}"):
+        chosen = model(options.problem, settings)
     stepper = None
     if options.method is not None or stages is not None:
         stepper = default(chosen.system, stages) if options.method is None else method(options.method, stages)

@@ -15,6 +15,7 @@ import shutil
 from typing import Any
 
 import dalembert
+from dalembert._progress import busy
 from dalembert.cli._json import as_json
 
 OPTIONAL = ("zarr", "dask", "distributed")
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Print versions and places."""
-    facts = collect()
+    with busy("asking all packages for their versions"):
+        facts = collect()
     if options.json:
         print(as_json(facts))
         return 0

@@ -109,6 +109,7 @@ FAMILIES = {
     "mcva": "collision integrators",
     "time_stepping": "time stepping with contact and friction",
     "composition": "adjoints and compositions",
+    "step_sizes": "steps that vary",
 }
 """What the methods of each file are, in the order in which they are listed."""
 

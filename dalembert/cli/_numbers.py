@@ -60,9 +60,12 @@ def number(name: str, text: str | None) -> float | None:
     if text is None:
         return None
     result = value(text)
-    if isinstance(result, (list, bool)):
-        raise UsageError(f"{name} takes one number; got {text!r}")
-    return float(result)
+    try:
+        if isinstance(result, (list, bool)):
+            raise TypeError
+        return float(result)
+    except (TypeError, OverflowError):
+        raise UsageError(f"{name} takes one number; got {text!r}") from None
 
 
 @overload

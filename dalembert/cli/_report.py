@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalembert._progress import busy
 from dalembert.cli._json import as_json
 from dalembert.cli._models import Model, drawing
 from dalembert.cli._user_code import UsageError, user_code
@@ -81,7 +82,8 @@ def conclude(run: Trajectory, chosen: Model, output: Output, store: str | None) 
     """Write the files, print the report, say what went wrong; the exit code."""
     write(run, chosen, output)
     files = output.files if store is None else [store, *output.files]
-    report = measure(run, chosen, files, output.troubles)
+    with busy("measuring the run"):
+        report = measure(run, chosen, files, output.troubles)
     print(as_json(report) if output.options.json else table(report))
     for message in ([] if run.status == "done" else [run.message]) + output.troubles:
         print(f"dalembert: {message}", file=sys.stderr)
@@ -104,7 +106,7 @@ def write(run: Trajectory, chosen: Model, output: Output) -> None:
         if path is None:
             continue
         try:
-            with user_code(output.source):
+            with user_code(output.source), busy(f"writing {path}"):
                 written = task(path)
             output.files.append(str(written) if isinstance(written, Path) else path)
         except (DalembertError, UsageError) as error:
@@ -127,6 +129,8 @@ def measure(run: Trajectory, chosen: Model, files: list[str], troubles: list[str
         "title": chosen.name if chosen.problem is None else chosen.problem.title,
         "method": run.method,
         "h": run.h,
+        "error": run.error,
+        "choice": run.choice,
         "steps": steps,
         "stored_states": len(run),
         "t0": float(run.t[0]),
@@ -136,7 +140,9 @@ def measure(run: Trajectory, chosen: Model, files: list[str], troubles: list[str
         "build_seconds": run.stats["build_seconds"],
         "seconds": seconds,
         "steps_per_second": steps / seconds if seconds > 0 else None,
-        "newton_iterations_per_step": run.stats["newton_iterations"] / steps if steps else None,
+        "newton_iterations_per_step": run.stats["newton_iterations"] / steps
+        if steps and "newton_iterations" in run.stats
+        else None,
         "energy": _energy(run) if run.has_energy else None,
         "residuals": {name: _largest(values) for name, values in run.residuals.items() if values.shape[1]},
         "conserved": {
@@ -183,6 +189,11 @@ def table(report: dict[str, Any]) -> str:
     energy = report["energy"]
     rows = [
         ("steps", f"{report['steps']:,}, to t = {report['t1']:g} ({report['stored_states']:,} states stored)"),
+        *(
+            [("estimated error", _shown(report["error"], ".1e")), ("choice", report["choice"])]
+            if report["error"] is not None
+            else []
+        ),
         ("steps per second", _shown(report["steps_per_second"], ",.0f")),
         ("Newton iterations per step", _shown(report["newton_iterations_per_step"], ".2f")),
         *((f"max |{name}|", _shown(value, ".2e")) for name, value in report["residuals"].items()),
@@ -190,7 +201,8 @@ def table(report: dict[str, Any]) -> str:
         *(("wrote", name) for name in report["files"]),
     ]
     if energy is not None:
-        rows[3:3] = [
+        place = [name for name, _ in rows].index("Newton iterations per step") + 1
+        rows[place:place] = [
             ("max |H - H0|", _shown(energy["max_error"], ".2e")),
             ("slope of H per unit time", _shown(energy["slope"], ".1e")),
         ]

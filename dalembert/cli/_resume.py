@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 
 import dalembert as da
+from dalembert._progress import busy
 from dalembert.cli._methods import method
 from dalembert.cli._models import model
 from dalembert.cli._numbers import assignments, count
@@ -47,7 +48,8 @@ def execute(options: argparse.Namespace) -> int:
     if is_sweep(path):
         raise UsageError(f"{path} is a sweep of many runs: go on with it in Python, by da.resume")
     header = RunStore.open(path).header
-    chosen = model(options.problem, assignments(options.set))
+    with busy(f"building {options.problem}"):
+        chosen = model(options.problem, assignments(options.set))
     if chosen.params:
         raise UsageError(f"the parameters of the run are in {path}: leave --set out")
     output = prepare(options, chosen)

@@ -11,6 +11,7 @@ da.IndexTwoDAE (then --z0 is a guess of the algebraic variables, needed where th
 examples:
   dalembert run double_pendulum
   dalembert run double_pendulum --method Rattle --h 0.02 --t1 100 --plot rattle.png
+  dalembert run double_pendulum --t1 100 --rtol 1e-8
   dalembert run double_pendulum --set m2=3 --set l2=0.5 --save run.npz
   dalembert run chain --set links=16 --steps 1e5 --save-every 100 --plot chain.pdf
   dalembert run pendulum --steps 1e5 --save-every 10 --save-to run.zarr
@@ -24,6 +25,7 @@ examples:
   dalembert run mymodel.py:system --q0 3,4 --v0 1,0 --project --h 0.1 --steps 100
   dalembert run mymodel.py:system --q0 1,0 --p0 0,0 --h 1/50 --steps 500 --draw mymodel.py:drawing --animate mine.html
 
+With --rtol the method and h are chosen from short runs, and the report says why and which error is expected.
 Numbers may be arithmetic: 1/50, pi/6, -sqrt(0.75), 2*sin(pi/40). A step that cannot be solved ends the run with exit code 1,
 Ctrl-C with 130; what was computed until then is reported, saved and plotted all the same.
 """
@@ -35,6 +37,7 @@ import sys
 from typing import Any
 
 import dalembert as da
+from dalembert._progress import busy
 from dalembert.cli._methods import default, method
 from dalembert.cli._models import Model, model
 from dalembert.cli._numbers import assignments, count, number, vector
@@ -46,12 +49,20 @@ from dalembert.errors import InconsistentStart
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dalembert run`."""
     parser.add_argument("problem", metavar="PROBLEM", help="a name of the catalogue, or mymodel.py:name")
-    add_steps(parser.add_argument_group("method"))
+    how = parser.add_argument_group("method")
+    add_steps(how)
+    how.add_argument(
+        "--rtol", metavar="TOL", help="choose h, and the method, so that positions are right to this part of their size"
+    )
+    how.add_argument("--atol", metavar="TOL", help="the same as an absolute error; with --rtol both are added")
+    how.add_argument("--t0", metavar="T", help="start time; the problem's own, or 0, by default")
+    how.add_argument("--newton-tolerance", metavar="TOL", help="solve steps to a relative tolerance instead of round-off")
     what = parser.add_argument_group("model")
     add_model(what)
     out = parser.add_argument_group("output")
     out.add_argument("--save-every", metavar="K", default="1", help="store every K-th state (%(default)s)")
     out.add_argument("--save-to", metavar="RUN.zarr", help="write the run while it goes on, for dalembert resume and da.load")
+    out.add_argument("--stage-multipliers", action="store_true", help="also store the method's own multipliers")
     add_output(out, saved="write the run, for da.load")
 
 
@@ -80,20 +91,29 @@ def add_model(what: argparse._ArgumentGroup) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Simulate, write the files, report."""
-    chosen = model(options.problem, assignments(options.set))
     stages = count("--stages", options.stages)
-    stepper = default(chosen.system, stages) if options.method is None else method(options.method, stages)
+    rtol, atol = number("--rtol", options.rtol), number("--atol", options.atol)
+    chosen_by_tolerance = options.method is None and stages is None and not (rtol is None and atol is None)
+    with busy(f"building {options.problem}"):
+        chosen = model(options.problem, assignments(options.set))
+        stepper = default(chosen.system, stages) if options.method is None else method(options.method, stages)
     output = prepare(options, chosen)
     try:
+        with busy("looking for a consistent start"):
+            start = _start(chosen, options)
         run = da.simulate(
             chosen.subject,
-            stepper,
-            **_start(chosen, options),
+            None if chosen_by_tolerance else stepper,
+            **start,
             h=number("--h", options.h),
             steps=count("--steps", options.steps),
             t1=number("--t1", options.t1),
+            rtol=rtol,
+            atol=atol,
             save_every=count("--save-every", options.save_every),
             save_to=options.save_to,
+            newton_tolerance=number("--newton-tolerance", options.newton_tolerance),
+            stage_multipliers=options.stage_multipliers,
             progress=sys.stderr.isatty(),
             on_failure="return",
         )
@@ -111,7 +131,7 @@ def initial_values(options: argparse.Namespace) -> dict[str, Any]:
 
 def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     """The initial values and parameters, as `da.simulate` takes them."""
-    initial = initial_values(options)
+    initial, t0 = initial_values(options), number("--t0", options.t0)
     problem, params = chosen.problem, chosen.params or None
     mechanical = isinstance(chosen.system, da.systems.MechanicalSystem)
     guessed = isinstance(chosen.system, da.IndexTwoDAE)  # z0 chooses a branch, if there are several
@@ -120,13 +140,15 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
     if problem is None and not posed and (position not in initial or not (guessed or any(name in initial for name in motion))):
         wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"
         raise UsageError(f"{options.problem} is a system without initial values: give {wanted}")
-    if problem is None and (options.h is None or (options.steps is None and options.t1 is None)):
+    length = options.steps is not None or options.t1 is not None
+    if problem is None and not (options.rtol or options.atol) and (options.h is None or not length):
         raise UsageError(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
     if problem is not None and (position in initial or options.project):
         fixed = (position, "lam0", *(() if any(name in initial for name in motion) else motion))
         own = {name: getattr(problem, name) for name in fixed}
         initial = {name: values for name, values in own.items() if values is not None} | initial
     if not options.project or posed:
-        return {**initial, "params": params}
-    t0 = 0.0 if problem is None else problem.t0
+        return {**initial, "params": params, "t0": t0}
+    if t0 is None:
+        t0 = 0.0 if problem is None else problem.t0
     return {"start": da.consistent(chosen.system, t0=t0, params=params, **initial), "params": params}

@@ -7,7 +7,7 @@ from dalembert.compiler._orders import build_program, build_programs, order_erro
 from dalembert.compiler._program import Program, reduced_step
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._step_function import step_function
-from dalembert.compiler._watch import Watch, build_watch, reductions, state_function
+from dalembert.compiler._watch import Watch, build_watch, reductions
 
 __all__ = [
     "Observer",
@@ -24,6 +24,5 @@ __all__ = [
     "order_errors",
     "reduced_step",
     "reductions",
-    "state_function",
     "step_function",
 ]

@@ -178,7 +178,7 @@ def _pulled_twice(step: _Solves, given: ca.SX) -> tuple[ca.SX, ca.SX]:
     of_z, found, _ = _adjoint(step, ca.jtimes(step.D, step.all, c, True))
     multipliers = ca.SX.sym("wv", found.shape[0])
     action = ca.dot(c, step.D) - ca.dot(multipliers, ca.vertcat(step.F, step.E))
-    curved = ca.substitute(ca.jtimes(ca.gradient(action, step.all), step.all, changes), multipliers, found)
+    curved = ca.substitute(ca.jtimes(ca.gradient(action, step.all), step.all, changes), multipliers, ca.densify(found))
     of_change, _, error = _adjoint(step, ca.jtimes(step.D, step.all, dc, True) + curved)
     of_z[:n] += c
     of_change[:n] += dc

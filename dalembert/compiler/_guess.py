@@ -106,23 +106,34 @@ def _explicit_stages(reduced: ReducedStep) -> list[tuple[UnknownBlock, ca.Functi
     ]
 
 
-def extrapolation(block: UnknownBlock) -> np.ndarray:
-    """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve)."""
+def extrapolation(block: UnknownBlock, ratio: ca.SX) -> ca.SX:
+    """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve).
+
+    The next step is `ratio` times as long.
+    """
     nodes = np.concatenate([[0.0] * block.anchored, block.nodes, [1.0] * block.ends])
-    targets = 1.0 + np.asarray(block.nodes, dtype=float)
+    targets = 1.0 + ratio * ca.DM(block.nodes)
     distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
-    matrix = np.zeros((len(targets), len(nodes)))
+    matrix = ca.SX.zeros(len(block.nodes), len(nodes))
     for j in distinct:
-        matrix[:, j] = np.prod([(targets - nodes[m]) / (nodes[j] - nodes[m]) for m in distinct if m != j], axis=0)
+        column = ca.SX.ones(len(block.nodes), 1)
+        for m in distinct:
+            column = column if m == j else column * ((targets - nodes[m]) / (nodes[j] - nodes[m]))
+        matrix[:, j] = column
     return matrix[:, 1:] if block.anchored else matrix
 
 
 def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bool) -> Kernel:
     """Extrapolate each block's stage polynomial, relative to the state that the last step ended in.
 
-    Steps that are not contiguous start from their last unknowns.
+    Steps that are not contiguous start from their last unknowns. Where step sizes vary, they are known: that of the last step
+    and that of the next one.
     """
-    h = reduced.equations.step.h_symbol
+    h = last = reduced.equations.step.h_symbol
+    symbols, ratio = [(h, layout.h)], ca.SX(1)
+    if layout.n_clock:
+        last = ca.SX.sym("last_h")
+        symbols, ratio = [*symbols, (last, layout.last_h)], h / last
     sizes = [symbols.shape[0] for symbols in reduced.equations.step.state.values()]
     deltas = dict(zip(reduced.equations.step.state, ca.vertsplit(delta, [0, *np.cumsum(sizes).tolist()]), strict=True))
     stage = {name: ca.SX.sym(f"stage_{name}", value.shape[0]) for name, value in reduced.stage_multipliers.items()}
@@ -134,13 +145,25 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         stages = len(block.nodes)
         known = ca.reshape(block.symbols, block.size, stages).T
         if block.kind == "increment":
-            at_end = moved = deltas[block.of] / h if block.per_h else deltas[block.of]
+            at_end = moved = deltas[block.of] / last if block.per_h else deltas[block.of]
+            unit = 1 / ratio if block.per_h else ca.SX(1)
         else:
-            at_end, moved = h * stage[block.of], ca.SX.zeros(block.size, 1)
+            at_end, moved, unit = last * stage[block.of], ca.SX.zeros(block.size, 1), ratio
         known = ca.vertcat(known, at_end.T) if block.ends else known
-        values = ca.mtimes(ca.SX(extrapolation(block)), known)
-        predicted.append(ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
+        values = ca.mtimes(extrapolation(block, ratio), known)
+        predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     given = ca.vertcat(*stage.values())
-    symbols = [(h, layout.h), (reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
+    symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
     return Kernel("predict", symbols, [(guess, layout.x)])
+
+
+def clock_kernels(reduced: ReducedStep, layout: Layout) -> tuple[Kernel, ...]:
+    """Where step sizes vary: what sets t and h before a step, and what leaves the next ones behind it."""
+    clock, (t, h, theta, state) = reduced.equations.step.clock, reduced.data
+    if clock is None:
+        return ()
+    given = [(theta, layout.theta), (state, layout.state), (clock.values, layout.clock)]
+    made = [(t, layout.time), (h, layout.h), (clock.delta, layout.delta)]
+    left = [(clock.change, layout.delta + layout.n_state), (h, layout.last_h)]
+    return Kernel("clock", given, [(clock.begin, layout.time)]), Kernel("tick", [*given, *made], left)

@@ -27,8 +27,6 @@ CONTROL = (
 ASKS, DIVERGES = 1.0, 2.0
 """The attention that a lane may need: other weights or factors, or none, for it is lost."""
 
-NAMES = ("predict", "weigh", "factor", "iterate", "finish", "weigh_again")
-
 
 @dataclass(frozen=True)
 class LaneCode:
@@ -49,7 +47,7 @@ def compile_lanes(
 
     `fastest` is the best rate of convergence to believe in; `watchful` says whether a solution may be in doubt.
     """
-    predict, weigh, factor, iterate, finish = kernels
+    predict, weigh, factor, iterate, finish, *clock = kernels
     slot = {name: layout.work + k for k, name in enumerate(CONTROL)}
     lane = {name: ca.SX.sym(name) for name in CONTROL}
     control = [(lane[name], slot[name]) for name in CONTROL]
@@ -82,10 +80,11 @@ def compile_lanes(
         ),
         replace(finish, inputs=[*finish.inputs, *control], outputs=[*finish.outputs, (wrong, slot["wrong"])]),
         _weigh_again(weigh, layout, lane["attention"], slot),
+        *clock,
     )
     work = layout.work + len(CONTROL)
     assembly, used = emit_module(altered, work, lanes)
-    return LaneCode(compile_module(assembly, NAMES), work + used)
+    return LaneCode(compile_module(assembly, tuple(kernel.name for kernel in altered)), work + used)
 
 
 def _weigh_again(weigh: Kernel, layout: Layout, asks: ca.SX, slot: dict[str, int]) -> Kernel:

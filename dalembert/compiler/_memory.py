@@ -23,6 +23,8 @@ class Layout:
     n_turn_entries: int = 0
     """Entries of the matrix whose determinant is the orientation, where it is eliminated at run time."""
     n_metric: int = 0
+    n_clock: int = 0
+    """Numbers that a step of varying size carries behind the state: t and 1/h."""
 
     time = 0
     h = 1
@@ -34,6 +36,7 @@ class Layout:
     theta = 7
 
     state: int = field(init=False)
+    """The state, then the clock; so are the compensation and the increment `delta` of both."""
     compensation: int = field(init=False)
     delta: int = field(init=False)
     stage_multipliers: int = field(init=False)
@@ -50,15 +53,28 @@ class Layout:
     turn_entries: int = field(init=False)
     metric: int = field(init=False)
     """Numbers that a run is given once (`compiler._metric`)."""
+    last_h: int = field(init=False)
+    """The size of the step before, where sizes vary."""
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
-        sizes = {"theta": self.n_theta, "state": self.n_state, "compensation": self.n_state, "delta": self.n_state}
+        sizes = {"theta": self.n_theta, "state": self.n_carried, "compensation": self.n_carried, "delta": self.n_carried}
         sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
         sizes |= {"weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
-        sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric, "work": 0}
+        sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric}
+        sizes |= {"last_h": min(1, self.n_clock), "work": 0}
         place_in_order(self, self.theta, sizes)
+
+    @property
+    def n_carried(self) -> int:
+        """How many numbers go from step to step: the state and the clock."""
+        return self.n_state + self.n_clock
+
+    @property
+    def clock(self) -> int:
+        """Where the clock lies."""
+        return self.state + self.n_state
 
     @property
     def results(self) -> tuple[int, int, int, int, int]:

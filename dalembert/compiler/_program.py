@@ -17,7 +17,7 @@ from dalembert.compiler._elimination import (
     filled_pattern,
     substitute,
 )
-from dalembert.compiler._guess import predictor
+from dalembert.compiler._guess import clock_kernels, predictor
 from dalembert.compiler._increments import Measure, weights_and_noise
 from dalembert.compiler._ir import Kernel, emit_module, in_two_parts
 from dalembert.compiler._jit import Code, compile_module
@@ -29,6 +29,7 @@ from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
 from dalembert.compiler._tape import entries_of, read_tape
 from dalembert.methods import OneStepMethod
+from dalembert.methods._clock import CLOCK
 from dalembert.symbolic._kept import Recent, kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
@@ -265,6 +266,7 @@ def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool
         n_last_entries=0 if last is None else last.matrix.nnz(),
         n_turn_entries=0 if turn is None else turn.matrix.nnz(),
         n_metric=reduced.metric.column.shape[0],
+        n_clock=0 if reduced.equations.step.clock is None else CLOCK,
     )  # fmt: skip
 
 
@@ -289,7 +291,7 @@ def _assemble(
     outputs = list(zip((*weights, once), (layout.weights, layout.noise, layout.once), strict=True))
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
-    kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving)
+    kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     assembly, used = emit_module(kernels, work)
     code = compile_module(assembly, tuple(kernel.name for kernel in kernels))

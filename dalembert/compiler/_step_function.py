@@ -7,6 +7,7 @@ import casadi as ca
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.systems import System
 
 
@@ -25,6 +26,7 @@ def step_function(system: System, method: OneStepMethod) -> ca.Function:
         True
 
     """
+    refuse_varying(method, "step_function")
     if method.starting is not None:
         raise InputError(f"{method} prepares its first step, so one step of it is not a map of (q, p)")
     if not system.linear_in_multipliers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ import numpy as np
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.errors import InputError
-from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import MechanicalSystem, System
-from dalembert.systems._model import call_model, scalar_expression, vector_expression
+from dalembert.systems import System
+from dalembert.systems._state_function import state_function
 
 REDUCED = ("first", "last", "min", "max", "mean", "comoment")
 """What is kept of a quantity; its least-squares slope follows from sum (k - mean of k)(x_k - mean of x), the comoment."""
@@ -55,26 +54,12 @@ class Watch:
         return compile_module(assembly, (self.kernel.name,)), len(self.start) + used
 
 
-@one_at_a_time
-def state_function(role: str, function: Callable, system: System, scalar: bool = True) -> ca.Function:
-    """A user's function of the state, of t and of parameters, one number or a list, as a function (t, y, z, theta)."""
-    t, theta = ca.SX.sym("t"), system.parameters.theta
-    (first, dim_y), (second, dim_z) = system.state_blocks
-    y, z = ca.SX.sym("y", dim_y), ca.SX.sym("z", dim_z)
-    visible = {"t": from_column(t)[0]}
-    visible |= {name: from_column(x) for name, x in ((first, y), (second, z)) if name}
-    if isinstance(system, MechanicalSystem):
-        visible["v"] = from_column(system.function("v")(t, y, z, theta))
-    value = call_model(role, function, visible, system.parameters)
-    expression = scalar_expression(role, value) if scalar else vector_expression(role, value)
-    return ca.Function("quantity", [t, y, z, theta], [ca.densify(expression)])
-
-
 def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tuple[dict[str, ca.Function], tuple[str, ...]]:
     """The quantities that `reduce=` names, as functions (t, y, z, theta), and the names under which impacts are counted."""
     if isinstance(reduce, str):
         reduce = [reduce]
-    if not isinstance(reduce, (Mapping, Sequence, set, frozenset)):
+    listed = isinstance(reduce, (Sequence, set, frozenset)) and all(isinstance(name, str) for name in reduce)
+    if not isinstance(reduce, Mapping) and not listed:
         raise InputError(f'reduce is a list of names, as in reduce=["energy"], or maps names to functions; got {reduce!r}')
     wanted = dict(reduce) if isinstance(reduce, Mapping) else {name: name for name in reduce}
     counted = tuple(name for name, what in wanted.items() if isinstance(what, str) and what == "impacts")

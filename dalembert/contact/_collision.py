@@ -13,6 +13,7 @@ from dalembert.contact._flow import Equations, Flow, Point
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod, Step, Variational
 from dalembert.methods._action import NAMED
+from dalembert.methods._base import refuse_varying
 from dalembert.systems import BoundSystem, MechanicalSystem, System
 
 REFERENCE = "Pekarek and Murphey (2014), Int. J. Numer. Meth. Engng, section 4"
@@ -78,6 +79,7 @@ class CollisionIntegrator(OneStepMethod):
 
     def _check_arguments(self) -> None:
         base, tolerance = self.full, self.collision_tolerance
+        refuse_varying(base, "a collision integrator")
         if base.substeps != ((base, 1.0),) or base.starting is not None:
             raise InputError(f"{base} is a composition or prepares its first step: a collision integrator needs a single map")
         if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):

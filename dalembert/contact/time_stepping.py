@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.errors import InputError, UnsupportedSystem, is_one_of
 from dalembert.methods import OneStepMethod, Step
 from dalembert.symbolic import SymbolicArray, as_column, from_column
 from dalembert.systems import BoundSystem, MechanicalSystem, Spheres, System
@@ -128,7 +128,7 @@ class TimeStepping(OneStepMethod):
             )
 
     def _check_arguments(self) -> None:
-        if self.painleve not in ("stop", "impact"):
+        if not is_one_of(self.painleve, "stop", "impact"):
             raise InputError(
                 'painleve says what happens where the rigid model has no or several solutions: "stop" ends the run with that '
                 f'reason, "impact" takes the impact without collision; got {self.painleve!r}'

@@ -12,12 +12,12 @@ from dalembert.derivatives._given import names_of
 from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._loss import Weighted, steps_at
 from dalembert.derivatives._start import Start
+from dalembert.derivatives._through_impacts import completed
 from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
 from dalembert.errors import DalembertError, InputError
 from dalembert.runs._arguments import Arguments, count, given_values
 from dalembert.runs._drivers import check_differentiable
-from dalembert.runs._simulate import simulate
-from dalembert.systems import consistent
+from dalembert.systems import State, consistent
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,15 @@ class _StatesOf:
         velocity = initial.get("v0") is not None
         first, *others = model.starts_from
         y, z = (np.array(initial.get(name, []), dtype=float) for name in (first, "v0" if velocity else others[-1]))
-        start = Start(model, state, y, z, velocity)
+        assert isinstance(spec.start, State)
+        start = Start(spec.system, spec.start, y, z, velocity)
         return Differentiated(spec, start, wanted(spec, self.wrt, initial)), steps_at(spec, self.at)
 
     def states(self, *values: Any) -> np.ndarray:
         """The states at the times `at`, or the final one."""
         given, steps = self.run(values)
-        spec, theta = given.spec, given.start.state.theta
-        own: dict[str, Any] = {"params": spec.system.parameters.unflatten(theta), "controls": self.arguments.get("controls")}
-        own |= {"start": given.start.state, "h": spec.h, "steps": spec.steps}
-        run = simulate(spec.system, spec.method, progress=False, **own)
-        return run.states[steps] if np.ndim(self.at) else run.states[steps[0]]
+        found = completed(given.spec).states[steps]
+        return found if np.ndim(self.at) else found[0]
 
     def pulled(self, covector: np.ndarray, *values: Any) -> tuple[np.ndarray, ...]:
         """The transposed derivative of `states`, applied to a covector."""

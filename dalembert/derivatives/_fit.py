@@ -9,7 +9,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler import state_function
 from dalembert.derivatives._fitted import UNDETERMINED, Fit, warn_of_misfit
 from dalembert.derivatives._given import checked_data, deviations, finite, limits, names_of
 from dalembert.derivatives._loss import steps_at
@@ -24,6 +23,7 @@ from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System, consistent
 from dalembert.systems._consistent import finite_number
 from dalembert.systems._model import one_line
+from dalembert.systems._state_function import state_function
 
 
 def fit(

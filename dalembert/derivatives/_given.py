@@ -78,6 +78,6 @@ def _numbers(what: str, given: Any, shape: tuple[int, ...] | None) -> np.ndarray
     try:
         numbers = real_array(given)
         return numbers if shape is None else np.array(np.broadcast_to(numbers, shape))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = "an array of numbers" if shape is None else f"numbers of shape {shape}" if shape else "a number"
         raise InputError(f"{what} must be {kind}; got {one_line(given)}") from None

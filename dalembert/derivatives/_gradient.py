@@ -118,13 +118,18 @@ def named(
     given: Differentiated, of_start: np.ndarray, of_parameters: np.ndarray, of_theta: np.ndarray
 ) -> dict[str, np.ndarray]:
     """A gradient by names: what reaches the start, and what parameters do along the run and in the loss."""
-    n, chosen = given.spec.system.n_state, {k: i for i, k in enumerate(given.chosen)}
     found: dict[str, np.ndarray] = {}
-    first = 0
+    first, n = 0, given.spec.system.n_state
     for each in given.wanted:
-        places = [chosen[int(k) - n] for k in each.columns if k >= n]
+        places, slopes = given.places(each)
         if each.control:
-            found[each.name] = of_parameters[:, places].reshape(-1, *each.shape)
+            values = of_parameters[:, places]
+            if slopes:  # u + (t - begin) (u_1 - u) / width in each interval
+                assert given.spec.controls is not None
+                of_ends = of_parameters[:, slopes] / (given.spec.controls.hold * given.spec.h)
+                nothing = np.zeros((1, len(places)))
+                values = np.vstack([values - of_ends, nothing]) + np.vstack([nothing, of_ends])
+            found[each.name] = values.reshape(given.shape(each))
             continue
         total = of_start[first : first + len(each.columns)]
         first += len(each.columns)

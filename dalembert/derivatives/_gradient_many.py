@@ -55,9 +55,7 @@ def gradient_many(
         members, losses = _members(system, method, wrt, arguments, (loss, at, running))
         first = members[0]
         values = np.full(len(members), np.nan)
-        rows = 1 if first.spec.controls is None else len(first.spec.controls.values)
-        shapes = {each.name: (rows, *each.shape) if each.control else each.shape for each in first.wanted}
-        parts = {name: np.full((len(members), *shape), np.nan) for name, shape in shapes.items()}
+        parts = {each.name: np.full((len(members), *first.shape(each)), np.nan) for each in first.wanted}
 
     stopped = threading.Event()
 

@@ -62,8 +62,7 @@ def hessian_product(
 
 def _direction(given: Differentiated, direction: Any) -> dict[str, np.ndarray]:
     """A direction by names, controls with one row for each interval."""
-    rows = 1 if given.spec.controls is None else len(given.spec.controls.values)
-    shapes = {each.name: (rows, *each.shape) if each.control else each.shape for each in given.wanted}
+    shapes = {each.name: given.shape(each) for each in given.wanted}
     if not isinstance(direction, Mapping) or not set(direction) <= set(shapes):
         raise InputError(f"direction maps names out of {', '.join(shapes)} to arrays; got {one_line(direction)}")
     for name, value in direction.items():
@@ -77,14 +76,18 @@ class SecondAdjoint(Adjoint):
 
     def __init__(self, given: Differentiated, losses: Losses, direction: dict[str, np.ndarray]) -> None:
         super().__init__(given, losses)
-        n, chosen = self.run.system.n_state, {k: i for i, k in enumerate(given.chosen)}
+        n, controls = self.run.system.n_state, given.spec.controls
         self.along, self.seeds = np.zeros(n + len(given.start.state.theta)), np.zeros(self.of_parameters.shape)
-        self.controlled = np.zeros(len(chosen), bool)
+        self.controlled = np.zeros(len(given.chosen), bool)
         for each in given.wanted:
-            places, parameters = [chosen[int(k) - n] for k in each.columns if k >= n], each.columns >= n
+            (places, slopes), parameters = given.places(each), each.columns >= n
             if each.control:
-                self.seeds[:, places] = direction[each.name].reshape(len(self.seeds), -1)
-                self.controlled[places] = True
+                assert controls is not None
+                values = direction[each.name].reshape(-1, len(places))
+                self.seeds[:, places] = values[: len(self.seeds)]
+                if slopes:
+                    self.seeds[:, slopes] = np.diff(values, axis=0) / (controls.hold * given.spec.h)
+                self.controlled[[*places, *slopes]] = True
             else:
                 self.along[each.columns] = direction[each.name].ravel()
                 self.seeds[:, places] = direction[each.name].ravel()[parameters]

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.contact import CVA, CollisionIntegrator
+from dalembert.contact import CollisionIntegrator
 from dalembert.contact._collision import impulse_fraction
-from dalembert.contact._complementarity import OPEN
-from dalembert.contact._contact_base import base_in_contact
 from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
+from dalembert.derivatives._contact_modes import FrictionalImpact
 from dalembert.errors import InputError, StepFailed
 from dalembert.symbolic._kept import kept
 from dalembert.systems import MechanicalSystem
@@ -24,43 +23,6 @@ from dalembert.systems._newton import newton
 
 GRAZING = 1e-6
 """The share of what its rate consists of with which a guard passes zero at least, for the time of that to have a derivative."""
-
-
-@dataclass(frozen=True)
-class Mode:
-    """The walls that are touched, and with friction how each slides: 1 or -1 as its slip velocity, or 0 if it sticks."""
-
-    touching: tuple[int, ...] = ()
-    slides: tuple[int, ...] = ()
-
-    def system(self, walled: MechanicalSystem) -> MechanicalSystem:
-        """The system while these are touched."""
-        return walled.in_contact(self.touching, self.slides) if self.touching else walled
-
-    def method(self, collision: CollisionIntegrator, walled: MechanicalSystem) -> CollisionIntegrator:
-        """The method with which it moves from the first contact of a step on."""
-        return CVA(base_in_contact(collision.full, self.system(walled)) if self.touching else collision.full)
-
-    def others(self, walled: MechanicalSystem) -> list[int]:
-        """The walls that are not touched, whose phi are the first guards."""
-        return [k for k in range(walled.n_unilateral) if k not in self.touching]
-
-    def guards(self, walled: MechanicalSystem, after: Mode) -> list[int]:
-        """The guards of which one is zero where this mode goes over into another without an impact."""
-        first, found = walled.n_unilateral - len(self.touching), []
-        if not set(after.touching) <= set(self.touching):
-            return []
-        place = first + len(self.touching)
-        for i, wall in enumerate(self.touching):
-            slides = dict(zip(after.touching, after.slides, strict=False))
-            if wall not in after.touching:
-                found.append(first + i)
-            if not self.slides:
-                continue
-            if wall in slides and slides[wall] != self.slides[i]:  # T = -sliding mu N where a contact begins to slide
-                found.append(place if self.slides[i] or slides[wall] < 0 else place + 1)
-            place += 1 if self.slides[i] else 2
-        return found
 
 
 @dataclass
@@ -105,11 +67,14 @@ class Pieces:
         self.coupled = self.maps.after_impact is not None
         self.end = ca.SX.sym("end")
 
-    def to_guard(self, point: Moving, guard: int, t: float, hit: int | None) -> Moving | None:
-        """To the zero of a guard near t, from an impact whose reset belongs to this partial step if there is one `hit`."""
+    def to_guard(self, point: Moving, guard: int, t: float, hit: int | None, scale: float = np.inf) -> Moving | None:
+        """To the zero of a guard near t, from an impact whose reset belongs to this partial step if there is one `hit`.
+
+        `scale` is the rate with which a wall was left that is hit again.
+        """
         there = self._apply(self._to_guard(self._after(hit)), point, t - point.t, hit, guard)
         if there is not None:
-            self._check_grazing(there, guard)
+            self._check_grazing(point, there, guard, scale)
         return there
 
     def reset(self, point: Moving, wall: int) -> Moving | None:
@@ -143,27 +108,33 @@ class Pieces:
     def _after(self, hit: int | None) -> bool:
         return self.coupled and hit is not None
 
-    def _check_grazing(self, point: Moving, guard: int) -> None:
-        """Refuse an event whose guard only touches zero: a small change decides whether it happens."""
-        slopes = np.asarray(self._slopes()(point.t, *np.split(point.state, 2), self.theta), dtype=float)[guard]
+    def _check_grazing(self, before: Moving, point: Moving, guard: int, scale: float) -> None:
+        """Refuse an event whose guard only touches zero: a small change decides whether it happens.
+
+        Its rate is compared with what it consists of, with `scale`, and with its mean since the point `before`.
+        """
+        (first, _), (_, slopes) = (
+            (np.asarray(part, dtype=float)[guard] for part in self._guards()(at.t, *np.split(at.state, 2), self.theta))
+            for at in (before, point)
+        )
         rates = [np.ones(1), *self._rates(point)]
         parts = list(zip(np.split(slopes, [1, 1 + self.system.dim]), rates, strict=True))
         size = sum(np.linalg.norm(slope) * np.linalg.norm(rate) for slope, rate in parts)
-        if abs(sum(slope @ rate for slope, rate in parts)) > GRAZING * size:
+        rate, mean = abs(sum(slope @ rate for slope, rate in parts)), abs(first[0]) / (point.t - before.t)
+        if rate > GRAZING * max(min(size, scale), mean):
             return
-        walls = self.system.n_unilateral
-        what = "an impact is grazing" if guard < walls else "a contact ends, sticks or slides in grazing"
+        what = "an impact is grazing" if guard < self.system.n_unilateral else "a contact ends, sticks or slides in grazing"
         raise InputError(
             f"at t = {point.t:.6g} {what}: the motion has no derivative there; choose other initial values or parameters, or "
             "end the run before it"
         )
 
     @kept
-    def _slopes(self) -> ca.Function:
+    def _guards(self) -> ca.Function:
         at = self.at
         guards = self.system.function("guards")(at.t, at.q, at.p, at.theta)
         slopes = ca.jacobian(guards, ca.vertcat(at.t, at.q, at.p))
-        return ca.Function("slopes", [at.t, at.q, at.p, at.theta], [ca.densify(slopes)])
+        return ca.Function("guards", [at.t, at.q, at.p, at.theta], [guards, ca.densify(slopes)])
 
     def _flow(self, after_impact: bool) -> Flow:
         flow = self.maps.after_impact if after_impact else self.maps.partial
@@ -234,46 +205,24 @@ class Pieces:
         units = [np.zeros(size) if k is None else np.eye(size)[k] for size, k in sizes]
         numbers = [point.values, self.theta, self.h, *units, dt, end]
         guess = np.asarray(piece.guess(*numbers, dt / self.h), dtype=float).ravel()
-        found = newton(lambda y: tuple(np.asarray(v, dtype=float) for v in piece.equations(y, *numbers)), guess)
+        found = self._solved(piece, numbers, guess)
         if found is None:
             return None
         value, F_x, F_s, F_t, R_x, R_s, R_t = (np.asarray(v, dtype=float) for v in piece.derivatives(found, *numbers))
         moved = solve_accurately(F_x, F_s @ point.tangent + F_t @ self.seeds)
         return Moving(value.ravel(), R_s @ point.tangent + R_t @ self.seeds - R_x @ moved)
 
+    def _solved(self, piece: _Map, numbers: list, guess: np.ndarray) -> np.ndarray | None:
+        def equations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            residual, matrix = (np.asarray(v, dtype=float) for v in piece.equations(x, *numbers))
+            return residual.ravel(), matrix
 
-@dataclass(frozen=True)
-class FrictionalImpact:
-    """An impact by Moreau's law in which each of some walls opens, sticks or slides (`contact._frictional.Impact`)."""
-
-    walls: tuple[int, ...]
-    modes: tuple[int, ...]
-    held: tuple[int, ...]
-    """Walls that were in contact before, for which e = 0."""
-
-    def size(self, walled: MechanicalSystem) -> int:
-        """The number of its impulses."""
-        return walled.n_multipliers + 2 * len(self.walls)
-
-    def equations(self, walled: MechanicalSystem, at: Point, P: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """The conditions of its impulses P, those of (g, phi, k, slip), and the momentum after it."""
-        here, walls, count = (at.t, at.q, at.p, at.theta), list(self.walls), len(self.walls)
-        stuck, first = walled.in_contact(self.walls, (0,) * count), walled.n_holonomic
-        before, A = stuck.function("hidden")(*here), stuck.function("multiplier_matrix")(*here)
-        mu = walled.function("friction")(at.t, at.q, at.theta)
-        speed = ca.SX.zeros(walled.n_unilateral, 1)
-        speed[walls] = ca.fmax(-before[first : first + count], 0)
-        e, conditions = walled.function("restitution")(speed, at.theta), before + A @ P
-        tangent = first + count + walled.n_nonholonomic
-        for i, (wall, mode) in enumerate(zip(self.walls, self.modes, strict=True)):
-            N, T = P[first + i], P[tangent + i]
-            conditions[first + i] -= 0 if wall in self.held else e[wall] * speed[wall]
-            if mode == OPEN:
-                conditions[first + i], conditions[tangent + i] = N, T
-            elif mode:
-                conditions[tangent + i] = T + mode * mu[wall] * N
-        along = ca.vertcat(stuck.function("G")(at.t, at.q, at.theta), stuck.function("k_v")(*here))
-        return conditions, at.p + along.T @ P
+        if np.any(guess) or not len(guess):
+            return newton(equations, guess)
+        for _ in range(3):  # from zero, which a solution may be: nothing says then when round-off is reached
+            residual, matrix = equations(guess)
+            guess = guess - np.linalg.solve(matrix, residual)
+        return guess
 
 
 def solve_accurately(A: np.ndarray, B: np.ndarray) -> np.ndarray:

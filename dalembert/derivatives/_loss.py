@@ -10,7 +10,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler import state_function
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import compile_module
 from dalembert.derivatives._given import finite
@@ -21,6 +20,7 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._model import call_model, scalar_expression
+from dalembert.systems._state_function import state_function
 
 ON_THE_GRID = 1e-9
 """How far, in steps, a time may be off the end of a step."""

@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler import first_guess, reduced_step, state_function
+from dalembert.compiler import first_guess, reduced_step
 from dalembert.compiler._independence import independent
 from dalembert.derivatives._given import finite, limits, names_of
 from dalembert.errors import InputError, StepFailed
@@ -28,6 +28,7 @@ from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._model import one_line
+from dalembert.systems._state_function import state_function
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,7 @@ class Start:
         mu = np.linalg.lstsq(normal, self.first - y, rcond=None)[0] if normal.size else np.zeros(system.n_holonomic)
         nu = np.linalg.lstsq(along, pi - z, rcond=None)[0] if along.size else np.zeros(system.n_multipliers)
         unknowns = np.concatenate([w, y, mu, pi, z, nu])
-        A, B = (np.asarray(m, dtype=float) for m in derivatives(t, unknowns, data))
+        _, A, B = (np.asarray(m, dtype=float) for m in derivatives(t, unknowns, data))
         return unknowns, data, A, B, curvature
 
     def _momentum(self, y: np.ndarray) -> np.ndarray:
@@ -125,7 +125,7 @@ class Start:
 @kept
 @one_at_a_time
 def _start_equations(system: System, velocity: bool) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """The directions of both projections; the derivatives of the equations above, and the second ones of -w . equations."""
+    """The directions of both projections; the equations above with their derivatives; and second ones of -w . equations."""
     (_, n), (_, m) = system.state_blocks
     mechanical = isinstance(system, MechanicalSystem)
     t, theta = ca.SX.sym("t"), ca.SX.sym("theta", system.parameters.size)
@@ -153,7 +153,7 @@ def _start_equations(system: System, velocity: bool) -> tuple[ca.Function, ca.Fu
         system.function("hidden")(t, y, z, theta),
     )
     unknowns, data = ca.vertcat(w, y, lam, pi, z, nu), ca.vertcat(first, second, theta)
-    derivatives = [ca.jacobian(equations, unknowns), ca.jacobian(equations, data)]
+    derivatives = [equations, ca.jacobian(equations, unknowns), ca.jacobian(equations, data)]
     directions = ca.Function("directions", [t, y, z, w, first, theta, lam, psi], [normal, along])
     both, w = ca.vertcat(unknowns, data), ca.SX.sym("w", equations.shape[0])
     changes = [ca.SX.sym("change", x.shape[0]) for x in (unknowns, data)]

@@ -14,6 +14,7 @@ from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.runs._arguments import count
 from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.systems import State, System
@@ -22,6 +23,7 @@ from dalembert.systems._consistent import unpack
 
 def tangent_map(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:
     """The state after one step without impacts, and the derivative of the step map."""
+    refuse_varying(method, "the derivative of a step")
     run = Run(RunSpec(system, method, state, float(h), 1, watchful=False))
     record, tangent = Record(run, (), 1), np.eye(system.n_state)
     record.make(1)

@@ -15,14 +15,15 @@ import numpy as np
 
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._complementarity import OPEN
-from dalembert.derivatives._impact_pieces import FrictionalImpact, Mode, Moving, Pieces, solved
+from dalembert.derivatives._contact_modes import FrictionalImpact, Mode
+from dalembert.derivatives._impact_pieces import Moving, Pieces, solved
 from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._start import Start
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.runs._drivers import make_run
+from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import MechanicalSystem, State
@@ -62,12 +63,7 @@ class ImpactSteps:
     @cached_property
     def run(self) -> Trajectory:
         """The run itself, with all states."""
-        spec = replace(self.spec, save_every=1)
-        run = make_run(spec)
-        reason = run.advance()
-        if reason is not None:
-            raise StepFailed(f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}")
-        return trajectory_of(spec, run, "done", "", None)
+        return completed(replace(self.spec, save_every=1))
 
     # -- what happened when ----------------------------------------------------------------------------------------
 
@@ -85,6 +81,10 @@ class ImpactSteps:
         """All steps."""
         impacts, contacts, h, steps = self.run.impacts, self.run.contacts, self.h, self.spec.steps
         assert impacts is not None and contacts is not None
+        if np.any(impacts.t <= self.t0 + SAME_TIME * h):
+            raise InputError(
+                "the run starts with an impact, which from other starts comes later or not at all: start off the wall"
+            )
         ends = contacts.end[contacts.end < self.t0 + (steps - SAME_TIME) * h]
         times = np.unique(np.concatenate([impacts.t, contacts.begin, ends]))
         owners = np.clip(np.ceil((times - self.t0) / h - SAME_TIME).astype(int) - 1, 0, steps - 1)
@@ -153,11 +153,9 @@ class ImpactSteps:
         return record
 
     def _check_same(self, state: np.ndarray, leg: Leg) -> None:
-        for ours, theirs, before in zip(
-            *(np.split(x, 2) for x in (state, *self.run.states[[leg.end, leg.begin]])), strict=True
-        ):
-            size = np.max(np.abs(theirs)) + np.max(np.abs(before))
-            if not np.max(np.abs(ours - theirs)) <= SAME * size + 1e-300:
+        parts = (np.split(state - self.run.states[leg.end], 2), np.split(self.run.states, 2, axis=1))
+        for off, states in zip(*parts, strict=True):
+            if not np.max(np.abs(off)) <= SAME * np.max(np.abs(states)) + 1e-14:
                 raise StepFailed(
                     f"the motion from t = {self.t0 + leg.begin * self.h:.6g} to {self.t0 + leg.end * self.h:.6g} could not be "
                     "made again from its impacts and contacts, so that it has no derivative here: events may be simultaneous; "
@@ -206,12 +204,22 @@ class ImpactSteps:
         others = mode.others(self.walled)
         struck = [others.index(k) for k in self.run.impacts.which[rows].tolist() if k in others]
         for guard in struck[:1] or mode.guards(self.walled, after):
-            there = pieces.to_guard(point, guard, t, hit)
+            there = pieces.to_guard(point, guard, t, hit, self._left_with(rows[0]) if rows else np.inf)
             if there is not None and abs(there.t - t) <= SAME * self.h:
                 return there
         raise StepFailed(
             f"the event at t = {t:.6g} is not that of one wall alone, or it only grazes: the motion has no derivative there"
         )
+
+    def _left_with(self, row: int) -> float:
+        """The rate of phi after the impact before this one, if that was on the same wall; else infinite."""
+        impacts = self.run.impacts
+        assert impacts is not None
+        wall = impacts.which[row]
+        if row == 0 or impacts.which[row - 1] != wall:
+            return np.inf
+        before = (impacts.t[row - 1], impacts.q[row - 1], impacts.p_after[row - 1])
+        return float(abs(self.walled.evaluate("phi_dot", *before, theta=self.start.theta)[wall]))
 
     def _impacts(self, pieces: Pieces, point: Moving, mode: Mode, after: Mode, rows: list[int]) -> tuple[Moving, int | None]:
         """The impacts of one instant, and the wall whose reset is still to come with the next partial step."""
@@ -275,6 +283,15 @@ class ImpactSteps:
         before, after = self.run.impacts.p_before[row], self.run.impacts.p_after[row]
         size = np.max(np.abs(before)) + np.max(np.abs(after))
         return bool(np.max(np.abs(point.state[self.walled.dim :] - after)) <= SAME * size)
+
+
+def completed(spec: RunSpec) -> Trajectory:
+    """A run to its end; a step that fails is an error."""
+    run = make_run(prepared(spec))
+    reason = run.advance()
+    if reason is not None:
+        raise StepFailed(f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}")
+    return trajectory_of(spec, run, "done", "", None)
 
 
 def impact_tangent(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Wanted:
     columns: np.ndarray
     control: bool = False
     """Whether it is a control, which has values of its own in every interval."""
+    slopes: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    """Where the slopes of a control that is linear in between are, in theta."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,19 @@ class Differentiated:
     def chosen(self) -> tuple[int, ...]:
         """The parameters among it, controls included, as positions in theta, each once."""
         n = self.spec.system.n_state
-        return tuple(sorted({int(k) - n for each in self.wanted for k in each.columns if k >= n}))
+        own = {int(k) - n for each in self.wanted for k in each.columns if k >= n}
+        return tuple(sorted(own.union(*(each.slopes.tolist() for each in self.wanted))))
+
+    def places(self, each: Wanted) -> tuple[list[int], list[int]]:
+        """Where a parameter, and its slopes, are among the chosen ones."""
+        n, chosen = self.spec.system.n_state, {k: i for i, k in enumerate(self.chosen)}
+        return [chosen[int(k) - n] for k in each.columns if k >= n], [chosen[int(k)] for k in each.slopes]
+
+    def shape(self, each: Wanted) -> tuple[int, ...]:
+        """The shape of its gradient: controls have a row for each interval, or one for each end of intervals."""
+        controls = self.spec.controls
+        rows = 0 if controls is None else len(controls.values) + bool(len(each.slopes))
+        return (rows, *each.shape) if each.control else each.shape
 
     def seeds(self) -> np.ndarray:
         """d chosen / d columns."""
@@ -120,5 +134,6 @@ def _wanted(system: System, name: str, given: Mapping[str, Any], controlled: set
     if name in others:
         raise InputError(f"wrt names {name!r}, but the run starts from {second}: differentiate with respect to that")
     slots = parameter_slots(system, name, "wrt")
-    shape = system.parameters.values[name].shape
-    return Wanted(name, shape, n + m + slots, control=set(slots.tolist()) <= controlled and bool(controlled))
+    shape, behind = system.parameters.values[name].shape, system.parameters.size - 1 - len(system.ramps)
+    slopes = np.array([behind + k for k, slot in enumerate(system.ramps) if slot in slots], int)
+    return Wanted(name, shape, n + m + slots, set(slots.tolist()) <= controlled and bool(controlled), slopes)

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.draw._film import ffmpeg, write_film
 from dalembert.draw._parts import Drawing
-from dalembert.draw._scene import AZIMUTH, ELEVATION, MovingPart, Scene, drawing_of, sample, stretch
+from dalembert.draw._scene import AZIMUTH, ELEVATION, MovingPart, Scene, drawing_of, sample, stretch, upright
 from dalembert.draw._style import replacing
 from dalembert.errors import DalembertError, InputError
 
@@ -125,7 +125,7 @@ def animate(
         check_film(path)
     if shaded and path is not None and Path(path).suffix.lower() != ".html":
         raise InputError(f"a shaded film is written as .html, by the end of its name; got {os.fspath(path)!r}")
-    drawing = drawing_of(run, draw)
+    drawing = upright(drawing_of(run, draw))
     if len(run.t) == 1:
         raise InputError(f"a film needs a run of at least one step; this one has its state at t = {run.t[0]:g} only")
     first, last = (float(run.t[0]), float(run.t[-1])) if window is None else stretch(window)
@@ -133,7 +133,7 @@ def animate(
     if not along * run.t[0] <= along * first < along * last <= along * run.t[-1]:
         raise InputError(f"a film shows a stretch of time within {run.t[0]:g} to {run.t[-1]:g}; got {first:g} to {last:g}")
     for name, value in (("speed", speed), ("duration", duration), ("fps", fps)):
-        if value is not None and not (np.isfinite(value) and value > 0):
+        if value is not None and not 0 < value < 1e300:
             raise InputError(f"{name} is a positive number; got {value!r}")
     if speed is None:
         speed = min(1.0, abs(last - first) / SHORTEST)

@@ -16,11 +16,12 @@ MOST_STEPS = 4000
 """How many steps are solved again for one picture."""
 
 
-def states_at(run: Trajectory, times: np.ndarray) -> np.ndarray:
+def states_at(run: Trajectory, times: np.ndarray, *, dense: bool = True) -> np.ndarray:
     """The states of a run at any times within it, (times, size); those of stored times as they are.
 
     Between stored ones they follow the method's dense output where it has one and every step was stored; else positions of a
-    mechanical system are Hermite's cubic polynomials. Runs with impacts, and those without their model, have straight lines.
+    mechanical system are Hermite's cubic polynomials, as they are where no `dense` output is wanted, which takes long. Runs
+    with impacts, and those without their model, have straight lines.
     """
     known_t, known = _known_states(run)
     if len(known_t) == 1:
@@ -32,7 +33,7 @@ def states_at(run: Trajectory, times: np.ndarray) -> np.ndarray:
     inner = np.flatnonzero(((share > 0) & (share < 1))[:, 0])
     if not len(inner) or run.impacts is not None or run.system is None:
         return states
-    if len(np.unique(after[inner])) <= MOST_STEPS:
+    if dense and len(np.unique(after[inner])) <= MOST_STEPS:
         try:
             inside = run.at(times[inner])
         except DalembertError:  # no dense output

@@ -52,7 +52,16 @@ def mechanism(m: Mechanism) -> Drawing:
             if isinstance(w, Wheel)
         ],
         flat,
+        None if flat else _upwards(m),
     )
+
+
+def _upwards(m: Mechanism) -> np.ndarray | None:
+    """The direction against gravity; None if there is none."""
+    entries = valued("gravity", m.gravity, m.params)
+    down = np.array([valued("gravity", entry, m.params) for entry in entries], dtype=float)
+    size = np.linalg.norm(down)
+    return None if size == 0 or len(down) == 2 else -down / size
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,7 @@ class _Picture:
     springs: Sequence[Spring]
     wheels: Sequence[Wheel]
     flat: bool
+    up: np.ndarray | None = None
 
     def __call__(self, q: np.ndarray) -> list[Part]:
         at, flat = Placement(self._normalised(q), None, 0.0, {}), self.flat

@@ -184,7 +184,7 @@ def picture(
     if unknown:
         raise ModelError(f"a drawing is a function of {', '.join(known)}, by these names; it asks for {', '.join(unknown)}")
     found = drawing(**{name: known[name] for name in names})
-    parts = list(_flat(found)) if isinstance(found, list | tuple) else []
+    parts = list(flat_parts(found)) if isinstance(found, list | tuple) else []
     if not parts or not all(isinstance(part, Part) for part in parts):
         raise ModelError("a drawing returns a list of parts, such as [rod([0, 0], q), mass(q)] of dalembert.draw")
     if len({part.points.shape[1] for part in parts}) > 1:
@@ -195,15 +195,16 @@ def picture(
     return parts
 
 
-def _flat(parts: Sequence[Any]) -> Iterator[Any]:
+def flat_parts(parts: Sequence[Any]) -> Iterator[Any]:
+    """The parts of a drawing, and those of lists in it."""
     for part in parts:
-        yield from _flat(part) if isinstance(part, list | tuple) else (part,)
+        yield from flat_parts(part) if isinstance(part, list | tuple) else (part,)
 
 
 def _points(points: Sequence[Any], least: int) -> np.ndarray:
     try:
         array = np.array([np.asarray(point, dtype=float) for point in points])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(0)
     if array.ndim != 2 or array.shape[0] < least or array.shape[1] not in (2, 3):
         raise InputError(f"a part is drawn from at least {least} points of two or three coordinates; got shape {array.shape}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.draw._between import states_at
-from dalembert.draw._parts import Drawing, Kind, Skin, asks_for, picture
+from dalembert.draw._parts import Drawing, Kind, Part, Skin, asks_for, flat_parts, picture
 from dalembert.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def stretch(window: Sequence[float]) -> tuple[float, float]:
     """The times at which a `window` begins and ends."""
     try:
         first, last = (float(time) for time in window)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"window is two times, from and to, such as window=(0, 3); got {window!r}") from None
     return first, last
 
@@ -138,10 +138,37 @@ def drawing_of(run: Trajectory, draw: Drawing | None) -> Drawing:
     return drawing
 
 
-def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool = False) -> Scene:
+def upright(drawing: Drawing) -> Drawing:
+    """A drawing turned so that what it says is up (`drawing.up`) is z, as pictures without axes in space have it.
+
+    Example:
+        >>> import dalembert as da
+        >>> m = da.Mechanism(gravity=(0, -9.81, 0))
+        >>> ball = m.point("ball", mass=1.0, at=(1, 2, 3))
+        >>> upright(da.draw.mechanism(m))(m.q0)[0].points.round(12).tolist()
+        [[1.0, -3.0, 2.0]]
+
+    """
+    up = getattr(drawing, "up", None)
+    if up is None or up[2] > 1 - 1e-12:
+        return drawing
+    axis = np.array([up[1], -up[0], 0.0])
+    sine, cosine = float(np.linalg.norm(axis)), float(up[2])
+    axis = axis / sine if sine > 1e-12 else np.array([1.0, 0.0, 0.0])
+    R = cosine * np.eye(3) + sine * np.cross(axis, np.eye(3)).T + (1 - cosine) * np.outer(axis, axis)
+
+    @wraps(drawing, assigned=(), updated=())
+    def turned(*state: Any, **named: Any) -> list[Part]:
+        return [replace(part, points=part.points @ R.T) for part in flat_parts(drawing(*state, **named))]
+
+    return turned
+
+
+def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool = False, dense: bool = True) -> Scene:
     """A scene of a run at any times within it, between stored states by dense output (`_between.py`).
 
-    With `smooth`, the paths of traced points also go through times between these, as many as they need to look round.
+    With `smooth`, the paths of traced points also go through times between these, as many as they need to look round. Without
+    `dense`, states between stored ones are good enough for the eye, and there at once.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -153,20 +180,20 @@ def sample(run: Trajectory, drawing: Drawing, times: np.ndarray, *, smooth: bool
 
     """
     times = np.asarray(times, dtype=float)
-    parts = _moving(run, drawing, times)
+    parts = _moving(run, drawing, times, dense)
     finer = max((_refinement(part.points[:, 0]) for part in parts if part.kind == "trace"), default=1) if smooth else 1
     if finer == 1:
         return Scene(times, parts)
     steps = np.arange(finer) / finer
     between = np.append((times[:-1, None] + np.diff(times)[:, None] * steps).ravel(), times[-1])
-    paths = iter(part for part in _moving(run, drawing, between) if part.kind == "trace")
+    paths = iter(part for part in _moving(run, drawing, between, dense) if part.kind == "trace")
     traced = (replace(part, path=next(paths).points[:, 0]) if part.kind == "trace" else part for part in parts)
     return Scene(times, tuple(traced), finer)
 
 
-def _moving(run: Trajectory, drawing: Drawing, times: np.ndarray) -> tuple[MovingPart, ...]:
+def _moving(run: Trajectory, drawing: Drawing, times: np.ndarray, dense: bool) -> tuple[MovingPart, ...]:
     """The parts of a drawing at some times."""
-    states = states_at(run, times)
+    states = states_at(run, times, dense=dense)
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])

@@ -29,18 +29,20 @@ class DenseOutput:
                 f"{method} is not a collocation method with dense output: use da.LobattoIIIAB, da.GaussLobattoSPARK or "
                 "da.GaussLobattoEMPRK, or interpolate run.t and the stored states"
             )
-        self.h = h
         self.run = Run(RunSpec(system, method, start, h, 1))
         self.system, self.start = self.run.system, self.run.start
         self.reduced = self.run.steppers[0].program.reduced
         self.polynomials = self.reduced.equations.step.polynomials
         self.node_values = _node_values(self.reduced)
 
-    def evaluate(self, t: float, state: np.ndarray, tau: np.ndarray, guess: np.ndarray) -> dict[str, np.ndarray]:
-        """The polynomials of the step from `state` at t, at the fractions tau of the step."""
+    def evaluate(
+        self, t: float, state: np.ndarray, times: np.ndarray, guess: np.ndarray, clock: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The polynomials of the step from `state` at t, at times inside of it; where its size varies, the clock says which."""
         here = self._state(t, state, guess)
-        data = (t, self.h, here.theta, state)
-        parts = iter(self.node_values(self._solve(here), *data))
+        unknowns, h = self._solve(here, clock)
+        tau = (times - t) / h
+        parts = iter(self.node_values(unknowns, t, h, here.theta, state))
         values = {}
         for name, polynomials in self.polynomials.items():
             total: np.ndarray | float = 0.0
@@ -49,13 +51,12 @@ class DenseOutput:
                 if polynomial.start is None:
                     total = total + lagrange(polynomial.nodes, tau) @ rows
                 else:
-                    total = total + next(parts).ravel() + self.h * (lagrange_integrals(polynomial.nodes, tau) @ rows)
+                    total = total + next(parts).ravel() + h * (lagrange_integrals(polynomial.nodes, tau) @ rows)
             values[name] = np.asarray(total)
         if self.system.combines is not None:
             for name, C in zip(("lam", "psi"), combination_matrices(self.system, here.theta), strict=True):
                 values |= {name: values[name] @ C} if name in values else {}
         if "momentum" in self.system.function_names:
-            times = t + tau * self.h
             for name in ("Z", "Z~"):
                 values[name] = np.array(
                     [self._from_momentum(*x, here) for x in zip(times, values["Y"], values[name], strict=True)]
@@ -71,15 +72,16 @@ class DenseOutput:
             raise StepFailed(f"other constraints are redundant at t = {t:g} than at the start of the run")
         return here
 
-    def _solve(self, here: State) -> np.ndarray:
-        """The unknowns of the step from a state."""
+    def _solve(self, here: State, clock: np.ndarray) -> tuple[np.ndarray, float]:
+        """The unknowns of the step from a state, and its size."""
         run = self.run
         stepper = run.steppers[0]
         stepper.start = here
         stepper.memory[stepper.program.layout.theta :][: len(here.theta)] = here.theta
         stepper.memory[stepper.slots("state")] = here.packed
-        stepper.memory[stepper.slots("compensation")] = 0.0
-        stepper.memory[stepper.slots("x")] = first_guess(self.reduced, self.system, here, self.h)
+        stepper.memory[stepper.slots("compensation")], stepper.memory[stepper.slots("clock")] = 0.0, clock
+        size = 1 / clock[1] if len(clock) else run.h
+        stepper.memory[stepper.slots("x")] = first_guess(self.reduced, self.system, here, size)
         for name, value in {"steps_done": 0, "saved": 1, "mode": driver.GUESS_READY, "age": -1}.items():
             run.counts[0][name] = value
         run.start = here
@@ -88,7 +90,7 @@ class DenseOutput:
             reason = "other redundant constraints have to be combined there"
         if reason is not None:
             raise StepFailed(f"the step from t = {here.t:g} could not be solved again: {reason}")
-        return run.steppers[0].unknowns
+        return run.steppers[0].unknowns, float(run.steppers[0].memory[stepper.program.layout.h])
 
     def _from_momentum(self, t: float, y: np.ndarray, p: np.ndarray, here: State) -> np.ndarray:
         """z with p(t, y, z) = p."""

@@ -134,10 +134,15 @@ def advance(steps, store, last_step, save_every, t0, h):
                 numbers[k], known[k], guess[starts[2, k] : starts[2, k + 1]], work[starts[2, k] : starts[2, k + 1]],
                 path[:, starts[2, k] : starts[2, k + 1]],
             )  # fmt: skip
-            sub.memory[0] = t0 + (step + offsets[k]) * h
+            if sub.kernels.clock != 0:
+                call_kernel(sub.kernels.clock, sub.memory)
+            else:
+                sub.memory[0] = t0 + (step + offsets[k]) * h
             if not make_step(sub):
                 counts.substep = k
                 return UNSOLVED
+            if sub.kernels.clock != 0:
+                call_kernel(sub.kernels.tick, sub.memory)
             following = (k + 1) % n_sub
             target = starts[0, following] + layouts[following].state
             add_increment(memory, first + layout.state, first + layout.delta, target, layout.n_state)

@@ -259,15 +259,20 @@ def advance_unit(steps, unit, store, last_step, save_every):
         step = counts.steps_done
         for k in range(counts.substep, n_sub):
             layout, first, end = layouts[k], starts[0, k], starts[0, k + 1]
-            for lane in range(lanes):
-                memory[at(first + lane)] = unit.t0[at(lane)] + (step + offsets[k]) * unit.h[at(lane)]
             sub = LaneSubstep(
                 kernels[k], layout, memory[first:end], unit.bits[first:end], unit.counts[k], unit.numbers[k], unit.known[k],
                 guess[starts[1, k] : starts[1, k + 1]], failed, lanes, controls[k],
             )  # fmt: skip
+            if sub.kernels.clock != 0:
+                call_kernel(sub.kernels.clock, sub.memory)
+            else:
+                for lane in range(lanes):
+                    memory[at(first + lane)] = unit.t0[at(lane)] + (step + offsets[k]) * unit.h[at(lane)]
             if not make_step_lanes(sub) and not (help_lanes(steps, unit, k, first) and make_step_lanes(sub)):
                 counts.substep = k
                 return UNSOLVED
+            if sub.kernels.clock != 0:
+                call_kernel(sub.kernels.tick, sub.memory)
             following = (k + 1) % n_sub
             target = starts[0, following] + layouts[following].state * lanes
             add_increment(memory, first + layout.state * lanes, first + layout.delta * lanes, target, layout.n_state * lanes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,11 @@ STAGES_OF_COMBINED = (
     "stage_multipliers out and read run.lam, or remove redundant constraints"
 )
 
+NO_STEP_SIZE = (
+    "the step density would fall below zero within one step, because it changes too fast for steps of this size: reduce h, or "
+    "check that density= is positive and smooth here"
+)
+
 
 @dataclass
 class Run:
@@ -43,6 +48,8 @@ class Run:
     """What is known about the start of the only substep."""
     wall_time: float = 0.0
     build_time: float = 0.0
+    columns: np.ndarray | None = field(default=None, init=False)
+    """Where the variables that were asked for, and the clock, are among those that are computed, if that is not in order."""
     settled: bool = True
     """False while Python makes steps, and not everything about them is noted yet."""
 
@@ -60,13 +67,15 @@ class Run:
         began = time.perf_counter()
         substeps = self.method.substeps
         n = len(substeps)
+        self.clock = self.method.clock_at(self.system, self.start, self.h)
+        first = 1 / self.clock[1] if len(self.clock) else self.h
         self.counts, self.numbers, self.known = np.zeros(n, COUNTS), np.zeros(n, NUMBERS), np.zeros((n, KNOWN_AGES))
         self.steppers = [
             Stepper(
                 self.system,
                 method,
                 self.start,
-                fraction * self.h,
+                fraction * first,
                 n == 1,
                 spec.tolerance,
                 counts,
@@ -75,15 +84,17 @@ class Run:
                 spec.alone,
                 spec.watchful,
                 self.given,
+                self.clock,
             )
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
         ]
         fractions = np.array([fraction for _, fraction in substeps])
         self.offsets = np.concatenate([[0.0], np.cumsum(fractions)[:-1]])
         extra = self.steppers[-1].program.layout.n_stage_multipliers if self.stage_multipliers else 0
-        self.rows = _store(self.room or self.steps // self.save_every + 2, self.system.n_state + extra)
+        begins = np.concatenate([self.start.packed, self.clock])
+        self.rows = _store(self.room or self.steps // self.save_every + 2, len(begins) + extra)
         self.rows[0] = np.nan
-        self.rows[0, : self.system.n_state] = self.start.packed
+        self.rows[0, : len(begins)] = begins
         self.counts[0]["saved"] = 1
         self._join()
         phase("the step loop")
@@ -92,9 +103,15 @@ class Run:
 
     def _smooth_spec(self) -> RunSpec:
         """What the steppers compute: the run itself, redundant constraints combined, or its motion between events."""
-        assert isinstance(self.spec.start, State)
-        system, start = independent(self.spec.system, self.spec.start)
-        return replace(self.spec, system=system, start=start)
+        spec = self.spec.in_own_time
+        assert isinstance(spec.start, State)
+        self.columns = getattr(spec.system, "columns", None)
+        system, start = independent(spec.system, spec.start)
+        return replace(spec, system=system, start=start)
+
+    def stored(self, rows: np.ndarray) -> np.ndarray:
+        """Rows as they are kept: the variables of the system that was asked for, then the clock and multipliers of stages."""
+        return rows if self.columns is None else rows[..., self.columns]
 
     def _join(self) -> None:
         """Lay the steppers' memories and tables end to end, where the driver finds them."""
@@ -113,12 +130,14 @@ class Run:
     def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
         """Start afresh from a stored row: what follows depends on the arguments alone, not on what was computed before."""
         del walls  # only runs with impacts know any
-        n = self.system.n_state
-        guess = row[n:] if self.stage_multipliers and step else self.start.multipliers
-        t = self.start.t + step * self.h
+        row = row if self.columns is None else row[np.argsort(self.columns)]
+        n, carried = self.system.n_state, self.system.n_state + len(self.clock)
+        guess, clock = row[carried:] if self.stage_multipliers and step else self.start.multipliers, row[n:carried]
+        t = float(clock[0]) if len(clock) else self.start.t + step * self.h
         state = combined_at(self.system, t, row[:n], self.start.theta) if self.system.combines is not None else None
         state = unpack(self.system, t, row[:n], self.start.theta, guess) if state is None else state
-        for stepper in self.steppers:
+        for stepper, (_, fraction) in zip(self.steppers, self.method.substeps, strict=True):
+            stepper.clock, stepper.h = clock, fraction / clock[1] if len(clock) else stepper.h
             stepper.begin(state, compensation)
         self._join()
         self.rows[0] = row
@@ -142,9 +161,10 @@ class Run:
 
     @property
     def row(self) -> np.ndarray:
-        """The current state as it would be stored."""
-        last = self.steppers[-1]
-        return np.concatenate([self.state, last.memory[last.slots("accepted")] if self.stage_multipliers else []])
+        """The current state as it would be stored, with the clock where there is one."""
+        first, last = self.steppers[0], self.steppers[-1]
+        stage = last.memory[last.slots("accepted")] if self.stage_multipliers else np.zeros(0)
+        return np.concatenate([self.state, first.memory[first.slots("clock")], stage])
 
     @property
     def steps_done(self) -> int:
@@ -154,6 +174,10 @@ class Run:
     @property
     def time(self) -> float:
         """Where the run stands."""
+        if len(self.clock):
+            return float(self.steppers[0].memory[self.steppers[0].program.layout.clock])
+        if self.columns is not None:
+            return float(self.state[self.columns[-2]])
         return self.start.t + self.steps_done * self.h
 
     def stats(self) -> dict[str, float]:
@@ -197,8 +221,13 @@ class Run:
 
     def rescue(self) -> str | None:
         """Help the driver with the pending step; the reason why not, if it cannot be made."""
+        stepper = self.steppers[self.counts[0]["substep"]]
+        if len(self.clock):
+            stepper.h = float(stepper.memory[stepper.program.layout.h])
+            if not np.isfinite(stepper.h):
+                return NO_STEP_SIZE
         with symbolic:
-            reason = rescue(self.steppers[self.counts[0]["substep"]])
+            reason = rescue(stepper)
             self._join()  # the rescue may have changed a program
         return reason
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalembert.methods import OneStepMethod
-from dalembert.systems import State, System
+from dalembert.methods import OneStepMethod, SymplecticSteps
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._states import States
 
 
@@ -46,6 +46,15 @@ class RunSpec:
     """Whether solutions in doubt are followed from small h, which makes sense for steps that begin on the constraints."""
 
     controls: Controls | None = None
+
+    @property
+    def in_own_time(self) -> RunSpec:
+        """The same run in the time in which its steps are constant, where its method transforms time."""
+        if not isinstance(self.method, SymplecticSteps):
+            return self
+        assert isinstance(self.system, MechanicalSystem) and isinstance(self.start, State)
+        system = self.method.transformed(self.system)
+        return replace(self, system=system, method=self.method.method, start=system.state(self.system, self.start))
 
     @property
     def tolerance(self) -> float:

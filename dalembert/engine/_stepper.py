@@ -46,6 +46,8 @@ class Stepper:
     """Whether a solution may be in doubt."""
     given: Given | None = None
     """What would else be found out here."""
+    clock: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """The time and the rate of steps at the start, where step sizes vary: then h is the size of the pending step."""
     renewals: int = 0
     """How often combinations of redundant constraints were chosen anew."""
     trouble: str = ""
@@ -65,7 +67,7 @@ class Stepper:
             self._sign = float(orientation_at(self.system, self.start))
         else:
             self._first_program, guess, self._sign = self.given
-        self.begin(self.start, np.zeros(self.system.n_state), guess)
+        self.begin(self.start, np.zeros(self._first_program.layout.n_carried), guess)
 
     def begin(self, state: State, compensation: np.ndarray, guess: np.ndarray | None = None) -> None:
         """Start afresh from a state: guess, factors and what was learnt of their cost forget all earlier steps."""
@@ -75,6 +77,7 @@ class Stepper:
         if guess is None:
             guess = first_guess(self._first_program.reduced, self.system, state, self.h)
         self._load(self._first_program, state.packed, guess)
+        self.memory[self.slots("clock")] = self.clock
         self.memory[self.slots("compensation")] = compensation
         begin_steps(self.counts, self.numbers, self.known)
 
@@ -88,8 +91,9 @@ class Stepper:
     def slots(self, name: str) -> slice:
         """Where a part of the memory lies."""
         layout = self.program.layout
-        size = {"x": layout.n_x, "accepted": layout.n_stage_multipliers}.get(name, layout.n_state)
-        return slice(getattr(layout, name), getattr(layout, name) + size)
+        sizes = {"x": layout.n_x, "accepted": layout.n_stage_multipliers, "compensation": layout.n_carried}
+        sizes |= {"clock": layout.n_clock, "last_h": min(1, layout.n_clock)}
+        return slice(getattr(layout, name), getattr(layout, name) + sizes.get(name, layout.n_state))
 
     @property
     def time(self) -> float:
@@ -119,7 +123,8 @@ class Stepper:
 
     def use(self, program: Program) -> None:
         """Go on with another program (another pivot order) from the current state."""
-        now, kept = self.time, {name: self.memory[self.slots(name)].copy() for name in ("compensation", "accepted")}
+        names = ("compensation", "accepted", "clock", "last_h")
+        now, kept = self.time, {name: self.memory[self.slots(name)].copy() for name in names}
         self._load(program, self.state, self.unknowns)
         self.memory[program.layout.time] = now
         for name, values in kept.items():
@@ -217,7 +222,7 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
         places: dict[str, int] = {
             **program.index_start, "state": slots.state, "delta": slots.delta, "x": slots.x, "residual": slots.residual,
             "weights": slots.weights, "metric": slots.metric, "last_unknowns": slots.last_unknowns,
-            "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_state,
+            "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_carried,
             "n_x": slots.n_x, "slots": slots.work, "n_entries": n_entries, "dense": program.dense,
             "straight_line": program.straight_line, "polish": program.reduced.polish,
             "turns": _turns(program.reduced.equations.step.definition),

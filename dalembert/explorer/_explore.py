@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._progress import busy
 from dalembert.cli._models import catalogue
 from dalembert.draw import Drawing
 from dalembert.errors import InputError, suggestion
@@ -69,8 +70,9 @@ def explore(
     given = {name: _numbers(name, value) for name, value in initial.items() if value is not None}
     if method is not None and not isinstance(method, OneStepMethod):
         raise InputError(f"method is a method such as da.LobattoIIIAB(stages=3); got {method!r}")
-    chosen = subject(model, dict(params or {}), given, h, steps, t1, draw, source)
-    posed = chosen.pose({}, {})  # what is wrong with the model is said here, not on the page
+    with busy("building the model"):
+        chosen = subject(model, dict(params or {}), given, h, steps, t1, draw, source)
+        posed = chosen.pose({}, {})  # what is wrong with the model is said here, not on the page
     if method is not None:
         method.check(posed.system)
     if in_notebook():
@@ -126,7 +128,7 @@ def _found(model: Any, settings: dict[str, Any]) -> tuple[str, Callable[..., Thi
 def _numbers(name: str, value: Any) -> np.ndarray:
     try:
         return real_array(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be an array of numbers; got {one_line(value)}") from None
 
 

@@ -25,7 +25,7 @@ from dalembert.runs._trajectory import Trajectory
 
 FRAMES_A_SECOND, MOST_FRAMES, KEY_FRAMES = 30, 3000, 16
 MOST_STEPS, PROBE = 200_000, 50
-AT_ONCE, PATIENCE = 0.08, 3.0
+AT_ONCE, PATIENCE = 0.04, 3.0
 """Seconds that the first run may take, and any run; longer ones are cut short."""
 STAGES = range(1, 9)
 CONTRAST = ("Rattle", "GaussLobattoEMPRK", "VCI", "LobattoSPARK", "SymplecticEuler", "RadauIIA")
@@ -162,6 +162,7 @@ class Session:
         steps = max(1, round((wanted - posed.state.t) / h))
         key = (posed.system.fingerprint, str(stepper))
         if key not in self._speeds:  # the first run compiles, and tells how fast it is
+            self.subject.parameters  # noqa: B018 - found out now, so that sliders need not wait for it
             simulate(posed.system, stepper, start=posed.state, h=h, steps=1, progress=False, on_failure="return")
             probe = simulate(posed.system, stepper, start=posed.state, h=h, steps=PROBE, progress=False, on_failure="return")
             self._learn(probe)
@@ -178,7 +179,7 @@ class Session:
     def _frames(self, ask: Mapping[str, Any]) -> dict[str, Any]:
         """The parts of the mechanism in some frames."""
         shown, first, count = self._of_pane(ask), int(ask.get("from", 0)), int(np.clip(ask.get("count", 30), 1, 300))
-        scene = sample(shown.run, shown.posed.drawing, shown.times[first : first + count])
+        scene = sample(shown.run, shown.posed.drawing, shown.times[first : first + count], dense=False)
         digits = max(0, 5 - int(np.floor(np.log10(max(float(np.max(scene.half)), 1e-300)))))
         parts = [
             {"kind": part.kind, "color": part.color, "radius": part.radius, "count": part.points.shape[1],

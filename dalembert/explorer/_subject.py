@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from dalembert.draw import Drawing, Part, mass, track
-from dalembert.errors import InconsistentStart, InputError
+from dalembert.draw._parts import picture
+from dalembert.draw._scene import upright
+from dalembert.errors import DalembertError, InconsistentStart, InputError
 from dalembert.mechanisms import Mechanism
 from dalembert.runs._arguments import given_values, initial_state
 from dalembert.runs._problem import Problem, stated
@@ -18,6 +22,9 @@ from dalembert.systems import IndexTwoDAE, MechanicalSystem, State, System, cons
 
 Thing = Problem | Mechanism | System
 """What `da.simulate` takes as its first argument."""
+
+
+_low, _high = attrgetter("low"), attrgetter("high")
 
 
 @dataclass(frozen=True)
@@ -103,11 +110,40 @@ class Subject:
             given[name] = whole.tolist()
         return given
 
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Settings of a function that change nothing but a parameter of the system: those need no other model.
+
+        Tried at the ends of each slider, and at those of all of them together.
+        """
+        usual, chosen = self.thing, []
+        if self.make is None or not isinstance(usual, Problem):
+            return frozenset()
+        controls = [control for control in self.controls() if control.key in usual.system.params]
+        for control in controls:
+            if all(self._changes_parameters({control.key: end}) for end in (control.low, control.high)):
+                chosen.append(control)
+        together = all(self._changes_parameters({c.key: end(c) for c in chosen}) for end in (_low, _high))
+        return frozenset(control.key for control in chosen) if together else frozenset()
+
+    def _changes_parameters(self, values: Mapping[str, float]) -> bool:
+        assert self.make is not None and isinstance(self.thing, Problem)
+        try:
+            made = self.make(**{**self.settings, **values})
+        except DalembertError:
+            return False
+        return isinstance(made, Problem) and _differs_by_parameters(made, self.thing, values)
+
     def pose(self, moved: Mapping[str, float], start: Mapping[str, float]) -> Posed:
         """The model with sliders moved; initial values are projected onto the constraints."""
         settings = self.settings_at(moved)
-        thing = self.thing if self.make is None else self.make(**settings) if moved else self.thing
-        params = settings if self.make is None else None
+        thing = self.thing
+        params: Mapping[str, Any] | None = settings if self.make is None else None
+        if self.make is not None and moved:
+            if self.parameters.issuperset(moved):
+                params = {name: settings[name] for name in moved}
+            else:
+                thing, params = _with_system(self.make(**settings), self.thing)
         try:
             system, state = initial_state(thing, params=params, **self.initial)
         except InconsistentStart:  # a parameter of the constraints was changed
@@ -116,7 +152,38 @@ class Subject:
         if start:
             state = _moved(system, state, start)
         drawing = self.draw or stated(thing)[1] or _dot(system)
-        return Posed(system, state, drawing)
+        return Posed(system, state, upright(drawing))
+
+
+def _with_system(thing: Thing, known: Thing) -> tuple[Thing, Mapping[str, Any] | None]:
+    """A problem with the system of another one, from which much was derived already, if it is equal; and its parameters."""
+    if not (isinstance(thing, Problem) and isinstance(known, Problem)):
+        return thing, None
+    if thing.system.fingerprint != known.system.fingerprint:
+        return thing, None
+    return replace(thing, system=known.system), thing.system.params
+
+
+def _differs_by_parameters(problem: Problem, usual: Problem, values: Mapping[str, float]) -> bool:
+    """Whether a problem starts and looks as the usual one does, and has the same system with other values of parameters."""
+    own, other = usual.system.params | {name: np.float64(value) for name, value in values.items()}, problem.system.params
+    if problem.system.fingerprint != usual.system.fingerprint or own.keys() != other.keys():
+        return False
+    starts = [(getattr(problem, name), getattr(usual, name)) for name in ("q0", "v0", "p0", "y0", "z0", "lam0", "t0")]
+    same = all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in starts)
+    return (
+        same and all(np.array_equal(own[name], other[name]) for name in own) and _looks(problem, other) == _looks(usual, other)
+    )
+
+
+def _looks(problem: Problem, params: Mapping[str, Any]) -> list[Any] | None:
+    """The parts of a drawing at the start."""
+    if problem.drawing is None:
+        return None
+    first = problem.q0 if problem.y0 is None else problem.y0
+    (_, n), (_, m) = problem.system.state_blocks
+    shown = picture(problem.drawing, problem.t0, np.asarray(first, dtype=float), np.zeros(m), params, np.zeros(n))
+    return [(part.kind, part.color, part.radius, part.points.tolist()) for part in shown]
 
 
 def coordinate_labels(thing: Thing, system: System) -> tuple[str, ...]:
@@ -151,7 +218,7 @@ def _moved(system: System, state: State, start: Mapping[str, float]) -> State:
 def _is_numeric(value: Any) -> bool:
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(value, (bool, str)) and value is not None and array.size <= 12 and bool(np.all(np.isfinite(array)))
 

@@ -20,6 +20,7 @@ from dalembert.mechanisms._vectors import constant
 from dalembert.mechanisms._with_wheels import WithWheels
 from dalembert.symbolic import from_column
 from dalembert.systems import Hamiltonian, State
+from dalembert.systems._consistent import finite_number
 
 CONSTANT = 1e-9
 """How far from zero a row that does not depend on the state may be."""
@@ -128,16 +129,9 @@ class Mechanism(WithWheels):
             (True, True)
 
         """
-        moved = Given(
-            angles or {},
-            displacements or {},
-            positions or {},
-            rates or {},
-            speeds or {},
-            velocities or {},
-            angular_velocities or {},
-        )
-        return start_of(self, moved, float(t0), params, complete)
+        given: tuple[Any, ...] = (angles, displacements, positions, rates, speeds, velocities, angular_velocities)
+        moved = Given(*({} if part is None else part for part in given))
+        return start_of(self, moved, finite_number("t0", t0), params, complete)
 
     def at(self, state: State) -> Snapshot:
         """A state, to be read by the names of parts like a run.
@@ -151,7 +145,8 @@ class Mechanism(WithWheels):
             array([[0., 3., 0.]])
 
         """
-        return Snapshot(state, self.system().parameters.unflatten(state.theta))
+        system = self.system()
+        return Snapshot(state, system.parameters.unflatten(state.theta), system)
 
     # -- from parts to functions ---------------------------------------------------------------------------------------
 
@@ -177,6 +172,7 @@ class Mechanism(WithWheels):
         system = Hamiltonian(energy, self.dim, force=force, params=self.params or None, **functions)
         system.parameters.check = self.check
         system.coordinate_names = self.labels
+        system.part_named = self.part
         system.row_names = {
             name: tuple(_row_name(part, k, len(rows)) for part, _, rows in found[kind] for k in range(len(rows)))
             for name, kind in (("g", "rows"), ("k", "rates"), ("phi", "gaps"))

@@ -170,7 +170,7 @@ def two_points(what: str, at: Any) -> tuple[np.ndarray, np.ndarray]:
     """A point on the first and one on the second body."""
     try:
         first, second = at
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} needs two points, at=(on the first body, on the second); got {one_line(at)}") from None
     return triple(f"the first point of {what}", first), triple(f"the second point of {what}", second)
 
@@ -185,6 +185,6 @@ def as_function(what: str, value: Any) -> Callable[..., Any]:
         )
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} is a number, a vector or a function; got {one_line(value)}") from None
     return lambda: array.tolist()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ModelError
+from dalembert.errors import ModelError, suggestion
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, number, one_number, positive, valued
 from dalembert.mechanisms._vectors import Vector, dot, scale, subtract
@@ -141,6 +141,10 @@ def quantity(at: Placement, part: Part, name: str) -> Any:
     )
 
 
+def _quantities_of(part: Part) -> tuple[str, ...]:
+    return QUANTITIES[:4] if isinstance(part, Body) else QUANTITIES[4:]
+
+
 def _array(at: Placement, vector: Vector) -> Any:
     """A vector as an array, of symbols or of numbers."""
     if isinstance(at.q, SymbolicArray):
@@ -164,10 +168,13 @@ def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequen
         elif name in others:
             arguments[name] = quantity(at, *others[name])
         elif parameter.default is parameter.empty:
-            known = ", ".join(("t", *QUANTITIES, *at.params))
+            known = ("t", *_quantities_of(own), *at.params)
+            meant = suggestion(name, [*known, *(other for other, (p, of) in others.items() if of in _quantities_of(p))])
             raise ModelError(
-                f"{what} names the argument {name!r}, which is none of {known}, nor a quantity of another part such as "
-                f"{next(iter(others), 'body_position')}: rename it or add it to da.Mechanism(params=...)"
+                f"{what} names the argument {name!r}{meant} Otherwise add it to da.Mechanism(params=...)"
+                if meant
+                else f"{what} names the argument {name!r}, which is none of {', '.join(known)}, nor a quantity of another part "
+                f"such as {next(iter(others), 'body_position')}: rename it or add it to da.Mechanism(params=...)"
             )
     return function(**arguments)
 

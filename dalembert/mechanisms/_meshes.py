@@ -45,7 +45,7 @@ class Mesh(Solid):
     def __post_init__(self) -> None:
         try:
             points = np.array(self.points, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             points = np.zeros(0)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4 or not np.all(np.isfinite(points)):
             raise ModelError(f"a mesh has at least four points of three finite coordinates; got {one_line(self.points)}")
@@ -94,17 +94,17 @@ class Mesh(Solid):
         """The principal axes, as columns."""
         return self._principal[1]
 
-    @property
+    @cached_property
     def vertices(self) -> np.ndarray:
         """The corners about the centre."""
         return self.points - self.centre
 
-    @property
+    @cached_property
     def faces(self) -> list[tuple[int, ...]]:
         """The triangles."""
         return [tuple(int(k) for k in triangle) for triangle in self.triangles]
 
-    @property
+    @cached_property
     def outlines(self) -> list[tuple[int, ...]]:
         """The triangles."""
         return self.faces

@@ -17,7 +17,7 @@ from dalembert.mechanisms._rigid import Body, Part, Placement
 from dalembert.mechanisms._vectors import Vector, subtract, triple
 from dalembert.mechanisms._wheels import Wheel
 from dalembert.symbolic import as_column, from_column
-from dalembert.systems import State
+from dalembert.systems import State, System
 from dalembert.systems._model import one_line
 
 if TYPE_CHECKING:
@@ -264,9 +264,10 @@ class Snapshot:
 
     state: State
     parameters: dict[str, np.ndarray]
+    system: System
 
-    def of(self, part: Part) -> Any:
-        """What a part does in this state; arrays have a first axis of length one."""
+    def of(self, part: Part | str) -> Any:
+        """What a part, or the part of a name, does in this state; arrays have a first axis of length one."""
         return read(part, self)
 
     def __getattr__(self, name: str) -> Any:
@@ -277,7 +278,12 @@ class Snapshot:
 
 
 def read(part: Any, run: Any) -> Any:
-    """What a part does along a run."""
+    """What a part, or the part of a name, does along a run."""
+    if isinstance(part, str):
+        named = getattr(getattr(run, "system", None), "part_named", None)
+        if named is None:
+            raise InputError(f"this run knows no part {part!r}: it is not one of a da.Mechanism, or was loaded without it")
+        part = named(part)
     match part:
         case Body():
             return BodyReading(part, run)

@@ -204,7 +204,7 @@ def number(what: str, value: Any) -> float:
     """The default value of a `Value`, a finite number."""
     try:
         result = np.nan if isinstance(value, (bool, np.bool_)) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         result = np.nan
     if not np.isfinite(result):
         raise ModelError(
@@ -240,7 +240,7 @@ def principal(name: str, inertia: Any, params: Mapping[str, Any]) -> tuple[tuple
     else:
         try:
             matrix = np.array(inertia, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             matrix = np.zeros(0)
         if matrix.shape != (3, 3) or not np.allclose(
             matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.max(np.abs(matrix), initial=0)
@@ -283,7 +283,7 @@ def check_masses(body: Body, params: Mapping[str, Any]) -> None:
 
 def coordinates_of(kind: str, height: float, moments: Sequence[Value]) -> Coordinates:
     """The coordinates that a user named; those of a matrix depend on the moments only where these are no parameters."""
-    match kind:
+    match kind if isinstance(kind, str) else None:
         case "quaternion":
             return Quaternion()
         case "matrix":

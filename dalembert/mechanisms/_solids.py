@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Solid(ABC):
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not (isinstance(value, (int, float, np.floating)) and np.isfinite(value) and value > 0):
+            if not (isinstance(value, (int, float, np.floating)) and 0 < value < 1e300):
                 raise ModelError(f"the {field.name} of a {type(self).__name__.lower()} must be positive; got {one_line(value)}")
 
     @property
@@ -108,12 +109,12 @@ class Box(Solid):
         x, y, z = self.x**2, self.y**2, self.z**2
         return np.array([y + z, x + z, x + y]) / 12
 
-    @property
+    @cached_property
     def vertices(self) -> np.ndarray:
         """The eight corners."""
         return np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * [self.x, self.y, self.z]
 
-    @property
+    @cached_property
     def faces(self) -> list[Polygon]:
         """The six faces."""
         return [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
@@ -144,13 +145,13 @@ class Cylinder(Solid):
         across = self.radius**2 / 4 + self.length**2 / 12
         return np.array([across, across, self.radius**2 / 2])
 
-    @property
+    @cached_property
     def vertices(self) -> np.ndarray:
         """Both centres of the ends, and their circles."""
         ends = [side * self.length / 2 for side in (-1, 1)]
         return np.concatenate([[(0.0, 0.0, end) for end in ends], *(_circle(self.radius, end) for end in ends)])
 
-    @property
+    @cached_property
     def faces(self) -> list[Polygon]:
         """The sectors of both ends and of the side."""
         low, high = _ring(2), _ring(2 + SECTORS)
@@ -158,12 +159,12 @@ class Cylinder(Solid):
         sides = [(low[i], low[j], high[j], high[i]) for i, j in around]
         return [*((1, high[i], high[j]) for i, j in around), *((0, low[j], low[i]) for i, j in around), *sides]
 
-    @property
+    @cached_property
     def outlines(self) -> list[Polygon]:
         """Both ends, each with a radius that shows how it turns."""
         return [(end, *ring, ring[0]) for end, ring in ((0, _ring(2)), (1, _ring(2 + SECTORS)))]
 
-    @property
+    @cached_property
     def dark(self) -> frozenset[int]:
         """Every other quarter."""
         return _quarters(3 * SECTORS)
@@ -192,7 +193,7 @@ class Sphere(Solid):
         """The principal moments of inertia of one unit of mass."""
         return np.full(3, 0.4 * self.radius**2)
 
-    @property
+    @cached_property
     def vertices(self) -> np.ndarray:
         """Both poles, and circles of latitude between them."""
         latitudes = np.pi * np.arange(1, SECTORS // 2) / (SECTORS // 2) - np.pi / 2
@@ -204,7 +205,7 @@ class Sphere(Solid):
         """From south to north."""
         return [[0] * SECTORS, *(_ring(2 + SECTORS * k) for k in range(SECTORS // 2 - 1)), [1] * SECTORS]
 
-    @property
+    @cached_property
     def faces(self) -> list[Polygon]:
         """Between circles of latitude and longitude; triangles at the poles."""
         found = []
@@ -214,7 +215,7 @@ class Sphere(Solid):
                 found.append(tuple(dict.fromkeys((low[i], low[j], high[j], high[i]))))
         return found
 
-    @property
+    @cached_property
     def outlines(self) -> list[Polygon]:
         """Three great circles."""
         circles = self._circles
@@ -224,7 +225,7 @@ class Sphere(Solid):
         ]
         return [tuple(circles[SECTORS // 4]), *meridians]
 
-    @property
+    @cached_property
     def dark(self) -> frozenset[int]:
         """Every other octant."""
         half = SECTORS * SECTORS // 4

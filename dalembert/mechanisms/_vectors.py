@@ -65,7 +65,7 @@ def triple(what: str, value: Any) -> np.ndarray:
     """A vector in space; of two numbers, one in the plane z = 0."""
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(0)
     if array.shape == (2,):
         array = np.append(array, 0.0)
@@ -104,7 +104,7 @@ def rotation_matrix(what: str, value: Any) -> np.ndarray:
         value = value.as_matrix()
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(0)
     if array.shape == () and np.isfinite(array):
         return about_z(float(array))

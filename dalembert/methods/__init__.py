@@ -13,6 +13,7 @@ from dalembert.methods.lobatto import LobattoIIIAB, Rattle
 from dalembert.methods.nonholonomic_integrators import CortesMartinez, McLachlanPerlmutter, NonholonomicEuler
 from dalembert.methods.runge_kutta import PartitionedRungeKutta, RungeKutta
 from dalembert.methods.spark import EMPRK, SPARK, GaussLobattoEMPRK, GaussLobattoSPARK
+from dalembert.methods.step_sizes import ReversibleSteps, SymplecticSteps
 from dalembert.methods.underlying_ode import UnderlyingODE
 from dalembert.methods.variational import LobattoGalerkin, Variational
 
@@ -37,11 +38,13 @@ __all__ = [
     "PartitionedRungeKutta",
     "RadauIIA",
     "Rattle",
+    "ReversibleSteps",
     "RungeKutta",
     "Shake",
     "Step",
     "StepEquations",
     "SymplecticEuler",
+    "SymplecticSteps",
     "UnderlyingODE",
     "Variational",
     "adjoint",

@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import ClassVar
 
+import numpy as np
+
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._step import Step, StepEquations
 from dalembert.systems import BoundSystem, MechanicalSystem, Spheres, State, System
 from dalembert.tableaux import Tableau
+from dalembert.tableaux._families import MOST_STAGES
 
 
 class OneStepMethod(ABC):
@@ -24,6 +27,10 @@ class OneStepMethod(ABC):
     serves_friction: ClassVar[bool] = False
     driver: ClassVar[str] = "smooth"
     """The step loop that runs the method (`dalembert.runs._drivers`)."""
+    varies_steps: ClassVar[bool] = False
+    """Whether step sizes follow the motion: then a clock goes along with the state."""
+    clock_names: ClassVar[tuple[str, ...]] = ()
+    """What is stored beside the state then: the time, and what decides the next step size."""
 
     # Subclasses state these as constants of the class, or derive them from their fields.
 
@@ -106,6 +113,15 @@ class OneStepMethod(ABC):
         """Refuse states from which the method cannot start; most can start from every consistent one."""
         del system, start, h
 
+    def clock_at(self, system: System, start: State, h: float) -> np.ndarray:
+        """What the clock (`dalembert.methods._clock`) of a run shows at its start, for methods whose steps have one."""
+        del system, start, h
+        return np.zeros(0)
+
+    def step_sizes(self, system: System, rows: np.ndarray, theta: np.ndarray, h: float) -> np.ndarray:
+        """The step sizes that belong to stored rows, which are states and the clock, for methods that vary them."""
+        raise NotImplementedError
+
     def step_equations(self, system: System, *, exact: bool = False) -> StepEquations:
         """The symbolic equations of one step of this method on `system`; with `exact`, coefficients stay symbols."""
         self.check(system)
@@ -129,3 +145,12 @@ def check_stages(name: str, stages: object, least: int) -> None:
     """Refuse a number of stages that the family does not have."""
     if isinstance(stages, bool) or not isinstance(stages, int) or stages < least:
         raise InputError(f"{name} needs an integer number of stages >= {least}; got stages={stages!r}")
+    if stages > MOST_STAGES:
+        raise InputError(f"{name} has at most {MOST_STAGES} stages, far more than double precision has use for")
+
+
+def refuse_varying(method: object, what: str) -> None:
+    """Say that `what` needs steps of constant size, where a method varies them."""
+    if isinstance(method, OneStepMethod) and method.varies_steps:
+        constant = getattr(method, "method", "a method that does not")
+        raise InputError(f"{what} needs steps of constant size, and {method} varies them: take {constant}")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
+from dalembert.methods._clock import Clock
 from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
 from dalembert.systems import BoundSystem, System
 from dalembert.tableaux import SparkTableau, Tableau
@@ -97,6 +98,8 @@ class Step:
     polynomials: dict[str, tuple[Polynomial, ...]] = field(default_factory=dict)
     constrains_positions: bool = False
     increments: dict[str, ca.SX] = field(default_factory=dict)
+    clock: Clock | None = None
+    """How the step sets its own size, if that varies."""
 
     def __post_init__(self) -> None:
         self.time_symbol, self.h_symbol = ca.SX.sym("t0"), ca.SX.sym("h")

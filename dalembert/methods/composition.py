@@ -246,5 +246,7 @@ def compose(method: OneStepMethod, scheme_or_order: Scheme | str | int) -> OneSt
 
 
 def _refuse_preparation(method: OneStepMethod) -> None:
+    if method.varies_steps:
+        raise InputError(f"{method} varies its steps: compose the method first, as in da.ReversibleSteps(da.compose(...))")
     if method.starting is not None:
         raise InputError(f"{method} prepares its first step, so that it has no adjoint and cannot be a substep")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from dalembert.errors import InputError
+from dalembert.errors import InputError, is_one_of
 from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step
 from dalembert.systems import BoundSystem
@@ -49,13 +49,13 @@ class EulerEquations(OneStepMethod):
     keeps: ClassVar[frozenset[str]] = frozenset({"g", "g_dot"})
 
     def __post_init__(self) -> None:
-        if self.variant not in ("natural", "true"):
+        if not is_one_of(self.variant, "natural", "true"):
             raise InputError(f'variant is "natural" (3.2) or "true" (3.5); got {self.variant!r}')
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float)) or not np.isfinite(self.alpha):
+        if isinstance(self.alpha, bool) or not isinstance(self.alpha, (int, float)) or not abs(self.alpha) < 1e300:
             raise InputError(f"alpha is a number; got {self.alpha!r}")
         if self.alpha == 0 or (self.variant == "natural" and self.alpha == 1):
             raise InputError(f"the {self.variant} method has no solution for alpha = {self.alpha:g}: take alpha=0.5")
-        if not (isinstance(self.r_at, tuple) and len(self.r_at) == 2 and all(place in PLACES for place in self.r_at)):
+        if not (isinstance(self.r_at, tuple) and len(self.r_at) == 2 and all(is_one_of(place, *PLACES) for place in self.r_at)):
             raise InputError(f'r_at names the places of z in r at y_0 and at y_1, out of "z0", "z1", "Z1"; got {self.r_at!r}')
 
     @property
@@ -177,7 +177,7 @@ class ConstrainedEuler(EulerEquations):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("y", "z"):
-            if getattr(self, name) not in ("explicit", "implicit"):
+            if not is_one_of(getattr(self, name), "explicit", "implicit"):
                 raise InputError(f'{name} is "explicit" or "implicit"; got {getattr(self, name)!r}')
 
     @property

@@ -22,7 +22,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dalembert import tableaux
-from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.errors import InputError, UnsupportedSystem, is_one_of
 from dalembert.methods._base import OneStepMethod, check_stages
 from dalembert.methods._index_two_equations import IndexTwoForm, check_index_two
 from dalembert.methods._step import Step
@@ -110,7 +110,7 @@ class LobattoSPARK(IndexTwoMethod):
         if self.L is not None:
             try:
                 matrix = np.array(self.L, dtype=float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 matrix = np.zeros((0, 0))
             if matrix.shape != (self.stages, self.stages) or np.linalg.matrix_rank(matrix) < self.stages:
                 raise InputError(f"L is an invertible {self.stages} x {self.stages} matrix, as rows of numbers; got {self.L!r}")
@@ -184,7 +184,7 @@ class SRK(IndexTwoMethod):
             object.__setattr__(self, "stages", self.coefficients.stages)
             if np.linalg.matrix_rank(self.coefficients.A) < self.stages:
                 raise InputError(f"SRK methods need an invertible matrix A, and that of {self.coefficients.name} is singular")
-        elif self.coefficients not in ("gauss", "radau-ia"):
+        elif not is_one_of(self.coefficients, "gauss", "radau-ia"):
             raise InputError(f'SRK takes "gauss", "radau-ia" or a da.Tableau with an invertible A; got {self.coefficients!r}')
         check_stages("SRK", self.stages, least=1 if self.coefficients == "gauss" else 2)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import InputError, UnsupportedSystem
+from dalembert.errors import InputError, UnsupportedSystem, is_one_of
 from dalembert.modified._generating import generating_function, symmetric
 from dalembert.modified._hamilton_jacobi import modified_terms, powers_of_h
 from dalembert.modified._stationary import Field, lower_part
@@ -70,7 +70,7 @@ class ModifiedHamiltonian:
     def __init__(self, system: Any, method: Any, order: int, expansion: str) -> None:
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 1:
             raise InputError(f"order is the power of h that the truncation leaves out, a positive integer; got {order!r}")
-        if expansion not in ("eta", "even"):
+        if not is_one_of(expansion, "eta", "even"):
             raise InputError(f'expansion is "eta" or "even"; got {expansion!r}')
         self.original: MechanicalSystem = getattr(system, "system", system)
         self.method, self.order, self.expansion = method, int(order), expansion

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.draw._scene import stretch
 from dalembert.draw._style import BLUE, CYCLE, VERMILION, number, panel
-from dalembert.errors import InputError
+from dalembert.errors import InputError, is_one_of
 from dalembert.plot._panels import (
     EPSILON,
     LEAST_RESIDUAL,
@@ -86,7 +86,7 @@ def energy_error(
         '$H - H_0$'
 
     """
-    if scale not in ("auto", "linear", "log"):
+    if not is_one_of(scale, "auto", "linear", "log"):
         raise InputError(f'scale is "auto", "linear" or "log"; got {scale!r}')
     error = run.energy - run.energy[0]
     logarithmic = scale == "log" or (scale == "auto" and spans_decades(np.abs(error), 4))
@@ -179,7 +179,7 @@ def residuals(run: Trajectory, *, ax: Axes | None = None, path: PathLike | None 
                 axes.set_ylim(top=1e3 * top)
                 axes.legend(loc="upper right", fontsize=7)
             else:
-                axes.legend(loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+                axes.legend(loc="lower right", ncols=len(drawn), bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
             axes.grid(True)
         else:
             axes.text(0.5, 0.5, "no constraints", ha="center", va="center", transform=axes.transAxes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.draw._paint import frame_axes, paint
-from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, stretch, with_impacts
+from dalembert.draw._scene import MovingPart, Scene, drawing_of, sample, stretch, upright, with_impacts
 from dalembert.draw._style import panel
 from dalembert.errors import InputError
 from dalembert.plot._panels import PathLike
@@ -82,11 +82,21 @@ def configurations(
         axes.set_title(times, loc="right", color="#505050", fontsize=8)
         axes.set_aspect("equal", adjustable="datalim" if not spatial else None)
         axes.margins(0.08)
-        axes.locator_params(nbins=4 if spatial else 5)
+        axes.locator_params(nbins=5)
         axes.grid(True)
         if spatial:
             axes.tick_params(labelsize=6, pad=-1)
+            _few_ticks(axes)
+            up = getattr(drawing, "up", None)
+            axes.view_init(vertical_axis="z" if up is None else "xyz"[int(np.argmax(np.abs(up)))])  # type: ignore[attr-defined]
     return figure
+
+
+def _few_ticks(axes: Axes) -> None:
+    """Numbers at the axes of space, fewer of them along short ones."""
+    sides = {name: float(np.ptp(getattr(axes, f"get_{name}lim")())) for name in "xyz"}
+    for name, side in sides.items():
+        axes.locator_params(axis=name, nbins=4 if side > 0.5 * max(sides.values()) else 1)  # type: ignore[arg-type]
 
 
 def _outline(axes: Axes, part: MovingPart, i: int, shade: Any) -> None:
@@ -109,8 +119,10 @@ FAR = 4.0
 
 
 def _size(scene: Scene) -> float:
-    """The largest extent of the mechanism at the start."""
-    return float(np.max(np.ptp(np.concatenate([part.at(0) for part in scene.parts]), axis=0)))
+    """The largest extent of the mechanism at the start, where it may be a point, or at most other times."""
+    times = [0, *range(0, len(scene.t), max(1, len(scene.t) // 20))]
+    sizes = [float(np.max(np.ptp(np.concatenate([part.at(i) for part in scene.parts]), axis=0))) for i in times]
+    return max(sizes[0], float(np.median(sizes)))
 
 
 def _is_far(scene: Scene) -> bool:
@@ -153,7 +165,7 @@ def portrait(
         False
 
     """
-    drawing = drawing_of(run, draw)
+    drawing = upright(drawing_of(run, draw))
     last_time = run.t[0] + np.clip(run.t[-1] - run.t[0], -20.0, 20.0)
     first, last = (run.t[0], last_time) if window is None else stretch(window)
     scene = sample(run, drawing, with_impacts(run, np.linspace(first, last, MOMENTS)), smooth=window is not None)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dalembert.problems import Problem
     from dalembert.runs._trajectory import Trajectory
+    from dalembert.systems import System
 
 
 Panel = tuple[str, Callable[..., Any]]
@@ -129,12 +130,11 @@ def _true_shape(ax: Axes) -> None:
         ax.set_aspect("equal", adjustable="datalim")
 
 
-def _changes(run: Trajectory, problem: Problem | None) -> list[str]:
+def _changes(run: Trajectory, system: System | None) -> list[str]:
     """What was changed: settings of the problem, and parameters of the run that differ from those of its system."""
-    own = {} if problem is None else problem.system.params
-    changed = {} if problem is None else dict(problem.settings)
+    own, changed = ({}, {}) if system is None else (system.params, dict(system.settings))
     for name, value in run.parameters.items():
-        if name not in changed and name in own and np.any(np.asarray(own[name]) != value):
+        if name in own and np.any(np.asarray(own[name]) != value):
             changed[name] = value
     facts = [f"{name} = {np.array2string(np.asarray(value), precision=4, threshold=4)}" for name, value in changed.items()]
     return [", ".join(facts)] if facts else []
@@ -147,8 +147,8 @@ def _projection(run: Trajectory, drawing: Drawing | None) -> str | None:
 
 def _headline(run: Trajectory, problem: Problem | None) -> str:
     steps = int(run.stats.get("steps", len(run.t) - 1))
-    title, method = [] if problem is None else [problem.title], run.method.removeprefix("da.")
-    title += _changes(run, problem)
+    system, method = run.system if problem is None else problem.system, run.method.removeprefix("da.")
+    title = [*([system.title] if system is not None and system.title else []), *_changes(run, system)]
     facts = [f"h = {run.h:g}", f"{steps:,} steps"]
     if run.status != "done":
         facts.append(f"{run.status} at t = {run.t[-1]:g}")

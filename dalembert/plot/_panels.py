@@ -103,7 +103,7 @@ def position_name(i: int, run: Trajectory, problem: Problem | None) -> str:
     """How the axis of q_i, or y_i, is labelled."""
     letter = "y" if of_index_two(run) else run.blocks[0][0]
     labels = labels_of(run, problem)
-    return _shown(labels[i]) if labels else f"{letter}[{i}]"
+    return _shown(labels[i]) if labels else _numbered(letter, i, run.y.shape[1])
 
 
 def momentum_name(i: int, run: Trajectory, problem: Problem | None) -> str:
@@ -112,7 +112,12 @@ def momentum_name(i: int, run: Trajectory, problem: Problem | None) -> str:
     labels = labels_of(run, problem) if letter == "p" else ()
     if labels and "." in labels[i]:
         return f"momentum of {labels[i]}"
-    return f"$p_{{{symbol(labels[i])}}}$" if labels else f"{letter}[{i}]"
+    return f"$p_{{{symbol(labels[i])}}}$" if labels else _numbered(letter, i, run.z.shape[1])
+
+
+def _numbered(letter: str, i: int, count: int) -> str:
+    """A variable without a name, counted from one as in print."""
+    return f"${letter}_{{{i + 1}}}$" if count > 1 else f"${letter}$"
 
 
 def _shown(label: str) -> str:

@@ -6,6 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,9 @@ def checked(build: Callable[..., Problem]) -> Callable[..., Problem]:
             _check_sign(constant, f"{constant} of {name}", value)
         made = _built(build, given)
         made.system.parameters.check = made.system.parameters.check or functools.partial(_check_values, name)
-        return made
+        usual = {constant: about.default for constant, about in signature.parameters.items()}
+        changed = {constant: x for constant, x in given.arguments.items() if not np.array_equal(x, usual[constant])}
+        return replace(made, settings=changed) if changed else made
 
     return problem
 
@@ -77,7 +80,7 @@ def _constant(what: str, value: Any, declared: inspect.Parameter) -> Any:
         number = real_array(value)
         right = np.all(np.isfinite(number)) and number.ndim == (0 if one else 1)
         right = right and (not kind.startswith("tuple") or len(number) == len(declared.default))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         right = np.False_
     if not right:
         raise InputError(f"{what} must be {'a finite number' if one else 'a list of finite numbers'}; got {one_line(value)}")

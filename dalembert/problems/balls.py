@@ -21,7 +21,7 @@ def bouncing_ball(m: float = 1.0, g: float = 9.81, e: float = 0.8, height: float
 
         q = (y),   phi = y >= 0,   L = m v^2 / 2 - m g y
 
-    With T = sqrt(2 height / g), impact k = 1, 2, ... happens at T (1 + 2 (e + ... + e^(k-1))), and the ball then rises to
+    With `T = sqrt(2 height / g)`, impact k = 1, 2, ... happens at `T (1 + 2 (e + ... + e^(k-1)))`, and the ball then rises to
     e^(2k) height. If e < 1 the impacts accumulate at T (1 + e) / (1 - e), where the ball comes to rest; `exact` knows all this.
 
     Example:
@@ -78,13 +78,13 @@ def bouncing_ball(m: float = 1.0, g: float = 9.81, e: float = 0.8, height: float
 def ball_on_vibrating_table(
     m: float = 1.0, g: float = 9.81, e: float = 0.5, amplitude: float = 0.02, rate: float = 25.0, height: float = 0.3
 ) -> Problem:
-    """Ball that falls from `height` on a table at amplitude sin(rate t), with the coefficient of restitution e.
+    """Ball that falls from `height` on a table at `amplitude sin(rate t)`, with the coefficient of restitution e.
 
         q = (y),   phi(t, y) = y - amplitude sin(rate t) >= 0,   L = m v^2 / 2 - m g y
 
-    At an impact y' - table' is multiplied by -e; the table does work. If amplitude rate^2 < g, the ball ends up at rest on the
+    At an impact y' - table' is multiplied by -e; the table does work. If `amplitude rate^2 < g`, the ball comes to rest on the
     table. Otherwise, as by default, it stays on the table only until the table falls faster than it would, at
-    sin(rate t) = g / (amplitude rate^2), and is thrown up again.
+    `sin(rate t) = g / (amplitude rate^2)`, and is thrown up again.
     P. J. Holmes, J. Sound Vib. 84 (1982) 173-189.
 
     Example:

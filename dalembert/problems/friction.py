@@ -28,7 +28,7 @@ def nonlinear_multiplier() -> Problem:
         y' = (2 z_1, -z_2),   0 = y_1 y_2^2 - 1,   0 = 2 y_2 (z_1 y_2 - y_1 z_2)                                (4.1a,c,d)
         z' = (2 y_1 y_2 z_1 z_2 - y_1 z_1 z_2, z_1 - y_1 z_2^3) + (y_2 z_1 lam^2, -sqrt(y_1) z_1 z_2^2 lam)         (4.1b)
 
-    with y = z = (e^2t, e^-t), lam = e^t (`exact`). The multiplier solves a quadratic equation whose other root, -2 at t = 0,
+    with y = z = (e^2t, e^-t), and lam = e^t: `exact`. The multiplier solves a quadratic equation whose other root, -2 at t = 0,
     lies beyond lam = -1/2.
 
     Example:
@@ -129,9 +129,9 @@ def pendulum_with_friction(
 
         0 = sqrt(y_1^2 + y_2^2) - l,   m z' = (0, -m g) - y lam / l - (mu radius / l) |lam| z / |z|
 
-    lam is the tension of the rod, hence the load of a pin of that `radius`; its friction torque mu radius |lam| acts on the
+    lam is the tension of the rod, hence the load of a pin of that `radius`; its friction torque `mu radius |lam|` acts on the
     mass by the lever l. It starts at `angle` from the downward vertical and turns at `rate`. The model ends where it would
-    swing back. With k = mu radius / l and omega^2 = g / l, as long as lam > 0 and theta' > 0,
+    swing back. With `k = mu radius / l` and omega^2 = g / l, as long as lam > 0 and theta' > 0,
 
         (theta'^2 - A cos theta - B sin theta) e^(2 k theta),   (A, B) = omega^2 (2 - 4 k^2, -6 k) / (1 + 4 k^2)
 

@@ -350,7 +350,7 @@ ARM: list[tuple[tuple, tuple, tuple, float, float]] = [
 def stewart_platform(stroke: float = 0.1, w: float = 3.0, g: float = 9.81) -> Problem:
     """Stewart platform: six legs of prescribed lengths carry a plate through a given motion.
 
-    The lengths are those of the motion x = stroke (sin wt, 1 - cos wt, sin 2wt), with a rotation about x by 3 stroke sin(wt).
+    The lengths are those of the motion x = stroke (sin(w t), 1 - cos(w t), sin(2 w t)), turned about x by `3 stroke sin(w t)`.
     D. Stewart, Proc. Inst. Mech. Eng. 180 (1965) 371-386.
 
     Example:

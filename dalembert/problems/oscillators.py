@@ -175,7 +175,7 @@ def continuously_variable_transmission(
         0 = (R + slope s) v_a - (R - slope s) v_b
 
     The belt oscillates by itself, s = `shift` cos(w t), w^2 = k / m; the constraint does not act on it. The angles and u, v_a =
-    (R - slope s) u, v_b = (R + slope s) u, obey with D = J1 (R - slope s)^2 + J2 (R + slope s)^2
+    `(R - slope s) u`, v_b = `(R + slope s) u`, obey with `D = J1 (R - slope s)^2 + J2 (R + slope s)^2`
 
         D u' + D' u / 2 = -k1 a (R - slope s) - k2 b (R + slope s)
 

@@ -123,7 +123,7 @@ def heavy_top(
     Starts with the axis r_3 inclined from the upward vertical, turning about itself at `spin` (the third component of the
     angular velocity in the body frame), and precessing about the vertical at `precession`. Conserved are H, the
     angular momentum about the vertical and, for I1 = I2 (Lagrange's top), the one about the body's axis. The default falls
-    from rest of its axis and is fast enough, (I3 spin)^2 > 4 (I1 + m l^2) m g l, to stand upright if started so.
+    from rest of its axis and is fast enough, `(I3 spin)^2 > 4 (I1 + m l^2) m g l`, to stand upright if started so.
     V. I. Arnold, Mathematical Methods of Classical Mechanics, section 30.
 
     Example:

@@ -33,7 +33,7 @@ def rolling_disk(
         v_c = (v_x, v_y, 0) + R (cos(theta) v_theta n - sin(theta) v_phi e - sin(theta) v_theta e_z)
 
     A and C are the moments about a diameter and about the axis, for a thin homogeneous disk m R^2 / 4 and m R^2 / 2. It
-    starts at the origin, heading along x. Rolling upright is stable if roll_rate^2 > A m g R / (C (C + m R^2)). Flat on the
+    starts at the origin, heading along x. Rolling upright is stable if `roll_rate^2 > A m g R / (C (C + m R^2))`. Flat on the
     ground, at theta = 90 degrees, the coordinates are singular. O. M. O'Reilly, The dynamics of rolling disks and sliding
     disks, Nonlinear Dynamics 10 (1996) 287-305.
 

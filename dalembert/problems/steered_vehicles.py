@@ -29,7 +29,7 @@ def snakeboard(
         0 = -sin(theta + phi) v_x + cos(theta + phi) v_y + l cos(phi) v_theta                   (front axle)
         0 = -sin(theta - phi) v_x + cos(theta - phi) v_y - l cos(phi) v_theta                   (back axle)
 
-    l is half the distance of the axles. The torques -2 J_w steering w^2 sin(w t) and -J_r rotor w^2 sin(w t), w =
+    l is half the distance of the axles. The torques `-2 J_w steering w^2 sin(w t)` and `-J_r rotor w^2 sin(w t)`, w =
     `frequency`, make phi = steering sin(w t) and theta + psi = rotor sin(w t): the gait "drive", which accelerates from rest
     or from `speed`. At phi = 90 degrees the constraints are dependent. Nothing is conserved. The board moves along itself,
     with v_theta = u tan(phi) / l and
@@ -94,7 +94,7 @@ def car_with_trailer(
         0 = -sin(theta + phi) v_x + cos(theta + phi) v_y + l cos(phi) v_theta                   (front axle)
         0 = -sin(theta1) v_x + cos(theta1) v_y - d v_theta1                                     (trailer's axle)
 
-    with the steering angle phi(t) = steering sin(frequency t). The car (m, J) has its centre of mass a distance b in front of
+    with the steering angle `phi(t) = steering sin(frequency t)`. The car (m, J) has its centre of mass a distance b in front of
     the rear axle, where the trailer (m1, J1) is hooked on by a bar of length d, its mass on its axle. It starts with theta =
     0 at `speed`, folded by theta1 = -`fold`. The constraints depend on time and yet do no work, being homogeneous in v, so
     that energy is conserved: u = sqrt(2 E / M) with, for a = theta - theta1, M = m + (J + m b^2) tan(phi)^2 / l^2 + m1

@@ -13,14 +13,16 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem
+from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem, is_one_of
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
-from dalembert.runs._controls import given_controls
+from dalembert.methods._base import refuse_varying
+from dalembert.runs._controls import given_controls, with_ramps
 from dalembert.runs._drivers import ONE_BY_ONE, driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._coulomb import check_coefficients
 from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._states import States, states_at
 
@@ -44,7 +46,7 @@ class Policy:
     drawing: Drawing | None = None
 
     def __post_init__(self) -> None:
-        if self.on_failure not in ("raise", "return"):
+        if not is_one_of(self.on_failure, "raise", "return"):
             raise InputError(f'on_failure is "raise" or "return"; got {self.on_failure!r}')
         if self.simd is not None and not isinstance(self.simd, (bool, np.bool_)):
             raise InputError(f"simd is True, False, or None (vectors where they are faster); got {self.simd!r}")
@@ -99,6 +101,7 @@ class Arguments:
         check_method(self.method, system, self.caller)
         if not driver_of(self.method).has_steppers:
             raise UnsupportedSystem(ONE_BY_ONE)
+        refuse_varying(self.method, f"da.{self.caller}")
         states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
         spec = self._spec(system, states)
         if type(spec.method).check_start is not OneStepMethod.check_start:
@@ -108,6 +111,7 @@ class Arguments:
 
     def _spec(self, system: System, start: State | States) -> RunSpec:
         check_method(self.method, system, self.caller)
+        check_coefficients(States.of(system, start) if isinstance(start, State) else start)
         h, steps, t0 = self.h, self.steps, start.t if isinstance(start, State) else float(start.t[0])
         if isinstance(self.system, Problem):
             h = self.system.h if h is None else h
@@ -115,18 +119,28 @@ class Arguments:
         h = step_size(h)
         if h < 0 and driver_of(self.method).has_impacts:
             raise InputError("collision integrators run forwards, because an impact that loses energy has no past: take h > 0")
+        if self.t1 is not None:
+            refuse_varying(self.method, "t1=")
         steps = number_of_steps(steps, self.t1, t0, h)
         save_every = count("save_every", self.save_every, least=1)
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
         if tolerance is not None and tolerance >= 1:
             raise InputError(f"newton_tolerance is relative, so that it is less than 1; got {self.newton_tolerance!r}")
+        if not isinstance(self.stage_multipliers, (bool, np.bool_)):
+            raise InputError(f"stage_multipliers is True or False; got {one_line(self.stage_multipliers)}")
         if self.stage_multipliers and driver_of(self.method).has_impacts:
             raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
+        if self.stage_multipliers and "energy" in self.method.clock_names:
+            raise InputError(f"the stages of {self.method} have multipliers of another time: read run.lam")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
         stage_multipliers = bool(self.stage_multipliers) or not system.linear_in_multipliers
-        controls = given_controls(system, self.controls, steps)
+        if self.controls is not None:
+            refuse_varying(self.method, "controls=")
+        moving, controls = given_controls(system, self.controls, steps, t0, h)
         if controls is not None and driver_of(self.method).has_impacts:
             raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
+        if moving.ramps:
+            system, start = moving, with_ramps(moving, start)
         return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers, controls=controls)
 
 
@@ -234,7 +248,7 @@ def step_size(value: Any) -> float:
 def _number(value: Any) -> float:
     try:
         return float(real_array(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.nan
 
 

@@ -1,8 +1,9 @@
-"""The method that serves a system where none is named, as on the command line."""
+"""The methods that serve a system where none is named."""
 
 from __future__ import annotations
 
 from dalembert.contact import CVA, MoreauJean, NonsmoothRattle
+from dalembert.errors import UnsupportedSystem
 from dalembert.methods import SRK, GaussLobattoSPARK, LobattoIIIAB, OneStepMethod, SymplecticEuler, compose
 from dalembert.systems import IndexTwoDAE, MechanicalSystem, Spheres, System
 
@@ -25,3 +26,29 @@ def default_method(system: System) -> OneStepMethod:
     if system.n_nonholonomic:
         return GaussLobattoSPARK(stages=2)
     return LobattoIIIAB() if isinstance(system, MechanicalSystem) else compose(SymplecticEuler(), 2)
+
+
+def family(system: System) -> tuple[OneStepMethod, ...]:
+    """Methods of one kind that serve a system, by increasing order.
+
+    Example:
+        >>> import dalembert as da
+        >>> [method.stages for method in family(da.problems.pendulum().system)]
+        [2, 3, 4, 5, 6, 7, 8]
+
+    """
+    if isinstance(system, IndexTwoDAE):
+        return tuple(SRK("gauss", stages) for stages in range(1, 7))
+    spark: tuple[OneStepMethod, ...] = tuple(GaussLobattoSPARK(stages) for stages in range(1, 7))
+    smooth = spark if system.n_nonholonomic else tuple(LobattoIIIAB(stages) for stages in range(2, 9))
+    if isinstance(system, Spheres) or "friction" in system.function_names:
+        return (default_method(system),)
+    if system.n_unilateral:
+        return tuple(CVA(method) for method in smooth)
+    if isinstance(system, MechanicalSystem):
+        return smooth
+    try:
+        spark[0].check(system)
+    except UnsupportedSystem:
+        return tuple(compose(SymplecticEuler(), order) for order in (2, 4, 6, 8))
+    return spark

@@ -16,6 +16,7 @@ from dalembert.contact._event_program import EventProgram, event_program
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.systems import MechanicalSystem, Spheres, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._states import States
@@ -109,6 +110,7 @@ def driver_of(method: OneStepMethod) -> SmoothDriver:
 
 def check_differentiable(method: OneStepMethod, caller: str) -> None:
     """Refuse methods whose steps have no derivatives."""
+    refuse_varying(method, caller)
     if not driver_of(method).has_steppers:
         raise UnsupportedSystem(
             f"{method} has no derivatives of its steps, which {caller} needs: take a collision integrator, da.CVA(), or a "
@@ -161,6 +163,7 @@ def _regular_start(method: OneStepMethod) -> Iterator[None]:
 
 def one_step(system: System, method: OneStepMethod, state: State, h: float) -> tuple[State, list[np.ndarray]]:
     """One step of size h, which may be negative: the new state and the unknowns of each of its substeps."""
+    refuse_varying(method, "a single step")
     if not driver_of(method).has_steppers:
         raise UnsupportedSystem(f"{method} makes no single steps outside of runs: take da.simulate(..., steps=1)")
     run = driver_of(method).run_class()(RunSpec(system, method, state, float(h), 1, watchful=False))

@@ -12,11 +12,12 @@ import numpy as np
 
 from dalembert.contact._records import ImpactReduction, MemberContacts, MemberImpacts
 from dalembert.draw import Drawing
+from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._members import Starts
 from dalembert.runs._tables import columns_of, dataset, frame
 from dalembert.runs._trajectory import Trajectory
-from dalembert.runs._variables import Variables
+from dalembert.runs._variables import MemberReadings, Variables
 from dalembert.storage._member_table import COUNTS, Layout, MemberTable
 from dalembert.systems import State, System
 from dalembert.systems._model import Parameters
@@ -162,6 +163,20 @@ class Ensemble(Variables):
     def contacts(self) -> MemberContacts | None:
         """Sustained contacts of all members."""
         return self._events("contact")
+
+    def of(self, part: Part | str) -> Any:
+        """What a part of a `da.Mechanism`, or the part of a name, does in all members: arrays (member, time, ...).
+
+        Quantities are those of `run.of`; those of a member that failed are nan after its end.
+
+        Example:
+            >>> import dalembert as da
+            >>> runs = da.simulate_many(da.problems.slider_crank(), da.Rattle(), params={"g": [0.0, 9.81]}, steps=20)
+            >>> runs.of("crank").position.shape, runs.of("revolute 1").angle.shape
+            ((2, 21, 3), (2, 21))
+
+        """
+        return MemberReadings([run.of(part) for run in self._each()], self._padded)
 
     def to_xarray(self) -> Any:
         """All runs as an xarray.Dataset, parameters among its variables (needs the package xarray)."""

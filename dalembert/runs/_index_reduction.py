@@ -16,7 +16,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem
+from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem, is_one_of
 from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem, stated
 from dalembert.runs._trajectory import Trajectory
@@ -152,9 +152,9 @@ class ReducedSystem:
             (3, True)
 
         """
-        if solver not in ("IDA", "Radau", "DOP853"):
+        if not is_one_of(solver, "IDA", "Radau", "DOP853"):
             raise InputError(f'the solver is "IDA", "Radau" or "DOP853"; got {solver!r}')
-        if multipliers not in ("integrated", "eliminated") or (solver == "IDA" and multipliers == "eliminated"):
+        if not is_one_of(multipliers, "integrated", "eliminated") or (solver == "IDA" and multipliers == "eliminated"):
             raise InputError(
                 f'multipliers are "integrated" or, by "Radau" and "DOP853", "eliminated"; got {multipliers!r} for {solver}'
             )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert.errors import DalembertError, InputError
+from dalembert.errors import DalembertError, InputError, is_one_of
+from dalembert.methods import SymplecticSteps
 
 if TYPE_CHECKING:
     from dalembert.runs._trajectory import Trajectory
@@ -45,16 +46,18 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
 
     if run.system is None or run.solver is None or run.start is None:
         raise DalembertError("this trajectory was loaded without its model, so its steps cannot be solved again")
+    if isinstance(run.solver, SymplecticSteps):
+        raise InputError(f"{run.solver} has its polynomials in another time: interpolate run.t and the stored states")
     if run.solver.serves_unilateral:
         raise InputError("dense output does not see impacts: read run.impacts, or interpolate run.t and the stored states")
     try:
         times = np.atleast_1d(np.asarray(t, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"run.at takes a time or an array of times; got {t!r}") from None
     steps = len(run.t) - 1
-    if steps < 1 or abs(run.t[-1] - run.t[0] - steps * run.h) > 1e-9 * abs(steps * run.h):
+    if steps < 1 or not _every_step(run):
         raise InputError("dense output needs every step: run with save_every=1")
-    if side not in ("left", "right"):
+    if not is_one_of(side, "left", "right"):
         raise InputError(f'side is "left" or "right"; got {side!r}')
     along = np.sign(run.h)  # so that time rises
     outside = ~((along * times >= along * run.t[0]) & (along * times <= along * run.t[-1]))
@@ -68,11 +71,20 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
     for k in np.unique(step):
         rows = step == k
         guess = _guess(run, k)
-        values = dense.evaluate(run.t[k], run.states[k], (times[rows] - run.t[k]) / run.h, guess)
+        clock = np.zeros(0) if run.step_sizes is None else np.array([run.t[k], 1 / run.step_sizes[k]])
+        values = dense.evaluate(run.t[k], run.states[k], times[rows], guess, clock)
         for name, value in values.items():
             found[name][rows] = value
     shaped = [found[name] if np.ndim(t) else found[name][0] for name in ("Y", "Z~", "Z", "lam", "psi")]
     return Inside(times if np.ndim(t) else times[0], *shaped)
+
+
+def _every_step(run: Trajectory) -> bool:
+    """Whether all states are stored."""
+    steps = len(run.t) - 1
+    if run.step_sizes is not None:
+        return run.stats.get("steps") == steps
+    return abs(run.t[-1] - run.t[0] - steps * run.h) <= 1e-9 * abs(steps * run.h)
 
 
 def _guess(run: Trajectory, row: int) -> np.ndarray:

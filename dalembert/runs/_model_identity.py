@@ -13,9 +13,9 @@ import numpy as np
 from dalembert._version import __version__
 from dalembert.compiler._program import reduced_step
 from dalembert.errors import InputError
-from dalembert.methods import OneStepMethod
+from dalembert.methods import OneStepMethod, SymplecticSteps
 from dalembert.runs._drivers import driver_of
-from dalembert.systems import System
+from dalembert.systems import MechanicalSystem, System
 
 
 def identity(system: System, method: OneStepMethod) -> dict[str, Any]:
@@ -71,12 +71,18 @@ def equations_hash(system: System, method: OneStepMethod) -> str:
     events = driver.event_program(system, method)
     digest.update(b"" if events is None else events.equations.encode())
     system, method = driver.between_impacts(system, method)
+    if isinstance(method, SymplecticSteps):
+        assert isinstance(system, MechanicalSystem)
+        system, method = method.transformed(system), method.method
     for substep, fraction in method.substeps:
         equations = reduced_step(system, substep).equations
         step = equations.step
         data = [equations.x, step.time_symbol, step.h_symbol, equations.state, step.theta]
         digest.update(f"{fraction.hex()} ".encode())
         digest.update(ca.Function("step", data, [equations.residual, equations.increment]).serialize().encode())
+        if step.clock is not None:
+            clock = [step.clock.values, step.clock.delta], [step.clock.begin, step.clock.change]
+            digest.update(ca.Function("clock", [*data[1:], *clock[0]], clock[1]).serialize().encode())
     return digest.hexdigest()
 
 

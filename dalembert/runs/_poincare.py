@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert._progress import preparing
-from dalembert.compiler import build_watch, state_function
+from dalembert.compiler import build_watch
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
@@ -23,6 +23,8 @@ from dalembert.runs._members import layout_of, table_of
 from dalembert.runs._problem import Problem
 from dalembert.runs._variables import Variables
 from dalembert.systems import State, System
+from dalembert.systems._model import one_line
+from dalembert.systems._state_function import state_function
 from dalembert.systems._states import States, redundant_rows, with_multipliers
 
 
@@ -120,8 +122,8 @@ def poincare(
         raise UnsupportedSystem(f"a state of {method} belongs to its step size, so that no shorter step can end on the section")
     if spec.h < 0:
         raise InputError("a section is crossed forwards in time: take h > 0")
-    if direction not in (1, -1):
-        raise InputError(f"direction is +1 (upwards) or -1 (downwards); got {direction!r}")
+    if isinstance(direction, bool) or not isinstance(direction, (int, np.integer)) or direction not in (1, -1):
+        raise InputError(f"direction is +1 (upwards) or -1 (downwards); got {one_line(direction)}")
     policy = Policy(progress=progress, workers=workers, simd=simd)
     with preparing(progress):
         return _section(spec, policy, state_function("section", section, spec.system), int(direction))

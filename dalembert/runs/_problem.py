@@ -55,8 +55,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         (_, first), (_, second) = self.system.state_blocks
-        if len(self.labels) == (first or second) and not self.system.coordinate_names:
-            self.system.coordinate_names = self.labels
+        labelled = len(self.labels) == (first or second) and not self.system.coordinate_names
+        names = {"coordinate_names": self.labels} if labelled else {}
+        object.__setattr__(self, "system", self.system.called(title=self.title, settings=self.settings, **names))
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.title}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Literal
 
 from dalembert._progress import preparing
@@ -13,19 +14,40 @@ from dalembert.runs._arguments import Policy
 from dalembert.runs._problem import Problem, stated
 from dalembert.runs._stored_run import resume_run
 from dalembert.runs._sweep import load_sweep, resume_sweep
-from dalembert.runs._trajectory import Trajectory
+from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.storage._sweep_store import is_sweep
 from dalembert.systems import System
+from dalembert.systems._model import one_line
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], system: System | Problem | Mechanism | None = None) -> Any:
     """Read what `run.save` or `save_to=` wrote: a `Trajectory`, or the `Ensemble` of a sweep.
 
-    Nothing in it is executed; the model is not in it. A store can be read while it is written: what is complete is there.
+    Nothing in it is executed; the model is not in it. With `system`, the model that the run was made with, which is checked,
+    the run also knows what follows from its states: energies, multipliers, and by `run.of(part)` the parts of a mechanism. A
+    store can be read while it is written: what is complete is there.
+
+    Example:
+        >>> import os, tempfile, dalembert as da
+        >>> m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+        >>> rod = m.rod("rod", (0, 0), (0.4, 0), mass=0.3)
+        >>> hinge = m.revolute(m.ground, rod, at=(0, 0))
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.zarr")
+        >>> run = da.simulate(m, da.LobattoIIIAB(3), h=0.01, steps=20, save_to=path)
+        >>> bool((da.load(path, m).of(hinge).angle == run.of(hinge).angle).all())
+        True
+
     """
-    if os.path.isdir(path) and is_sweep(path):
-        return load_sweep(path)
-    return Trajectory.load(path)
+    _check_path(path)
+    model, drawing = stated(system)
+    if os.path.isdir(path):
+        return load_sweep(path, model, drawing) if is_sweep(path) else StoredTrajectory.open(path, model, drawing)
+    run = Trajectory.load(path)
+    if model is None:
+        return run
+    if not isinstance(model, System) or model.fingerprint != run.fingerprint:
+        raise InputError(f"the run in {path} belongs to another model: give the system that it was made with, or none")
+    return replace(run, system=model, drawing=drawing)
 
 
 def resume(
@@ -59,6 +81,7 @@ def resume(
         True
 
     """
+    _check_path(path)
     model, drawing = stated(system)
     policy = Policy(progress=progress, on_failure=on_failure, executor=executor, workers=workers, drawing=drawing)
     if is_sweep(path):
@@ -69,3 +92,8 @@ def resume(
         raise InputError(f"{path} is a single run, which one processor computes: leave executor= and workers= out")
     with preparing(progress):
         return resume_run(path, model, method, steps, policy)
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+        raise InputError(f'give the name of a run on disk, as in da.load("run.zarr"); got {one_line(path)}')

@@ -14,9 +14,11 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.runs._accurate import accurate
 from dalembert.runs._arguments import Arguments, Policy, check_memory
+from dalembert.runs._default_method import default_method
 from dalembert.runs._drivers import make_run, prepared
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.runs._stored_run import stream
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 def simulate(
     system: System | Problem | Mechanism,
-    method: OneStepMethod,
+    method: OneStepMethod | None = None,
     *,
     q0: Any = None,
     v0: Any = None,
@@ -41,6 +43,8 @@ def simulate(
     steps: int | None = None,
     t1: float | None = None,
     t0: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     save_every: int = 1,
     save_to: str | os.PathLike[str] | None = None,
     params: Mapping[str, Any] | None = None,
@@ -52,12 +56,17 @@ def simulate(
 ) -> Trajectory:
     """Integrate `system` by `method` from consistent initial values, with a constant step size h.
 
+    With `rtol`, the tolerated error of every coordinate relative to its largest magnitude (and `atol`, which is added to it), h
+    is chosen, and the method, too, if none is given, from short runs: `run.error` is the estimated error, `run.choice` the
+    reason. Without `rtol` and a method a usual one is taken that serves the system; `run.method` names it.
+
     Give q0 with v0 or p0 (y0 and z0 for an ODAE), or `start` (as `da.consistent` returns it), the step size `h` and either
     `steps` or the final time `t1`; a `Problem` brings all of these. `lam0` and `psi0` are guesses for multipliers that enter
     nonlinearly: they choose the branch. Step k stands at t0 + k*h. Every `save_every`-th state is stored, and the last one.
     With `save_to="run.zarr"` they are written to disk while the run goes on, and `da.resume` can continue it (needs zarr).
 
-    `controls` gives parameters one value for each step, as in controls={"u": array}, or for each of equally many steps.
+    `controls` gives parameters one value for each step, as in controls={"u": array}, or for each of equally many steps;
+    `da.PiecewiseLinear(values)` is linear in between.
 
     A step that cannot be solved raises `da.StepFailed`, whose `.run` holds everything computed before it; with
     `on_failure="return"` the truncated trajectory is returned, its `status` "failed". Ctrl-C returns what was computed, with
@@ -80,16 +89,23 @@ def simulate(
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
     given["controls"] = controls
-    arguments = Arguments("simulate", system, method, initial, **given)
+    tolerant, posed = rtol is not None or atol is not None, stated(system)[0]
+    chosen = default_method(posed) if method is None and not tolerant and isinstance(posed, System) else method
+    arguments = Arguments("simulate", system, chosen, initial, **given)
     policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
     if save_to is not None and controls is not None:
         raise InputError("a stored run does not keep controls: leave save_to out, or state the force as a function of t")
     with preparing(progress):
-        spec = arguments.single()
-        if save_to is not None:
-            return stream(spec, policy)
-        check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
-        return _run(spec, policy)
+        if tolerant:
+            return accurate(arguments, rtol, atol, lambda spec: _execute(spec, policy), save_to is not None)
+        return _execute(arguments.single(), policy)
+
+
+def _execute(spec: RunSpec, policy: Policy) -> Trajectory:
+    if policy.save_to is not None:
+        return stream(spec, policy)
+    check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
+    return _run(spec, policy)
 
 
 def _run(spec: RunSpec, policy: Policy) -> Trajectory:
@@ -120,9 +136,10 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
         run.rows[saved + 1] = run.row
         numbers = np.append(numbers, done)
     rows = run.rows[: len(numbers)]
-    stage = np.split(rows[:, n:], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
+    rows, clock = (run.stored(rows), len(method.clock_names)) if method.varies_steps else (rows, 0)
+    stage = np.split(rows[:, n + clock :], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
     return Trajectory(
-        t=run.start.t + numbers * run.h,
+        t=rows[:, n].copy() if clock else run.start.t + numbers * run.h,
         states=rows[:, :n],
         blocks=system.state_blocks,
         h=run.h,
@@ -137,6 +154,7 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
         solver=method,
         stage_lam=stage[0],
         stage_psi=stage[1],
+        step_sizes=method.step_sizes(system, rows[:, : n + clock], start.theta, run.h) if clock else None,
         impacts=getattr(run, "impacts", None),
         contacts=getattr(run, "contacts", None),
         drawing=drawing,

@@ -35,6 +35,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
     check_target(target, 8 * (steps // save_every + 1) * (1 + n + stored_multipliers))
     start = prepared(spec).start
     assert isinstance(start, State)
+    clock = spec.method.clock_names
     stage = (("stage_lam", system.n_holonomic), ("stage_psi", system.n_nonholonomic)) if spec.stage_multipliers else ()
     header = Header(
         h=spec.h,
@@ -44,6 +45,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
         chunk=max(1, CHUNK_NUMBERS // (n * save_every)),
         blocks=system.state_blocks,
         stage=stage,
+        clock=clock,
         parameters=plain(system.parameters.unflatten(start.theta)),
         theta=start.theta.tolist(),
         start=start.packed.tolist(),
@@ -54,7 +56,7 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
         **identity(system, spec.method),
     )
     run = _new_run(header, system, spec.method)
-    begin = Checkpoint(0, run.rows[0].copy(), np.zeros(n), dict.fromkeys(_counted(run), 0))
+    begin = Checkpoint(0, run.stored(run.rows[0]).copy(), np.zeros(n + len(clock)), dict.fromkeys(_counted(run), 0))
     store = RunStore.create(target, header, begin)
     with locked(target):
         return _run_to_end(store, run, policy)
@@ -136,9 +138,9 @@ def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:
         contacts = [list(contact) for contact in zip(*vars(events["contact"]).values(), strict=True)]
         over = np.array([contact not in walls["held"] for contact in contacts], dtype=bool)
         events["contact"] = rows_of(Contacts, events["contact"], over)
-    following = Checkpoint(run.steps_done, run.rows[chunk].copy(), run.compensation, stats, walls)
+    following = Checkpoint(run.steps_done, run.stored(run.rows[chunk]).copy(), run.compensation, stats, walls)
     written = Progress(0, run.steps_done - store.header.save_every, "running", "", stats)
-    return store.commit(run.rows[:chunk], events, written, following)
+    return store.commit(run.stored(run.rows[:chunk]), events, written, following)
 
 
 def _events(header: Header, run: Run) -> dict[str, Any]:
@@ -152,7 +154,7 @@ def _tail(store: RunStore, run: Run) -> np.ndarray:
     if since <= 0:  # nothing was computed
         return store.checkpoint.row[None]
     saved, rest = divmod(since, run.save_every)
-    return np.vstack([run.rows[: saved + 1], *([run.row] if rest else [])])
+    return run.stored(np.vstack([run.rows[: saved + 1], *([run.row] if rest else [])]))
 
 
 def _stats(run: Run, before: Checkpoint) -> dict[str, float]:

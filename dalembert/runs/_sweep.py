@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 
 from dalembert._progress import ProgressLine
+from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
 from dalembert.parallel._executors import Results, on_executor, on_threads
@@ -63,10 +64,12 @@ def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Polic
         return _computed(spec, policy, layout, SweepStore.open(path))  # other processes may have gone on with it
 
 
-def load_sweep(path: Any) -> Ensemble:
-    """A sweep on disk without its model."""
+def load_sweep(path: Any, system: System | None = None, drawing: Drawing | None = None) -> Ensemble:
+    """A sweep on disk, with its model if that is given."""
     store = SweepStore.open(path)
-    return ensemble_of(store.layout, _stored_starts(store), store.table())
+    if system is not None:
+        check_model(store.path, store.header, system)
+    return ensemble_of(store.layout, _stored_starts(store), store.table(), system, None, drawing)
 
 
 def _stored_starts(store: SweepStore) -> Starts:

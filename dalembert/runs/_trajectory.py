@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
+CHOSEN = ("error", "choice")
 STAGE = ("stage_lam", "stage_psi")
 OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k", "redundant")
 
@@ -83,6 +84,8 @@ class Trajectory(Variables):
     """The method's own multiplier Lambda_s of each stored step, if `simulate` was asked for it; nan in the first row."""
     stage_psi: np.ndarray | None = field(default=None, repr=False)
     """The same for psi."""
+    step_sizes: np.ndarray | None = field(default=None, repr=False)
+    """The step size at each stored state, for runs by a method that varies it, such as `da.ReversibleSteps`."""
     impacts: Impacts | None = field(default=None, repr=False)
     """Impacts on unilateral constraints, for runs by a collision integrator."""
     contacts: Contacts | None = field(default=None, repr=False)
@@ -93,6 +96,10 @@ class Trajectory(Variables):
     """The names of a run that was loaded without its model; see `names`."""
     controls: Controls | None = field(default=None, repr=False)
     """Parameters that changed along the run; what is computed from a state takes those of the step that begins there."""
+    error: float | None = None
+    """The estimated largest error of the positions, relative to their size, of a run that was asked for with `rtol=`."""
+    choice: str = field(default="", repr=False)
+    """Why its method and its step size were chosen."""
     _observed: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -117,7 +124,9 @@ class Trajectory(Variables):
     def _observe(self, name: str) -> np.ndarray:
         if name not in self._observed:
             if self.system is None:
-                raise DalembertError(f"this trajectory was loaded without its model, and {name} was not stored with it")
+                raise DalembertError(
+                    f"{name} is not stored with this run, which has no model: da.load(path, system) gives it one"
+                )
             if name in ("lam", "psi"):
                 multipliers = self._multipliers()
                 m = self.system.n_holonomic
@@ -223,8 +232,8 @@ class Trajectory(Variables):
         """The same model at other times and states."""
         return Trajectory(t, states, self.blocks, self.h, self.method, self.parameters, system=self.system)
 
-    def of(self, part: Part) -> Any:
-        """What a part of a `da.Mechanism` does along the run, as arrays with time first.
+    def of(self, part: Part | str) -> Any:
+        """What a part of a `da.Mechanism`, or the part of a name, does along the run, as arrays with time first.
 
         Bodies have `position`, `velocity`, `rotation`, `angular_velocity` and `point(at)`, joints `angle`, `rate`,
         `displacement`, `speed`, `force` and `torque`, wheels `contact_point` and `force`, springs `length`, motors `effort`.
@@ -235,12 +244,14 @@ class Trajectory(Variables):
             >>> rod = m.rod("rod", (0, 0), (0.4, 0), mass=0.3)
             >>> hinge = m.revolute(m.ground, rod, at=(0, 0))
             >>> run = da.simulate(m, da.LobattoIIIAB(3), h=0.01, steps=20)
-            >>> run.of(rod).position.shape, bool(run.of(hinge).angle[-1] < 0)
+            >>> run.of(rod).position.shape, bool(run.of("revolute 1").angle[-1] < 0)
             ((21, 3), True)
             >>> round(float(run.of(hinge).force[0, 1]), 3)  # released at rest, a quarter of the weight is carried
             0.736
 
         """
+        if self.system is None:
+            raise DalembertError("run.of needs the mechanism, which is not stored with a run: da.load(path, mechanism)")
         return read(part, self)
 
     # -- between the states ------------------------------------------------------------------------------------------
@@ -274,11 +285,11 @@ class Trajectory(Variables):
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
         header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks, "names": self.names}
-        header |= {name: getattr(self, name) for name in KEPT}
+        header |= {name: getattr(self, name) for name in (*KEPT, *CHOSEN)}
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
         arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
         arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
-        arrays |= {name: getattr(self, name) for name in STAGE if getattr(self, name) is not None}
+        arrays |= {name: getattr(self, name) for name in (*STAGE, "step_sizes") if getattr(self, name) is not None}
         for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
             if events is not None:
                 arrays |= columns_of(events, kind)
@@ -307,7 +318,8 @@ class Trajectory(Variables):
                 parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
                 kept_names={name: tuple(labels) for name, labels in header.get("names", {}).items()},
                 **{name: header[name] for name in KEPT},
-                **{name: file.get(name) for name in STAGE},
+                **{name: header[name] for name in CHOSEN if name in header},
+                **{name: file.get(name) for name in (*STAGE, "step_sizes")},
                 **events,
                 controls=None if controls is None else Controls(**controls | {"hold": int(controls["hold"])}),
                 _observed={name: file[name] for name in OBSERVED if name in file},
@@ -414,7 +426,16 @@ class StoredTrajectory(Trajectory):
 
     def _times(self, first: int, last: int) -> np.ndarray:
         header = self.store.header
+        if header.clock:
+            return read_rows(self.store.array("t"), slice(first, last))
         return header.t0 + header.step_of(np.arange(first, last), self.store.progress.steps) * header.h
+
+    @functools.cached_property
+    def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        """The step size at each stored state, for runs by a method that varies it."""
+        if "rate" not in self.store.header.clock:
+            return None
+        return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
 
     @functools.cached_property
     def impacts(self) -> Impacts | None:  # type: ignore[override]
@@ -461,14 +482,15 @@ class StoredTrajectory(Trajectory):
             when = {kind: read_rows(self.store.array(name), slice(count.get(kind, 0))) for kind, name in columns.items()}
         for first in range(0, len(self), chunk):
             rows = slice(first, min(len(self), first + chunk))
-            begin, end = self._times(first, first + 1)[0], self._times(rows.stop, rows.stop + 1)[0]
-            ends = (begin if first else -np.inf, end if rows.stop < len(self) else np.inf)
+            begin = self._times(first, first + 1)[0] if first else -np.inf
+            ends = (begin, self._times(rows.stop, rows.stop + 1)[0] if rows.stop < len(self) else np.inf)
             events = {f"{kind}s": self._events(kind, *np.searchsorted(t, ends, side="right")) for kind, t in when.items()}
             yield Trajectory(
                 t=self._times(rows.start, rows.stop),
                 states=self.states[rows],
                 stage_lam=None if self.stage_lam is None else self.stage_lam[rows],
                 stage_psi=None if self.stage_psi is None else self.stage_psi[rows],
+                step_sizes=None if self.step_sizes is None else self.step_sizes[rows],
                 **{name: getattr(self, name) for name in ("blocks", "h", "method", "parameters", "status", "message")},
                 **{name: getattr(self, name) for name in ("stats", "fingerprint", "system", "start", "solver", "drawing")},
                 **events,
@@ -481,10 +503,10 @@ class StoredTrajectory(Trajectory):
         return np.concatenate(parts) if parts else super()._map(name, rows)
 
     @staticmethod
-    def open(path: str | os.PathLike[str], system: System | None = None) -> StoredTrajectory:
+    def open(path: str | os.PathLike[str], system: System | None = None, drawing: Drawing | None = None) -> StoredTrajectory:
         """Read a run that `save_to=` wrote, finished or not; with its model, also what follows from the states."""
         store = RunStore.open(path)
         if system is None:
             return StoredTrajectory(store)
         check_model(store.path, vars(store.header), system)
-        return StoredTrajectory(store, system, start_of(store.header, system))
+        return StoredTrajectory(store, system, start_of(store.header, system), drawing=drawing)

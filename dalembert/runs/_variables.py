@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,3 +93,18 @@ class Variables(ABC):
         if self._index_two:
             return {"g": k}
         return {"g": self._observe("g"), "g_dot": self._observe("g_dot"), **({"k": k} if k.shape[-1] else {})}
+
+
+class MemberReadings:
+    """What a part of a mechanism does in all members of an ensemble; quantities by their names, as `run.of` has them."""
+
+    def __init__(self, readings: Sequence[Any], padded: Callable[[list[np.ndarray]], np.ndarray]) -> None:
+        self._readings, self._padded = readings, padded
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = [getattr(reading, name) for reading in self._readings]
+        if callable(found[0]):
+            return lambda *given: self._padded([of_member(*given) for of_member in found])
+        return self._padded(found)

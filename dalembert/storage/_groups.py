@@ -192,6 +192,8 @@ class Store(ABC):
     path: Path
     descriptions: dict[str, str]
     """A digest of each array's description."""
+    format: int
+    """That of the version which made it: chunks of format 1 have no checksums, whoever goes on with them."""
     _opened: dict[tuple[str, str], Any]
 
     @abstractmethod
@@ -200,7 +202,7 @@ class Store(ABC):
 
     @property
     def _marked(self) -> dict[str, Any]:
-        said = {"kind": self.KIND, "format": FORMAT, "descriptions": self.descriptions, **self._attributes()}
+        said = {"kind": self.KIND, "format": self.format, "descriptions": self.descriptions, **self._attributes()}
         said = json.loads(json.dumps(said, allow_nan=False))  # as it will be read
         return said | {"digest": digest(said)}
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from dalembert.contact._records import KINDS, LATER, columns_of, layout
 from dalembert.errors import InputError
-from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, Store, chunk_names, describe, event_arrays, sync, writing
+from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, FORMAT, Store, chunk_names, describe, event_arrays, sync, writing
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Header:
     casadi: str
     walls: int = 0
     """The number of unilateral constraints."""
+    clock: tuple[str, ...] = ()
+    """What is stored behind each state where step sizes vary: t, and 1/h or the energy."""
     names: dict[str, Any] = field(default_factory=dict)
     """What coordinates and rows of constraints are called, where they have names."""
 
@@ -66,7 +68,7 @@ class Header:
     @property
     def arrays(self) -> tuple[tuple[str, int], ...]:
         """The names of the arrays that a row is split into, and how many columns each takes; none of them is empty."""
-        return (("states", self.n_state), *(part for part in self.stage if part[1]))
+        return (("states", self.n_state), *(part for part in (("clock", len(self.clock)), *self.stage) if part[1]))
 
     @property
     def events(self) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -123,6 +125,7 @@ class RunStore(Store):
     progress: Progress
     checkpoint: Checkpoint
     descriptions: dict[str, str] = field(default_factory=dict, repr=False)
+    format: int = FORMAT
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -134,7 +137,8 @@ class RunStore(Store):
             "t": {"shape": (rows,), "chunks": (header.chunk,), "dimension_names": ("time",), **common}
         }
         for name, size in header.arrays:
-            names = ("time", "variable" if name == "states" else "constraint_" + name.removeprefix("stage_"))
+            named = {"states": "variable", "clock": "clock"}
+            names = ("time", named.get(name, "constraint_" + name.removeprefix("stage_")))
             arrays[name] = {"shape": (rows, size), "chunks": (header.chunk, size), "dimension_names": names, **common}
         store = cls(path, header, Progress(0, 0, "running", "", checkpoint.stats), checkpoint)
         store._create(arrays | event_arrays(header.events))
@@ -152,8 +156,9 @@ class RunStore(Store):
             for name in ("row", "compensation"):
                 point[name] = np.array(point[name], dtype=float)  # None becomes nan
             store = cls(
-                place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point), attributes["descriptions"]
-            )
+                place, Header(**fields), Progress(**attributes["progress"]), Checkpoint(**point),
+                attributes["descriptions"], attributes["format"],
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a run saved by dalembert") from None
         return store._without_lost_rows()
@@ -240,7 +245,8 @@ class RunStore(Store):
         last, column = first + len(rows), 0
         with writing(self.path):
             numbers = self.header.step_of(np.arange(first, last), progress.steps)
-            self._write("t", first, self.header.t0 + numbers * self.header.h)
+            n, even = self.header.n_state, self.header.t0 + numbers * self.header.h
+            self._write("t", first, rows[:, n] if self.header.clock else even)
             for name, size in self.header.arrays:
                 self._write(name, first, rows[:, column : column + size])
                 column += size

@@ -14,6 +14,7 @@ from dalembert.errors import InputError
 from dalembert.storage._groups import (
     CHUNK_NUMBERS,
     EVENT_CHUNK,
+    FORMAT,
     Store,
     StoredArray,
     chunk_names,
@@ -45,6 +46,7 @@ class SweepStore(Store):
     events: dict[str, int] = field(default_factory=dict)
     """How many impacts and contacts the parts have."""
     descriptions: dict[str, str] = field(default_factory=dict, repr=False)
+    format: int = FORMAT
     _opened: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -70,7 +72,7 @@ class SweepStore(Store):
             failures = {int(member): text for member, text in attributes["messages"].items()}
             header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
             progress = (attributes["parts"], failures, attributes["stats"], attributes["events"])
-            store = cls(place, header, Layout.of(header), *progress, attributes["descriptions"])
+            store = cls(place, header, Layout.of(header), *progress, attributes["descriptions"], attributes["format"])
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place} is not a sweep saved by dalembert") from None
         if store.descriptions:  # stores of format 1 may lack columns and chunks

@@ -226,7 +226,7 @@ class _InitialValues:
 def finite_number(name: str, value: Any) -> float:
     try:
         number = float(real_array(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not np.isfinite(number):
         raise InputError(f"{name} must be a finite number; got {one_line(value)}")
@@ -236,7 +236,7 @@ def finite_number(name: str, value: Any) -> float:
 def _vector(name: str, value: Any, size: int) -> np.ndarray:
     try:
         array = real_array(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be {size} real numbers; got {one_line(value)}") from None
     if array.shape != (size,):
         of = {"lam0": "multiplier", "psi0": "multiplier", "y0": "variable", "z0": "variable"}.get(name, "coordinate")

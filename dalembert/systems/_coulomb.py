@@ -8,14 +8,17 @@ needs no statement: it slides along the tangents of the wall.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import ModelError
+from dalembert.errors import InputError, ModelError
 from dalembert.symbolic import as_column, from_column
 from dalembert.systems._model import Parameters, call_model, one_line, vector_expression
+
+if TYPE_CHECKING:
+    from dalembert.systems._states import States
 
 
 def coefficients(friction: Any, count: int, visible: Mapping[str, Any], parameters: Parameters) -> ca.SX:
@@ -27,7 +30,7 @@ def coefficients(friction: Any, count: int, visible: Mapping[str, Any], paramete
         return value if value.shape[0] == count else ca.repmat(value, count, 1)
     try:
         numbers = np.broadcast_to(np.ravel(np.array(friction, dtype=float)), count)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.full(count, np.nan)
     if not np.all((numbers >= 0) & np.isfinite(numbers)):
         raise ModelError(
@@ -35,6 +38,19 @@ def coefficients(friction: Any, count: int, visible: Mapping[str, Any], paramete
             f"{one_line(friction)}"
         )
     return ca.SX(ca.DM(numbers))
+
+
+def check_coefficients(states: States) -> None:
+    """Refuse parameters that give coefficients which no wall has; those that change with t or q are checked in contact."""
+    if not getattr(states.system, "constant_friction", False):
+        return
+    rows = states.evaluate("friction")
+    wrong = np.argwhere(~((rows >= 0) & np.isfinite(rows)))
+    if len(wrong):
+        member, wall = wrong[0]
+        whose = f" of member {member}" if len(states) > 1 else ""
+        said = f"the coefficient of friction of unilateral[{wall}]{whose} is {rows[member, wall]:.6g}"
+        raise InputError(f"{said}: it must be >= 0 and finite; change the parameters that state it")
 
 
 def sliding(slip: Callable, mu: ca.SX, moving: Mapping[str, Any], v: ca.SX, parameters: Parameters) -> ca.SX:

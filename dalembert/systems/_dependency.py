@@ -46,6 +46,8 @@ def combination_at(
     """
     if system.surely_independent(t, q, p, theta):
         return None
+    if system.large:
+        system.redundant_rows(t, q, p, theta)  # refuses them, before neighbours are sought by dense matrices for minutes
     return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import ModelError, UnsupportedSystem
+from dalembert.errors import ModelError, UnsupportedSystem, is_one_of
 from dalembert.symbolic import from_column
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
@@ -102,9 +102,9 @@ class IndexTwoDAE(System):
             raise ModelError(f"IndexTwoDAE.of takes a da.Hamiltonian or a da.Lagrangian; got {type(system).__name__}")
         if system.n_holonomic or not system.n_nonholonomic:
             raise UnsupportedSystem("only systems with nonholonomic constraints alone are DAEs of index 2")
-        if form == "lagrangian" and not isinstance(system, Lagrangian):
+        if is_one_of(form, "lagrangian") and not isinstance(system, Lagrangian):
             raise UnsupportedSystem('form="lagrangian" needs a da.Lagrangian')
-        if form not in ("hamiltonian", "lagrangian"):
+        if not is_one_of(form, "hamiltonian", "lagrangian"):
             raise ModelError(f'form is "hamiltonian" or "lagrangian"; got {form!r}')
         if not isinstance(parts, tuple) or len(parts) != 2 or not all(m in (1, 2, 3, 4, 5) for m in parts):
             raise ModelError(f"parts are two numbers from 1 to 5, for the equations of q and of p; got {parts!r}")

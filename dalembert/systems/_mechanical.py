@@ -23,7 +23,7 @@ from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._coulomb import coefficients, point_tangents, sliding
 from dalembert.systems._matrices import definite_pivots, is_finite, row_maxima, scaled
-from dalembert.systems._model import Constraints, call_model, scalar_expression, vector_expression
+from dalembert.systems._model import Constraints, call_model, one_line, scalar_expression, vector_expression
 from dalembert.systems._rank import dependencies
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
@@ -58,8 +58,8 @@ class MechanicalSystem(System):
     n_tangents = 0
 
     def __init__(self, dim: int, params: Mapping[str, Any] | None) -> None:
-        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
-            raise ModelError(f"dim is the number of coordinates q, a positive integer; got {dim!r}")
+        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim < 2**31:
+            raise ModelError(f"dim is the number of coordinates q, a positive integer; got {one_line(dim)}")
         self.dim = int(dim)
         super().__init__(params, (("q", self.dim), ("p", self.dim)))
         self._q, self._p = self._y, self._z
@@ -120,7 +120,7 @@ class MechanicalSystem(System):
         given = np.ravel(np.array(1.0 if restitution is None else restitution, dtype=object))
         try:
             numbers = np.broadcast_to(given.astype(float), count)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             numbers = np.full(count, np.nan)
         if not np.all((numbers >= 0) & (numbers <= 1)):
             raise ModelError(
@@ -138,6 +138,7 @@ class MechanicalSystem(System):
             raise ModelError("friction acts on the walls unilateral=..., which this system does not have")
         count, v = self.n_unilateral, self._v
         mu = coefficients(model.friction, count, {name: moving[name] for name in ("t", "q")}, self.parameters)
+        self.constant_friction = not ca.depends_on(mu, ca.vertcat(self._t, self._q))
         if model.slip is None:
             phi_q, phi_t = (self._expressions[name][1] for name in ("phi_q", "phi_t"))
             slip = point_tangents(phi_q, phi_t, H_pp, v)

@@ -38,7 +38,7 @@ class Parameters:
     def _array(name: str, value: Any) -> np.ndarray:
         try:
             array = real_array(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(f"parameter {name!r} must be a number or an array of numbers; got {one_line(value)}") from None
         if not np.all(np.isfinite(array)):
             raise ModelError(f"parameter {name!r} must be finite; got {one_line(value)}")
@@ -80,8 +80,8 @@ class Parameters:
 def check_dimensions(**sizes: Any) -> None:
     """Refuse dimensions that are not positive integers."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {size!r}")
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 1 <= size < 2**31:
+            raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {one_line(size)}")
 
 
 def real_array(value: Any) -> np.ndarray:
@@ -118,7 +118,7 @@ def call_model(role: str, function: Callable, available: Mapping[str, Any], para
     chosen, positional = {}, []
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(
             f"{role} must be a function that names its arguments, such as lambda q: ...; got {function!r}"
         ) from None
@@ -180,5 +180,5 @@ def vector_expression(role: str, value: Any, size: int | None = None) -> ca.SX:
         raise ModelError(f"{role} must return {wanted}; got an array of shape {array.shape}")
     try:
         return as_column(array)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{role} must return numbers; got {one_line(value)}") from None

@@ -14,8 +14,8 @@ from dalembert.systems._model import Parameters
 if TYPE_CHECKING:
     from dalembert.systems._system import System
 
-NOT_PICKLED = ("_symbols", "_expressions", "parameters", "smooth")
-"""Attributes that are pickled as expressions, or derived from them again."""
+NOT_PICKLED = ("_symbols", "_expressions", "parameters", "smooth", "part_named")
+"""Attributes that are pickled as expressions, or derived from them again, and the parts of a mechanism."""
 
 
 def pack(system: System) -> tuple[Any, ...]:

@@ -160,7 +160,7 @@ def _numbered(one: Callable[[int], Any], member: int) -> Any:
 def _array(name: str, value: Any) -> np.ndarray:
     try:
         array = real_array(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be an array of real numbers with one row a member; got {one_line(value)}") from None
     if array.ndim not in (1, 2) or not len(array):
         raise InputError(f"{name} must have shape (members, n), or (n,) for all members alike; got shape {array.shape}")
@@ -170,7 +170,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 def _parameter_array(name: str, value: Any) -> np.ndarray:
     try:
         return real_array(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"params[{name!r}] must be numbers, one value for all members or one of the same shape for each; "
             f"got {one_line(value)}"

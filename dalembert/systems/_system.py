@@ -8,6 +8,7 @@ what follows from the constraints: the hidden constraint of g, and the equations
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -45,10 +46,18 @@ class System:
     n_unilateral = 0
     combines: Any = None
     """The system whose redundant rows are combined here, and how (`_redundant.py`); None for systems as a user states them."""
+    ramps: tuple[int, ...] = ()
+    """The positions of parameters that change linearly in time (`_ramped.py`); none in systems as a user states them."""
     coordinate_names: tuple[str, ...] = ()
     """What the variables y are called in figures and messages, such as "crank.theta"; none where they have no names."""
     row_names: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """What the rows of g, k and phi are called, such as {"g": ("hinge 1, row 1", ...)}."""
+    title = ""
+    """What the system is called in figures; none where it was not made as a problem."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """Constants of the problem that differ from the usual ones; figures say so."""
+    part_named: Callable[[str], Any] | None = None
+    """Of a mechanism: its part of a name, for `run.of("crank")`."""
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -276,6 +285,14 @@ class System:
         digest.update(repr(list(self.parameters.values)).encode())
         digest.update(b"" if self.combines is None else repr(self.combines[1]).encode())
         return digest.hexdigest()
+
+    def called(self, **names: Any) -> System:
+        """The same system under other names: `title`, `settings` or `coordinate_names`."""
+        clone = copy.copy(self)
+        vars(clone).update(names)
+        if "coordinate_names" not in names:  # which messages repeat; all else that was derived serves both
+            vars(clone)["_kept"] = vars(self).setdefault("_kept", {})
+        return clone
 
     def __copy__(self) -> System:
         """A copy that shares its symbols, unlike one that was pickled."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,13 +41,15 @@ class Spheres(Lagrangian):
         friction: float = 0.0,
         restitution: float = 0.0,
     ) -> None:
-        if space not in (2, 3):
-            raise ModelError(f"space is 2 for discs or 3 for balls; got {space!r}")
+        if isinstance(space, bool) or not isinstance(space, (int, np.integer)) or space not in (2, 3):
+            raise ModelError(f"space is 2 for discs or 3 for balls; got {one_line(space)}")
         self.radii, self.masses = _positive("radii", radii), _positive("masses", masses)
         if self.radii.shape != self.masses.shape:
             raise ModelError(f"there are {len(self.radii)} radii and {len(self.masses)} masses: give one of each for each body")
         self.space, self.mu, self.e = space, _number("friction", friction, np.inf), _number("restitution", restitution, 1.0)
         self.gravity = _gravity(gravity, space)
+        if not isinstance(planes, Iterable):
+            raise ModelError(f"planes are pairs (n, c), as in planes=[((0, 1), 0.0)]; got {one_line(planes)}")
         self.planes = np.array([_plane(plane, space) for plane in planes]).reshape(-1, 4)
         self.inertias = self.masses * self.radii**2 * (0.5 if space == 2 else 0.4)
         angles = 1 if space == 2 else 3
@@ -66,7 +68,7 @@ class Spheres(Lagrangian):
 def _positive(name: str, values: Any) -> np.ndarray:
     try:
         array = real_array(values).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(1)
     if not len(array) or not np.all((array > 0) & np.isfinite(array)):
         raise ModelError(f"{name} are positive numbers, one for each body")
@@ -75,7 +77,7 @@ def _positive(name: str, values: Any) -> np.ndarray:
 
 def _number(name: str, value: Any, most: float) -> float:
     known = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not known or not (np.isfinite(value) and 0 <= value <= most):
+    if not known or not (0 <= value <= most and value < 1e300):
         upto = f" up to {most:g}" if np.isfinite(most) else ""
         raise ModelError(f"{name} is a finite number >= 0{upto} for all contacts; got {one_line(value)}")
     return float(value)
@@ -84,7 +86,7 @@ def _number(name: str, value: Any, most: float) -> float:
 def _gravity(given: Any, space: int) -> np.ndarray:
     try:
         vector = real_array(given).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         vector = np.full(1, np.nan)
     if not np.all(np.isfinite(vector)) or (len(vector) != space and np.any(vector)):
         raise ModelError(f"gravity is a vector of {space} finite numbers; got {one_line(given)}")
@@ -95,7 +97,7 @@ def _plane(given: Any, space: int) -> np.ndarray:
     try:
         normal, offset = given
         n, c = real_array(normal).ravel(), float(real_array(offset))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         n, c = np.zeros(0), np.nan
     if len(n) != space or not np.linalg.norm(n) > 0 or not np.all(np.isfinite([*n, c])):
         raise ModelError(

@@ -5,7 +5,7 @@ this package satisfies the condition, and about 1e-16 if the coefficients were g
 """
 
 from collections.abc import Callable, Iterable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from dalembert.errors import InputError
 from dalembert.tableaux._digits import DIGITS, context
 from dalembert.tableaux._related import adjoint
-from dalembert.tableaux._tableau import Tableau
+from dalembert.tableaux._tableau import Tableau, checked
 
 WORKING_DIGITS = DIGITS + 20
+MOST = 1000
+"""Conditions of higher order are not computed."""
 
 
 def B(tableau: Tableau, p: int) -> float:
@@ -152,7 +154,7 @@ def largest(condition: Callable[..., float], *tableaux: Tableau, tolerance: floa
     if not tableaux:
         raise InputError("largest needs a condition and its tableaux, as in largest(C, gauss(3))")
     accepted = _accepted(tolerance, *tableaux)
-    holds, fails = 0, 2 * tableaux[0].stages + 1
+    holds, fails = 0, 2 * checked(tableaux[0], Tableau).stages + 1
     while fails - holds > 1:
         k = (holds + fails) // 2
         if condition(*tableaux, k) <= accepted:
@@ -163,26 +165,30 @@ def largest(condition: Callable[..., float], *tableaux: Tableau, tolerance: floa
 
 
 def _accepted(tolerance: float | None, *tableaux: Tableau) -> float:
-    if tolerance is not None:
-        return tolerance
-    return float(10.0 ** (-0.8 * min(tableau.digits for tableau in tableaux)))
+    if tolerance is None:
+        return float(10.0 ** (-0.8 * min(checked(tableau, Tableau).digits for tableau in tableaux)))
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < np.inf:
+        raise InputError(f"tolerance is a number >= 0; got {tolerance!r}")
+    return float(tolerance)
 
 
 def _orders(condition: str, last: int, *, first: int) -> range:
     if not isinstance(last, Integral) or last < 0:
         raise InputError(f"{condition}(k) needs an integer k >= 0; got {last!r}")
+    if last > MOST:
+        raise InputError(f"{condition}(k) is computed up to k = {MOST}, far more than any family here satisfies")
     return range(first, int(last) + 1)
 
 
 def _same_stages(condition: str, tableau: Tableau, hat: Tableau) -> None:
-    if tableau.stages != hat.stages:
+    if checked(tableau, Tableau).stages != checked(hat, Tableau).stages:
         raise InputError(
             f"{condition} needs two tableaux with the same number of stages; got {tableau.stages} and {hat.stages}"
         )
 
 
 def _numbers(tableau: Tableau) -> tuple[np.ndarray, ...]:
-    return tableau.multiprecision(WORKING_DIGITS)
+    return checked(tableau, Tableau).multiprecision(WORKING_DIGITS)
 
 
 def _inverse(k: int) -> Any:

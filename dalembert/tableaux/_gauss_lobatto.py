@@ -17,10 +17,10 @@ import numpy as np
 from dalembert.errors import InputError
 from dalembert.tableaux._conditions import WORKING_DIGITS, B, C, largest_defect
 from dalembert.tableaux._digits import DIGITS, context, recognised, to_multiprecision
-from dalembert.tableaux._families import gauss
+from dalembert.tableaux._families import MOST_STAGES, gauss
 from dalembert.tableaux._parse import vector_of_fractions
 from dalembert.tableaux._quadrature import Quadrature, quadrature
-from dalembert.tableaux._tableau import Coefficients, Fractions, Matrix, Tableau
+from dalembert.tableaux._tableau import Coefficients, Fractions, Matrix, Tableau, checked
 
 Rows = tuple[tuple[Fraction, ...], ...]
 
@@ -108,6 +108,8 @@ def gauss_lobatto(s: int) -> SparkTableau:
         stages = 0
     if stages < 1 or isinstance(s, bool):
         raise InputError(f"Gauss-Lobatto needs an integer s >= 1; got {s!r}")
+    if stages >= MOST_STAGES:
+        raise InputError(f"Gauss-Lobatto is computed with fewer than {MOST_STAGES} stages")
     return _gauss_lobatto(stages)
 
 
@@ -140,7 +142,7 @@ def discontinuous_collocation(tableau: Tableau, nodes: Iterable[Any], *, name: s
         True
 
     """
-    s = tableau.stages
+    s = checked(tableau, Tableau).stages
     c_tilde, known = vector_of_fractions("nodes", nodes, s + 1)
     tolerance = 10.0 ** (-0.8 * tableau.digits)
     if len(set(tableau.fractions.c)) < s:
@@ -194,7 +196,7 @@ def spark_conditions(spark: SparkTableau) -> dict[str, float]:
         True
 
     """
-    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
+    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = checked(spark, SparkTableau).multiprecision(WORKING_DIGITS)
     s = spark.stages
 
     def moments(matrix: np.ndarray, nodes: np.ndarray, ends: np.ndarray, last: int) -> float:
@@ -225,7 +227,7 @@ def spark_symplecticity(spark: SparkTableau) -> float:
         True
 
     """
-    A, b, _, A_tilde, b_tilde, _, A_bar, _ = spark.multiprecision(WORKING_DIGITS)
+    A, b, _, A_tilde, b_tilde, _, A_bar, _ = checked(spark, SparkTableau).multiprecision(WORKING_DIGITS)
     return largest_defect([
         b[:, None] * A + A.T * b - np.outer(b, b),
         b[:, None] * A_tilde + A_bar.T * b_tilde - np.outer(b, b_tilde),
@@ -244,7 +246,7 @@ def spark_symmetry(spark: SparkTableau) -> float:
         True
 
     """
-    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = spark.multiprecision(WORKING_DIGITS)
+    A, b, c, A_tilde, b_tilde, c_tilde, A_bar, A_check = checked(spark, SparkTableau).multiprecision(WORKING_DIGITS)
     pairs = ((A, b), (A_tilde, b_tilde), (A_bar, b), (A_check, b_tilde))
     return largest_defect([
         *(matrix + matrix[::-1, ::-1] - weights for matrix, weights in pairs),

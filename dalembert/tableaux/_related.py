@@ -1,7 +1,7 @@
 """Tableaux derived from a tableau: its symplectic dual and its adjoint."""
 
 from dalembert.errors import InputError
-from dalembert.tableaux._tableau import Fractions, Tableau
+from dalembert.tableaux._tableau import Fractions, Tableau, checked
 
 
 def symplectic_dual(tableau: Tableau) -> Tableau:
@@ -21,7 +21,7 @@ def symplectic_dual(tableau: Tableau) -> Tableau:
     >>> symplectic_dual(lobatto_iiia(4)) == lobatto_iiib(4)
     True
     """
-    A, b, c = tableau.fractions
+    A, b, c = checked(tableau, Tableau).fractions
     stages = range(tableau.stages)
     for i in stages:
         if b[i] == 0:
@@ -47,7 +47,7 @@ def adjoint(tableau: Tableau) -> Tableau:
     --+--
       | 1
     """
-    A, b, c = tableau.fractions
+    A, b, c = checked(tableau, Tableau).fractions
     reversed_stages = range(tableau.stages - 1, -1, -1)
     A_star = tuple(tuple(b[j] - A[i][j] for j in reversed_stages) for i in reversed_stages)
     b_star, c_star = tuple(b[j] for j in reversed_stages), tuple(1 - c[i] for i in reversed_stages)

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dalembert.errors import InputError
 from dalembert.tableaux._digits import DIGITS, mpmath, rounded, to_multiprecision
 from dalembert.tableaux._parse import matrix_of_fractions, vector_of_fractions
 from dalembert.tableaux._text import one_line, table
@@ -18,6 +19,7 @@ COMPARED_BITS = 266
 
 
 Matrix = npt.NDArray[np.float64]
+K = TypeVar("K", bound="Coefficients")
 
 
 class Fractions(NamedTuple):
@@ -155,3 +157,11 @@ class Tableau(Coefficients):
 def _each(part: Any, function: Callable[[Fraction], Any]) -> Any:
     """The same vector or matrix with a function applied to every coefficient."""
     return function(part) if isinstance(part, Fraction) else tuple(_each(entry, function) for entry in part)
+
+
+def checked(value: Any, kind: type[K]) -> K:
+    """Refuse what are no coefficients of a kind."""
+    if not isinstance(value, kind):
+        known = "da.tableaux.gauss(3)" if kind is Tableau else "da.tableaux.gauss_lobatto(3)"
+        raise InputError(f"coefficients are a da.tableaux.{kind.__name__}, such as {known}; got {type(value).__name__}")
+    return value

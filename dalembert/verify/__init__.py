@@ -5,17 +5,21 @@ study.slopes                                   # {"q": 3.98, "p": 4.01, "lam": 4
 da.verify.symplecticity_defect(system, method, q0=..., p0=..., h=0.1)
 da.verify.reversibility_defect(system, method, q0=..., p0=..., h=0.1)
 da.verify.drift(run.energy, run.t).slope
+da.verify.error(run).relative                  # how far the positions are from the exact ones
 """
 
 from dalembert._fits import Drift, OrderStudy, drift, slope
+from dalembert.verify._error import ErrorEstimate, error
 from dalembert.verify._multiprecision import multiprecision_run
 from dalembert.verify._order import order
 from dalembert.verify._structure import reversibility_defect, step, step_tangent, symplecticity_defect
 
 __all__ = [
     "Drift",
+    "ErrorEstimate",
     "OrderStudy",
     "drift",
+    "error",
     "multiprecision_run",
     "order",
     "reversibility_defect",

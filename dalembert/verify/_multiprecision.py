@@ -16,6 +16,7 @@ from dalembert.compiler._reduction import reduce_step
 from dalembert.compiler._tape import read_tape
 from dalembert.errors import InconsistentStart, InputError, StepFailed
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._dependency import refuse_redundant
@@ -135,6 +136,7 @@ def multiprecision_run(
     """
     import mpmath
 
+    refuse_varying(method, "a run in multiprecision")
     if method.starting is not None:
         raise InputError(f"{method} prepares its first step, which is not done in multiprecision")
     if method.substeps != ((method, 1.0),):

@@ -11,6 +11,7 @@ import numpy as np
 from dalembert._fits import OrderStudy, slope
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
 from dalembert.runs._simulate import simulate
@@ -52,6 +53,7 @@ def order(
         {'q': 2.0, 'p': 2.0, 'lam': 2.0}
 
     """
+    refuse_varying(method, "da.verify.order")
     counts = [int(n) for n in steps]
     if len(counts) < 2 or any(b <= a for a, b in itertools.pairwise(counts)) or counts[0] < 1:
         raise InputError(f"steps must be at least two increasing numbers of steps; got {list(steps)}")

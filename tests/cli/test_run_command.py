@@ -60,6 +60,20 @@ def test_files_are_written_into_new_directories(command, here):
     assert "a/b/run.npz" in out and "c/run.pdf" in out
 
 
+def test_a_tolerance_chooses_method_and_step_size(command):
+    code, out, err = command("run pendulum --t1 5 --rtol 1e-7 --json")
+    report = json.loads(out)
+    run = da.simulate(da.problems.pendulum(), da.LobattoIIIAB(8), h=0.05, t1=5.0)
+    chosen = da.simulate(da.problems.pendulum(), t1=5.0, rtol=1e-7)
+    assert code == 0 and not err and report["error"] <= 1e-7 and report["method"] == chosen.method
+    assert np.abs(chosen.q[-1] - run.q[-1]).max() <= 1e-7 and report["choice"] == chosen.choice
+    rows = command("run pendulum --t1 5 --rtol 1e-7")[1]
+    assert "estimated error" in rows and chosen.choice in rows
+    code, _, err = command("run pendulum --rtol 1e-7 --h 0.1")
+    assert code == 2 and "rtol= chooses h" in err
+    assert command("run pendulum --t1 5 --rtol 1e-4 --stages 3 --json")[1].count("LobattoIIIAB(stages=3)") == 2
+
+
 def test_initial_values_replace_those_of_the_problem(command):
     command("run pendulum --q0 -1,0 --v0 0,1/2 --steps 3 --save run.npz")
     run = da.load("run.npz")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import mpmath
 import numpy as np
 import pytest
+from derivative_cases import cases, method_models
 
 import dalembert as da
 from dalembert.compiler._elimination import PivotOrder, describe, filled_pattern
@@ -16,10 +15,6 @@ from dalembert.derivatives import _gradient, _record
 from dalembert.derivatives._table_solves import Rooms, solve_forward
 from dalembert.engine._sparse_solve import eliminate
 from dalembert.verify._multiprecision import _Stepper
-
-sys.path.append(str(Path(__file__).parents[1] / "methods"))
-import method_models
-from method_table import ROWS
 
 DIGITS, SMALL = 50, "1e-22"
 
@@ -75,28 +70,6 @@ def check(system, method, start, h, steps):
     _, gradient = da.gradient(loss, system, method, wrt=names, h=h, steps=steps, **start)
     total = sum(np.sum(gradient[name] * weights[name]) for name in names)
     assert abs(total - covector @ last) < 1e-11 * np.abs(last).max() * np.abs(covector).sum()
-
-
-SMOOTH = [row for row in ROWS if row.method.driver == "smooth"]
-
-
-def models_of(row):
-    names = [*row.models[:2]] if row.steps else []
-    names += list(row.nonholonomic_models[:2]) if row.nonholonomic_steps else []
-    return names or [row.unconstrained_model]
-
-
-CASES = [(row, name) for row in SMOOTH for name in models_of(row)]
-CHOSEN = {
-    ("LobattoIIIAB(stages=3)", "varying_length"), ("Shake()", "double_pendulum"), ("GaussLobattoSPARK(stages=2)", "sleigh"),
-    ("Variational('midpoint')", "magnetic_surface"), ("compose(SymplecticEuler(), 'strang')", "double_pendulum"),
-    ("Gauss(stages=2)", "double_pendulum_in_angles"), ("GaussLobattoEMPRK(stages=2)", "nonlinear_k"),
-}  # fmt: skip
-
-
-def cases():
-    for row, name in [*CASES, *((row, "varying_length") for row in SMOOTH if row.id == "LobattoIIIAB(stages=3)")]:
-        yield pytest.param(row.method, name, id=f"{row.id}-{name}", marks=[] if (row.id, name) in CHOSEN else pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("method", "name"), list(cases()))
@@ -245,6 +218,20 @@ def test_start_of_a_mixed_system_against_consistent():
         assert np.abs(difference - found[:, k]).max() < 1e-8 * max(1.0, np.abs(difference).max()), k
 
 
+def test_a_start_keeps_its_momentum_or_its_velocity():
+    """q = q0 + v T for a free mass: by the mass 0 if the velocity is given, -v T / m if the momentum is."""
+    free = da.Lagrangian(lambda v, m: m * v @ v / 2, dim=1, params={"m": 0.2})
+    start, given = da.consistent(free, q0=[1.0], v0=[3.0]), dict(h=0.1, steps=20)
+    _, held = da.gradient(lambda q: q[0], free, da.Gauss(1), wrt=("m", "v0"), start=start, **given)
+    np.testing.assert_allclose([held["m"], held["v0"][0]], [0.0, 2.0], atol=1e-13)
+    _, thrown = da.gradient(lambda q: q[0], free, da.Gauss(1), wrt=("m", "p0"), start=start, **given)
+    np.testing.assert_allclose([thrown["m"], thrown["p0"][0]], [-30.0, 10.0], rtol=1e-13)
+    value, slope = da.gradient(lambda t, v, m: t * v[0] ** 2 * m, free, da.Gauss(1), wrt="m", start=start, **given)
+    np.testing.assert_allclose([value, slope], [2.0 * 9.0 * 0.2, -2.0 * 9.0], rtol=1e-13)
+    s = da.sensitivities(free, da.Gauss(1), wrt=("v0", "m"), start=start, **given)
+    np.testing.assert_allclose(s.of("p", "m")[-1], [3.0], rtol=1e-14)
+
+
 # -- redundant constraints ---------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +344,72 @@ def test_controls_on_a_grid():
     for loss, at in ((lambda u: u**2, None), (lambda q, u: u * q[-1, 0], [T])):  # of which interval would u be?
         with pytest.raises(da.InputError, match="depends on a control"):
             da.gradient(loss, particle, da.Gauss(2), wrt="m", at=at, **given)
+
+
+def test_controls_that_are_linear_in_between():
+    """A force with given values at the ends of intervals: derivatives of a free path by these values are moments of hats."""
+    mass, h, hold, rows = 0.2, 0.01, 5, 4
+    particle = da.Lagrangian(
+        lambda v, m: m * v @ v / 2, dim=1, force=lambda u, w: [u + w], params={"m": mass, "u": 0.3, "w": 0.0}
+    )
+    u, w, width = np.array([0.5, -1.0, 2.0, 0.0, 1.0]), np.array([1.0, 0.0, -2.0, 0.5]), h * hold
+    given = dict(q0=[0.0], v0=[1.0], h=h, steps=hold * rows, controls={"u": da.PiecewiseLinear(u), "w": w})
+    run = da.simulate(particle, da.Gauss(2), **given)
+    T = width * rows
+
+    def moment(a, b, ua, ub, k):
+        """The integral of u (T - t)^k from a to b, u being linear."""
+        t, weights = np.polynomial.legendre.leggauss(4)
+        t, weights = (a + b + (b - a) * t) / 2, weights * (b - a) / 2
+        return np.sum(weights * (ua + (ub - ua) * (t - a) / (b - a)) * (T - t) ** k)
+
+    t = width * np.arange(rows + 1)
+    both = [sum(moment(t[i], t[i + 1], u[i] + w[i], u[i + 1] + w[i], k) for i in range(rows)) / mass for k in (0, 1)]
+    np.testing.assert_allclose([run.v[-1, 0], run.q[-1, 0]], [1 + both[0], T + both[1]], rtol=1e-13)
+    hats = np.array([[moment(t[i], t[i + 1], e[i], e[i + 1], 1) for i in range(rows)] for e in np.eye(rows + 1)]).sum(axis=1)
+    _, slope = da.gradient(lambda q: q[0], particle, da.Gauss(2), wrt=("u", "w", "m"), **given)
+    np.testing.assert_allclose(slope["u"], hats / mass, rtol=1e-12)
+    np.testing.assert_allclose(slope["w"], [moment(t[i], t[i + 1], 1, 1, 1) / mass for i in range(rows)], rtol=1e-12)
+    np.testing.assert_allclose(slope["m"], -both[1] / mass, rtol=1e-12)
+    value, effort = da.gradient(None, particle, da.Gauss(2), wrt="u", running=lambda u: u**2, **given)
+    path = np.interp(h * np.arange(1, hold * rows + 1), t, u)
+    np.testing.assert_allclose(value, np.sum(path**2), rtol=1e-13)
+    hat = np.array([np.interp(h * np.arange(1, hold * rows + 1), t, e) for e in np.eye(rows + 1)])
+    np.testing.assert_allclose(effort, 2 * hat @ path, rtol=1e-12)
+    direction = {"u": np.array([1.0, 2.0, -1.0, 0.5, 0.0])}
+    _, _, product = da.hessian_product(
+        None, particle, da.Gauss(2), wrt=("u", "m"), running=lambda q, u: u**2 * q[0], direction=direction, **given
+    )
+    eps = 1e-5
+    ends = [
+        da.gradient(
+            None, particle, da.Gauss(2), wrt=("u", "m"), running=lambda q, u: u**2 * q[0],
+            **given | {"controls": {"u": da.PiecewiseLinear(u + s * eps * direction["u"]), "w": w}},
+        )[1]
+        for s in (1, -1)
+    ]  # fmt: skip
+    for name in ("u", "m"):
+        np.testing.assert_allclose(product[name], (ends[0][name] - ends[1][name]) / (2 * eps), rtol=1e-8)
+    many, slopes = da.gradient_many(lambda q: q[0], particle, da.Gauss(2), wrt="u", **given | {"v0": [[1.0], [2.0]]})
+    np.testing.assert_allclose(many, [run.q[-1, 0], run.q[-1, 0] + T], rtol=1e-13)
+    np.testing.assert_allclose(slopes, [slope["u"]] * 2, rtol=1e-12)
+
+
+def test_linear_controls_in_energies_multipliers_and_refusals():
+    """What is computed from a state has the control of its time; constraints cannot be moved by one, shapes are checked."""
+    held = da.Hamiltonian(
+        lambda q, p, u: p @ p / 2 + u * q[0], dim=2, holonomic=lambda q, d: [q[1] - d], force=lambda u: [0.0, u],
+        params={"u": 0.0, "d": 0.0},
+    )  # fmt: skip
+    given = dict(q0=[1.0, 0.0], p0=[0.0, 0.0], h=0.1, steps=4)
+    run = da.simulate(held, da.Rattle(), controls={"u": da.PiecewiseLinear([1.0, 3.0, 0.0])}, **given)
+    np.testing.assert_allclose(run.lam[:, 0], [1, 2, 3, 1.5, 0], atol=1e-13)
+    np.testing.assert_allclose(run.energy, run.p[:, 0] ** 2 / 2 + run.lam[:, 0] * run.q[:, 0], atol=1e-13)
+    with pytest.raises(da.UnsupportedSystem, match="cannot move constraints"):
+        da.simulate(held, da.Rattle(), controls={"d": da.PiecewiseLinear([0.0, 1.0])}, **given)
+    for wrong in ([1.0], [1.0, 2.0, 3.0, 4.0], "x", 3.0, [[1.0], [2.0]], [1.0, np.nan]):
+        with pytest.raises(da.InputError, match="the control 'u'"):
+            da.simulate(held, da.Rattle(), controls={"u": da.PiecewiseLinear(wrong)}, **given)
 
 
 def test_controls_of_a_linkage_act_on_its_multipliers():

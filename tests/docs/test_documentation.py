@@ -185,3 +185,30 @@ def test_orders_for_index_two_are_what_is_measured(row):
     for component, printed in zip(components, slopes, strict=True):
         assert study.used[component].sum() == 3 and study.slopes[component] == pytest.approx(float(printed), abs=0.02)
         assert abs(float(printed) - int(promised)) < 0.1
+
+
+# -- mathematics ---------------------------------------------------------------------------------------------------------
+
+GREEK = "alpha|beta|delta|epsilon|eta|lam|lambda|Lambda|mu|omega|phi|psi|Psi|tau|theta|Xi"
+PLAIN = re.compile(
+    rf"\w\^|\b[A-Za-z]{{1,3}}_[A-Za-z0-9]|\b(?:{GREEK})\b(?!-)|\b(?:sqrt|sum|grad|det)\(|\b\w'(?:'| =)|<=|>=|\b[A-Za-z]~"
+)
+"""What mathematics looks like that was not typeset: `q_0`, `h^2`, lam, sqrt(...), y' =, <=."""
+
+
+def prose(text):
+    """A page without its code, its formulas, the targets of its links, its comments and its pictures."""
+    text = re.sub(r"^```.*?^```$|^ *\$\$.*?^ *\$\$$|<!--.*?-->|^ {4,}\S.*?$|^#.*?$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`]*`|\$[^$]*\$|!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|<[^>\n]*>", "", text)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "performance.md"], ids=lambda page: page.name)
+def test_mathematics_in_the_text_is_typeset(page):
+    lines = prose(page.read_text(encoding="utf-8")).splitlines()
+    found = [f"{match[0]} in: {line}" for line in lines if (match := PLAIN.search(line))]
+    assert not found, "write it between dollars"
+
+
+@pytest.mark.parametrize("text", ["from q_0 on", "of h^2", "where lam is", "y' = v", "sqrt(eps) h", "phi >= 0", "H~ is"])
+def test_plain_mathematics_would_be_found(text):
+    assert PLAIN.search(prose(text)) and not PLAIN.search(prose(f"`{text}` and ${text}$"))

@@ -201,6 +201,21 @@ def test_notebooks_show_the_player(run):
 # -- the command ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("down", [(0, -9.81, 0), (9.81, 0, 0), (0, 0, 9.81), (1, -2, 2), (0, 0, -9.81)])
+def test_what_falls_falls_down_the_picture(down):
+    m = da.Mechanism(gravity=down)
+    m.body("stone", mass=0.2, shape=da.mechanisms.Box(0.1, 0.2, 0.3), at=(1, 2, 3))
+    run = da.simulate(m, da.Rattle(), h=0.05, t1=0.5)
+    fallen = np.array(down) * 0.5**2 / 2
+    solid = run.animate().scene.parts[0].points
+    np.testing.assert_allclose(solid[-1] - solid[0], np.tile([0, 0, -np.linalg.norm(fallen)], (8, 1)), atol=1e-12)
+    sides = np.linalg.norm(solid[0][:, None] - solid[0][None], axis=2)
+    own = m.body("other", mass=0.2, shape=da.mechanisms.Box(0.1, 0.2, 0.3)).solid.vertices
+    np.testing.assert_allclose(sides, np.linalg.norm(own[:, None] - own[None], axis=2), atol=1e-12)  # turned, not bent
+    (u, v, w), (a, b, c) = (points[[1, 2, 4]] - points[0] for points in (solid[0], own))
+    assert np.linalg.det([u, v, w]) == pytest.approx(np.linalg.det([a, b, c]))  # and not mirrored
+
+
 def test_the_command_writes_a_film_and_says_so(tmp_path, capsys):
     film = tmp_path / "new" / "film.html"
     assert main(["run", "double_pendulum", "--steps", "50", "--animate", str(film)]) == 0

@@ -203,3 +203,21 @@ def test_the_kernels_and_the_driver_agree_on_fixed_slots():
     assert sorted(fixed.values()) == list(range(_plan.N_SLOTS)) and Slots.theta == _plan.N_SLOTS
     for name in ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy"):
         assert getattr(Slots, name) == fixed[f"{name.upper()}_SLOT"]
+
+
+@pytest.mark.parametrize("method", [da.CVA(), da.MoreauJean()], ids=str)
+def test_coefficients_that_parameters_make_impossible_are_refused_at_the_start(method):
+    """Also in a run that meets no wall; one that changes with the place may be anything where nothing touches."""
+    ball = da.Lagrangian(
+        lambda q, v: v @ v / 2, dim=2, unilateral=lambda q: q[1], friction=lambda mu: 1 / mu, params={"mu": 3.0},
+    )  # fmt: skip
+    given = {"q0": [0.0, 1.0], "v0": [1.0, 0.0], "h": 0.1, "steps": 2}
+    for mu, what in ((-2.0, "is -0.5: it must be >= 0"), (0.0, "friction is infinite")):
+        with pytest.raises(da.InputError, match=what):
+            da.simulate(ball, method, params={"mu": mu}, **given)
+    assert da.simulate(ball, method, **given).q[-1] == pytest.approx([0.2, 1.0])
+    if isinstance(method, da.CVA):
+        with pytest.raises(da.InputError, match=r"of member 1 is -0\.1"):
+            da.simulate_many(ball, method, params={"mu": [3.0, -10.0]}, **given)
+        sloped = da.Lagrangian(lambda q, v: v @ v / 2, dim=2, unilateral=lambda q: q[1], friction=lambda q: 0.3 - q[1])
+        assert da.simulate(sloped, method, **given).status == "done"

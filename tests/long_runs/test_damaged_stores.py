@@ -132,6 +132,9 @@ def test_stores_of_the_version_before_are_read_and_continued(tmp_path):
     assert run.status == "done" and np.abs(run.q - again.q).max() < 1e-12
     longer = da.resume(tmp_path / "old" / "run_format_1.zarr", PENDULUM, da.Rattle(), steps=300)
     assert np.abs(longer.q - da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=300).q).max() < 1e-12
+    for name in ("run_format_1.zarr", "sweep_format_1.zarr"):  # what has no checksums does not say that it has
+        said = json.loads((tmp_path / "old" / name / "zarr.json").read_text())["attributes"]
+        assert said["format"] == 1
     sweep = da.load(tmp_path / "old" / "sweep_format_1.zarr")
     assert np.abs(sweep.q - da.simulate_many(OSCILLATOR, da.Variational("SVC"), **STARTS).q).max() < 1e-13
 

@@ -284,3 +284,15 @@ def test_a_sweep_on_a_disk_that_fills_up(tmp_path, whole_sweep):
     failed, done = on_a_disk_of("2m", code, tmp_path)
     assert "No space left on device" in failed and "da.resume" in failed and done == "12"
     assert contents(tmp_path / "copy.zarr") == contents(whole_sweep)
+
+
+def test_kills_at_random_file_operations():
+    """A small version of benchmarks/kills.py, in a process of its own: it forks children, and counts numbers in a chunk."""
+    code = """import kills
+done, wrong = kills.study(10, seed=3, progress=False, only=("longer", "impacts"))
+assert not wrong, wrong
+print(done.total())"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, str(Path(ROOT) / "benchmarks")])}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=500)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) >= 10

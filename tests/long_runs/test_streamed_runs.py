@@ -487,3 +487,25 @@ def test_a_run_is_not_made_shorter_than_it_is(tmp_path, small_chunks):
     with pytest.raises(da.InputError, match="at least the 500 that are done"):
         da.resume(tmp_path / "run.zarr", PENDULUM, da.Rattle(), steps=50)
     assert np.array_equal(da.load(tmp_path / "run.zarr").q, run.q) and len(run) == 501
+
+
+def test_a_run_on_disk_is_given_its_model_again(tmp_path):
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar", params={"m": 0.3})
+    rod = m.rod("rod", (0, 0), (0.4, 0), mass="m")
+    hinge = m.revolute(m.ground, rod, at=(0, 0))
+    given = {"h": 0.01, "steps": 30}
+    run = da.simulate(m, da.LobattoIIIAB(3), save_to=tmp_path / "run.zarr", **given)
+    run.save(tmp_path / "run.npz")
+    da.simulate_many(m, da.LobattoIIIAB(3), params={"m": [0.3, 0.5]}, save_to=tmp_path / "sweep.zarr", **given)
+    for name in ("run.zarr", "run.npz"):
+        bare = da.load(tmp_path / name)
+        with pytest.raises(da.DalembertError, match=r"da\.load"):
+            bare.of(rod)
+        assert np.array_equal(da.load(tmp_path / name, m).of(hinge).force, run.of(hinge).force)
+    heavy = da.load(tmp_path / "sweep.zarr", m)[1]  # thin rods fall alike, and press as they weigh
+    assert np.allclose(heavy.of(hinge).angle, run.of(hinge).angle, rtol=0, atol=1e-12)
+    assert np.allclose(heavy.of(hinge).force, run.of(hinge).force * 5 / 3, rtol=1e-9, atol=1e-9)
+    for other in (da.problems.pendulum(), 3):
+        for name in ("run.zarr", "run.npz", "sweep.zarr"):
+            with pytest.raises(da.InputError, match=r"another model|give the system"):
+                da.load(tmp_path / name, other)

@@ -238,7 +238,7 @@ def misspelt(m):
         (lambda m: m.universal(*flat(m), at=(0, 0), axes=((1, 0), (0, 1))), "'universal 1' would lock bodies of the plane"),
         (lambda m: m.ball(flat(m)[0], radius=0.1), "the normal of 'rolling ball 1' points out of the plane"),
         (lambda m: m.contact(flat(m)[0]), "the normal of 'contact 1' points out of the plane"),
-        (misspelt, "names the argument 'angel'"),
+        (misspelt, r"names the argument 'angel': did you mean angle\?"),
         (lambda m: da.Mechanism(gravity=9.81), "gravity is an acceleration"),
         (lambda m: da.Mechanism(params={"rate": 5.0}), "the parameter name 'rate' is that of a quantity"),
         (lambda m: both_meanings(da.Mechanism(params={"one_velocity": 5.0})), "'one_velocity', which is a parameter"),
@@ -300,11 +300,28 @@ def test_names_in_labels_rows_figures_and_errors():
     assert run.system.row_names["g"][2] == "hinge 2, row 1"
     with pytest.raises(da.InconsistentStart, match="that of 'hinge 2, row 1'"):
         da.simulate(m, da.Rattle(), q0=run.q[0] + 1e-6 * np.eye(9)[3], v0=np.zeros(9), h=1e-3, steps=1)
+    np.testing.assert_array_equal(run.of("crank").position, run.of(crank).position)
+    np.testing.assert_array_equal(run.of("hinge 2").angle, run.of(hinges[1]).angle)
+    np.testing.assert_array_equal(m.at(run.start).of("crank").velocity, run.of("crank").velocity[:1])
+    with pytest.raises(da.ModelError, match=r"has no part 'crnak': did you mean crank"):
+        run.of("crnak")
     with pytest.raises(da.InputError, match=r"run\.of takes a body"):
-        run.of("crank")
+        run.of(3)
+    with pytest.raises(da.InputError, match="knows no part 'bob'"):
+        da.simulate(da.problems.pendulum(), da.Rattle(), steps=2).of("bob")
     m.torque(crank, 0.1)
     with pytest.raises(da.InputError, match="not one of the mechanism"):
         run.of(crank)
+
+
+def test_an_ensemble_is_read_by_the_names_of_parts():
+    m, (crank, _, _), hinges = four_bar()
+    starts = [m.start(rates={hinges[0]: rate}) for rate in (6.0, 8.0)]
+    runs = da.simulate_many(m, da.Rattle(), start=starts, h=1e-3, steps=30)
+    for member, run in enumerate(runs):
+        np.testing.assert_array_equal(runs.of("crank").position[member], run.of(crank).position)
+        np.testing.assert_array_equal(runs.of(hinges[0]).force[member], run.of("hinge 1").force)
+        np.testing.assert_array_equal(runs.of(crank).point((0, 0.1))[member], run.of(crank).point((0, 0.1)))
 
 
 def test_names_are_kept_with_runs_and_shown_by_all_figures(tmp_path):

@@ -243,7 +243,7 @@ def test_an_odae_is_drawn_in_y_and_z(surface_run):
     figure = plot.overview(run, problem=problem)
     assert titles(figure) == ["motion", "phase portrait", "phase portrait", "energy", "constraints"]
     first, last = figure.axes[1:3]
-    assert (first.get_xlabel(), first.get_ylabel(), last.get_ylabel()) == ("$y_{1}$", "z[0]", "z[1]")
+    assert (first.get_xlabel(), first.get_ylabel(), last.get_ylabel()) == ("$y_{1}$", "$z_{1}$", "$z_{2}$")
     np.testing.assert_array_equal(last.lines[-1].get_data(), (run.y[:, 1], run.z[:, 1]))
     np.testing.assert_allclose(figure.axes[3].lines[-1].get_ydata(), run.energy - run.energy[0])
 

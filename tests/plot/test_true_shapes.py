@@ -1,9 +1,33 @@
 """Circles look round, titles say what was changed, coordinates have their names, and the whole run is in sight."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import dalembert as da
+
+
+def test_titles_know_the_constants_that_a_problem_was_made_with():
+    problem = da.problems.double_pendulum(m2=3, l1=1.0)  # l1 is what it usually is
+    run = da.simulate(problem, da.Rattle(), steps=5)
+    for figure in (run.plot(), da.plot.overview(run, problem=problem)):
+        assert figure._suptitle.get_text().startswith(f"{problem.title}   ·   m2 = 3.   ·   Rattle")
+    changed = da.simulate(problem, da.Rattle(), steps=5, params={"m2": 4.0})
+    assert "m2 = 4." in changed.plot()._suptitle.get_text()
+    assert "=" not in da.simulate(da.problems.pendulum(), da.Rattle(), steps=5).plot()._suptitle.get_text().partition("h =")[0]
+
+
+def test_a_problem_leaves_the_system_that_it_is_given_as_it_is():
+    system = da.Hamiltonian(lambda q, p: p @ p / 2 + q @ q / 2, dim=2)
+    both = [
+        da.problems.Problem("oscillator", "an oscillator", "", system, q0=np.array([1.0, 0]), p0=np.zeros(2), labels=labels)
+        for labels in (("x", "y"), ("u", "w"))
+    ]
+    assert system.coordinate_names == () and system.title == ""
+    names = [da.simulate(problem, da.Rattle(), steps=3).names["y"] for problem in both]
+    assert names == [("x", "y"), ("u", "w")]
+    assert pickle.loads(pickle.dumps(both[0].system)).names["y"] == ("x", "y")
 
 
 def titled(figure, title):

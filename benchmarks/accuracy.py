@@ -1,0 +1,236 @@
+"""Are runs as exact as `rtol=` asks, and at what cost? One line a case in a log that is resumed.
+
+    python benchmarks/accuracy.py LOG [problems...] [--search] [--summary]
+
+A case is a problem of the catalogue, to its own end or 500 of its own steps, and a tolerance. Its line has the true error over
+the tolerance, against a reference of another family with a third of the steps of the run to 1e-10 (and how far that is from
+itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps; and,
+with --search, the CPU time over that of the best (stages, h) of the family, each with the largest h that meets the tolerance.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalembert as da
+from dalembert.runs import _pilot
+from dalembert.runs._default_method import family
+from dalembert.runs._pilot import positions, sizes
+
+TOLERANCES = (1e-10, 1e-8, 1e-6, 1e-4)
+MOST = 500
+MACHINES = (
+    "andrews_squeezer", "ball_on_slope", "bricard", "flyball_governor", "gyroscope", "jansens_leg", "six_axis_arm",
+    "slider_crank", "stewart_platform", "two_four_bars", "whipple_bicycle",
+)  # fmt: skip
+PROBLEMS = (
+    "pendulum", "simple_pendulum", "double_pendulum", "pendulum_of_varying_length", "stiff_spring_pendulum", "chain",
+    "four_bar", "charged_particle_on_sphere", "spherical_pendulum", "two_bodies_on_sphere", "rigid_body", "heavy_top",
+    "cart_pendulum", "double_pendulum_in_angles", "particle_in_magnetic_field", "rod_on_spring", "nonlinear_multiplier",
+    "mass_on_surface", "pendulum_with_friction", "bead_on_rotating_wire", "skate", "knife_edge", "snakeboard",
+    "car_with_trailer", "appell_hamel", "rolling_disk", "ball_on_turntable", "vertical_disk", "chaplygin_sleigh",
+    "skateboard", "contact_oscillator", "perturbed_contact_oscillator", "nonholonomic_particles",
+    "continuously_variable_transmission", "ball_in_bowl", "rattleback", "index_two_growth", "index_two_growth_in_parts",
+    "cart_pendulum_above_floor", "double_pendulum_at_wall", "double_pendulum_at_wall_in_angles", "bouncing_ball",
+    "ball_on_vibrating_table", "newtons_cradle", "balls_on_ring", "circular_billiard", "elliptic_billiard",
+    "stadium_billiard", "hard_disks",
+)  # fmt: skip
+
+
+def other_method(system: Any) -> da.OneStepMethod:
+    """A method of high order that is not of the family from which the choice is made."""
+    base: da.OneStepMethod
+    if isinstance(system, da.IndexTwoDAE) or (system.n_nonholonomic and not system.n_holonomic):
+        base = da.LobattoSPARK(6)
+    elif system.n_nonholonomic:
+        base = da.GaussLobattoEMPRK(5)
+    elif isinstance(system, da.systems.MechanicalSystem):
+        base = da.GaussLobattoSPARK(5)
+    else:
+        base = da.compose(da.SymplecticEuler(), 10)
+    chosen = da.CVA(base) if system.n_unilateral else base
+    chosen.check(system)
+    return chosen
+
+
+def operations(run: Any) -> float:
+    """Arithmetic operations of a run in compiled code, from the sizes of the kernels and how often they were called."""
+    stats, share = run.stats(), 1 / len(run.steppers)
+    calls = {"iterate": stats["newton_iterations"] * share, "factor": stats["factorizations"] * share}
+    kernels = [kernel for stepper in run.steppers for kernel in stepper.program.kernels]
+    return sum(calls.get(kernel.name, stats["steps"]) * kernel.operations for kernel in kernels)
+
+
+class Pilots:
+    """Keeps the runs that are made for pilots."""
+
+    def __init__(self) -> None:
+        self.runs, self.make = [], _pilot.make_run
+        _pilot.make_run = self
+
+    def __call__(self, spec: Any) -> Any:
+        self.runs.append(self.make(spec))
+        return self.runs[-1]
+
+    def operations(self) -> float:
+        """Of all runs since the last call."""
+        made, self.runs = self.runs, []
+        return sum(operations(run) for run in made)
+
+
+PILOTS = Pilots()
+
+
+def run_with(problem: Any, method: Any, t1: float, steps: int, every: int = 1) -> da.Trajectory:
+    return da.simulate(problem, method, h=(t1 - problem.t0) / steps, steps=steps, save_every=every, progress=False)
+
+
+def error_of(run: da.Trajectory, reference: np.ndarray) -> float:
+    q = positions(run.system, run.states)
+    return float(np.max(np.abs(q - reference) / sizes(reference)))
+
+
+class Reference:
+    """The right positions at any equidistant times."""
+
+    def __init__(self, problem: Any, t1: float, h: float) -> None:
+        self.problem, self.t1, self.h, self.method = problem, t1, abs(h), other_method(problem.system)
+
+    def __call__(self, steps: int, finer: float = 1.0) -> np.ndarray:
+        every = max(1, math.ceil(finer * (self.t1 - self.problem.t0) / steps / self.h))
+        run = run_with(self.problem, self.method, self.t1, steps * every, every)
+        return positions(run.system, run.states)
+
+
+def largest_step(
+    problem: Any, method: Any, t1: float, rtol: float, guess: int, reference: Reference
+) -> tuple[int, float] | None:
+    """The least number of steps that meets the tolerance, to 5 %, and the operations of the run."""
+    order, steps, best, tried = _pilot.order_of(method, problem.system), max(4, guess), None, {}
+    task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
+    for _ in range(8):
+        if steps in tried or steps > 200_000:
+            break
+        path = _pilot.path(task, method, task.length / steps, steps)
+        failed = path.reason is not None
+        right = reference(steps)
+        tried[steps] = error = math.inf if failed else float(np.max(np.abs(path.q - right) / sizes(right)))
+        if error <= rtol and (best is None or steps < best[0]):
+            best = steps, PILOTS.operations()
+        PILOTS.runs.clear()
+        factor = 2.0 if not error < 0.1 else min(4.0, max(0.25, (error / (0.9 * rtol)) ** (1 / order)))
+        steps = max(4, math.ceil(steps * factor))
+    return best
+
+
+def start_of(problem: Any) -> da.State:
+    from dalembert.runs._arguments import initial_state
+
+    return initial_state(problem)[1]
+
+
+def seconds(problem: Any, pairs: list[tuple[Any, int]], t1: float) -> list[float]:
+    """The least CPU time of each of some runs, made in turn."""
+    least = [math.inf] * len(pairs)
+    for _ in range(7):
+        for k, (method, steps) in enumerate(pairs):
+            repeats = max(1, 2000 // steps)
+            taken = 0.0
+            for _ in range(repeats):
+                began = time.thread_time()
+                run = run_with(problem, method, t1, steps, steps)
+                taken += min(run.stats["wall_seconds"], time.thread_time() - began)
+            least[k] = min(least[k], taken / repeats)
+    return least
+
+
+def case(problem: Any, rtol: float, search: bool, kept: dict[str, Any]) -> dict[str, Any]:
+    t1 = problem.t0 + min(MOST, problem.steps) * problem.h
+    PILOTS.runs.clear()
+    began = time.process_time()
+    try:
+        run = da.simulate(problem, t1=t1, rtol=rtol, progress=False)
+    except da.DalembertError as error:
+        return {"refused": str(error), "cpu": round(time.process_time() - began, 2)}
+    cpu, pilots, steps = time.process_time() - began, PILOTS.operations(), len(run) - 1
+    kept.setdefault("h", abs(run.h) / 3)
+    reference = Reference(problem, t1, kept["h"])
+    right = reference(steps)
+    own = error_of(run, right) / rtol
+    doubt = float(np.max(np.abs(reference(steps, 1.4) - right) / sizes(right))) / rtol
+    task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
+    _pilot.path(task, run.solver, abs(run.h), steps)
+    cost = PILOTS.operations() / steps
+    line: dict[str, Any] = {
+        "method": run.method, "h": run.h, "steps": steps, "estimate": run.error / rtol, "true": own, "reference": doubt,
+        "pilots": pilots / (cost * max(steps, 10_000)), "cpu": round(cpu, 2), "choice": run.choice,
+    }  # fmt: skip
+    if search:
+        found = []
+        guess = steps
+        for method in family(problem.system):
+            best = largest_step(problem, method, t1, rtol, guess, reference)
+            if best is not None:
+                found.append((best[1], method, best[0]))
+                guess = best[0]
+            elif found:
+                break
+        found.sort(key=lambda each: each[0])
+        pairs = [(run.solver, steps), *((method, count) for _, method, count in found[:3])]
+        taken = seconds(problem, pairs, t1)
+        best = int(np.argmin(taken[1:])) + 1
+        line |= {"ratio": taken[0] / min(taken), "best": f"{pairs[best][0]}, {pairs[best][1]} steps",
+                 "operations": cost * steps / found[0][0]}  # fmt: skip
+    return line
+
+
+def main() -> None:
+    arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
+    log, names = Path(arguments[0]), arguments[1:] or [*PROBLEMS, *MACHINES]
+    done = {}
+    if log.exists():
+        done = {(line["problem"], line["rtol"]): line for line in map(json.loads, log.read_text().splitlines())}
+    for name in names if "--summary" not in sys.argv else ():
+        kept: dict[str, Any] = {}
+        for rtol in TOLERANCES:
+            if (name, rtol) in done:
+                kept = {"h": abs(done[name, rtol]["h"]) / 3} if not kept and "h" in done[name, rtol] else kept
+                continue
+            try:
+                line = case(getattr(da.problems, name)(), rtol, "--search" in sys.argv, kept)
+            except Exception as error:  # a case that breaks is a result, too
+                line = {"broken": f"{type(error).__name__}: {error}"}
+            line = {"problem": name, "rtol": rtol, **line}
+            done[name, rtol] = line
+            with log.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in line.items() if k != "choice"}
+            print(*(f"{k}={v}" for k, v in shown.items()), flush=True)
+    summary(list(done.values()))
+
+
+def summary(lines: list[dict[str, Any]]) -> None:
+    made = [line for line in lines if "true" in line]
+    judged = [line for line in made if line["reference"] < 0.3 * max(1.0, line["true"])]
+    true = np.array([line["true"] for line in judged])
+    ratios = np.array([line["ratio"] for line in made if "ratio" in line])
+    print(f"{len(lines)} cases, {len(made)} made, {sum('refused' in line for line in lines)} refused, "
+          f"{sum('broken' in line for line in lines)} broken, {len(judged)} with a reference that can judge")  # fmt: skip
+    if len(true):
+        print(f"true error within the tolerance: {100 * np.mean(true <= 1):.1f} %, largest {true.max():.2f} times")
+        print(f"pilots, of 10^4 steps or the run: median {np.median([line['pilots'] for line in made]):.3f}, "
+              f"largest {max(line['pilots'] for line in made):.3f}")  # fmt: skip
+    if len(ratios):
+        print(f"CPU over the best of the search: median {np.median(ratios):.2f}, 95 % below {np.quantile(ratios, 0.95):.2f}, "
+              f"largest {ratios.max():.2f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

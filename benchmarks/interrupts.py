@@ -1,0 +1,163 @@
+"""Ctrl-C at random moments: how long it takes until Python has the word again, and with what.
+
+python benchmarks/interrupts.py                    40 interrupts of each task
+python benchmarks/interrupts.py --each 10 --only "compiling a chain"
+
+A child is forked, begins a task with a model that no cache knows, and gets SIGINT after a random part of the time that the
+whole task takes. It must end within a second: with a run that was computed so far, with `KeyboardInterrupt`, or with a
+DalembertError, and never with anything else. The task 'import' runs in a new interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dalembert as da
+
+IMPORT = "import dalembert as da; da.simulate; da.simulate_many; da.poincare; da.gradient"
+ALLOWED = ("returned", "KeyboardInterrupt", "DalembertError")
+
+
+def pendulum(c: float) -> da.Hamiltonian:
+    return da.Hamiltonian(lambda q, p: p @ p / 2 + c * q[1], dim=2, holonomic=lambda q: [q @ q - 1])
+
+
+def chain(c: float, links: int) -> Any:
+    return da.problems.chain(links=links, m=c)
+
+
+def ball(c: float) -> da.Lagrangian:
+    return da.Lagrangian(
+        lambda q, v: v @ v / 2 - 9.81 * c * q[1],
+        dim=2,
+        unilateral=lambda q: q[1] - 0.1 * np.sin(q[0]),
+        restitution=0.9,
+        friction=0.2,
+    )
+
+
+def linkage(c: float) -> Any:
+    m = da.Mechanism(gravity=(0, 0, -9.81))
+    bodies, here = [m.ground], np.zeros(3)
+    for k in range(6):
+        there = here + np.array([0.1 * c, 0.05 * k, 0.02])
+        bodies.append(m.rod(f"rod {k}", here, there, mass=0.2))
+        m.spherical(bodies[-2], bodies[-1], at=here)
+        here = there
+    return m
+
+
+def to_store(c: float) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        return da.simulate(pendulum(c), da.Rattle(), q0=[1, 0], p0=[0, 0], h=0.01, steps=3_000_000, save_to=f"{folder}/r.zarr")
+
+
+SWING: dict[str, Any] = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": 0.01}
+TASKS: dict[str, Callable[[float], Any]] = {
+    "compiling a pendulum": lambda c: da.simulate(pendulum(c), da.LobattoIIIAB(3), **SWING, steps=10),
+    "compiling a chain": lambda c: da.simulate(chain(c, 24), da.LobattoIIIAB(2), h=1e-3, steps=10),
+    "compiling a linkage in space": lambda c: da.simulate(linkage(c), da.LobattoIIIAB(3), h=1e-3, steps=10),
+    "steps": lambda c: da.simulate(pendulum(c), da.Rattle(), **SWING, steps=3_000_000),
+    "an ensemble": lambda c: da.simulate_many(
+        pendulum(c), da.Rattle(), **SWING | {"q0": [SWING["q0"]] * 64}, steps=40_000, save_every=1000
+    ),
+    "a store": to_store,
+    "crossings": lambda c: da.poincare(pendulum(c), da.Rattle(), **SWING, steps=500_000, section=lambda q: q[0]),
+    "impacts and friction": lambda c: da.simulate(ball(c), da.CVA(), q0=[0, 1], v0=[1, 0], h=1e-3, steps=20_000),
+    "time stepping": lambda c: da.simulate(ball(c), da.MoreauJean(), q0=[0, 1], v0=[1, 0], h=1e-4, steps=100_000),
+    "a gradient": lambda c: da.gradient(lambda q: q[0], pendulum(c), da.LobattoIIIAB(2), wrt=("p0",), **SWING, steps=100_000),
+    "the start of a linkage": lambda c: linkage(c).start(),
+}  # fmt: skip
+
+
+def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[str, float]:
+    """How a task ended in a child that got Ctrl-C after `wait` seconds, and how long after it."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        said = "returned"
+        try:
+            task(c)
+        except da.DalembertError:
+            said = "DalembertError"
+        except BaseException as error:
+            said = type(error).__name__
+        os.write(write, json.dumps([said, time.time()]).encode())
+        os._exit(0)
+    os.close(write)
+    sent = time.time()
+    if wait is not None:
+        time.sleep(wait)
+        sent = time.time()
+        os.kill(child, signal.SIGINT)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    said, ended = json.loads(text) if text else ("the process died", time.time())
+    return said, ended - sent
+
+
+def imported(wait: float | None) -> tuple[str, float]:
+    """The same for the import of the library in a new interpreter."""
+    process = subprocess.Popen([sys.executable, "-c", IMPORT], stderr=subprocess.PIPE, text=True)
+    sent = time.time()
+    if wait is not None:
+        time.sleep(wait)
+        sent = time.time()
+        process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate()
+    last = complaint.strip().splitlines()[-1:] or [""]
+    said = "KeyboardInterrupt" if "KeyboardInterrupt" in complaint and process.returncode in (-2, 1, 130) else last[0]
+    return "returned" if process.returncode == 0 else said or f"exit code {process.returncode}", time.time() - sent
+
+
+def study(each: int, only: str | None = None, seed: int = 0) -> dict[str, dict[str, Any]]:
+    """For each task: how it ended, how often, and the longest and the median time after the signal."""
+    rng, found = np.random.default_rng(seed), {}
+    names = [name for name in ("import", *TASKS) if only in (None, name)]
+    pendulum_run = da.simulate(pendulum(0.5), da.Rattle(), **SWING, steps=10)  # loads the compiled drivers
+    assert pendulum_run.status == "done"
+    for name in names:
+
+        def once(wait: float | None, name: str = name) -> tuple[str, float]:
+            return imported(wait) if name == "import" else forked(TASKS[name], float(rng.uniform(0.5, 1.5)), wait)
+
+        whole = once(None)[1]
+        ends = [once(float(rng.uniform(0, whole))) for _ in range(each)]
+        times = np.array([seconds for said, seconds in ends if said != "returned" or seconds < whole])
+        counts = dict(collections.Counter(said for said, _ in ends))
+        found[name] = {"whole": whole, "ends": counts, "median": float(np.median(times)), "longest": float(times.max())}
+        foreign = {said: count for said, count in counts.items() if said not in ALLOWED}
+        took = f"median {found[name]['median']:.3f} s, longest {found[name]['longest']:.3f} s"
+        print(
+            f"{name:32} {whole:6.2f} s whole; after Ctrl-C {took}; {counts}{f' FOREIGN {foreign}' if foreign else ''}",
+            flush=True,
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--each", type=int, default=40)
+    parser.add_argument("--only")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    study(given.each, given.only, given.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Which method and which constant h make the positions of a motion as exact as asked, at least cost.
+
+One method of the family that serves the system is tried over a few steps. Its error says how fast the motion is, and from that,
+and the order and error constant of the others, which of them is cheapest. That one is tried over the whole motion, or as much
+of it as costs a fifth of the run, in a pair of runs with h and h/2; how the error goes on behind that is continued as it grew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import InputError, ToleranceError
+from dalembert.methods import OneStepMethod
+from dalembert.runs._arguments import Arguments, check_method, initial_state, positive
+from dalembert.runs._default_method import family
+from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions, sizes
+from dalembert.runs._problem import Problem
+from dalembert.runs._unreachable import ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
+from dalembert.symbolic._kept import Recent
+from dalembert.systems._consistent import finite_number
+
+SAFETY = 0.5
+"""The part of the tolerance that the estimated error may take."""
+PART, LEAST = 0.15, 10_000
+"""Pilots take at most this part of the steps of a run, but at least as many as of a run of `LEAST` steps."""
+NEAR = 2.2
+"""How much larger than those of the run the steps of its last pilot may be."""
+WINDOW = 32
+"""Steps of a first trial."""
+MOST_STEPS, MOST_TRIED = 2_000_000_000, 20_000
+"""Of a run, and of a pilot of a motion that seems to be chaotic."""
+KEEP = 1.25
+"""Another method is compiled if it promises to be cheaper by this factor."""
+CONSTANT, WORK, SMOOTH = 0.1, 1.5, 0.3
+"""Errors are about CONSTANT T/rho (h/rho)^p, a step of s stages costs s^WORK, and more from SMOOTH rho on; see `cheapest`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """A method and a step size, and why: `error` is the estimated largest error of the positions, relative to their size."""
+
+    method: OneStepMethod
+    h: float
+    steps: int
+    error: float
+    reason: str
+    worst: float = field(repr=False)
+    """The estimated largest error in units of what is tolerated."""
+    growth: Growth = field(repr=False)
+    pilot: Pilot = field(repr=False)
+    """The pair of runs that the error is estimated from."""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+_remembered: dict[Any, Suggestion] = Recent()
+
+
+def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
+    """What is to be reached, from what a user gave."""
+    for name, value in (("h", arguments.h), ("steps", arguments.steps), ("controls", arguments.controls)):
+        if value is not None:
+            raise InputError(
+                f"rtol= chooses h, so that {name}= cannot be given with it: give rtol= and t1=, or h= without rtol="
+            )
+    if arguments.newton_tolerance is not None:
+        raise InputError("newton_tolerance spoils the errors that rtol= is to keep small: leave one of them out")
+    system, start = initial_state(arguments.system, start=arguments.start, t0=arguments.t0, params=arguments.params,
+                                  **arguments.initial)  # fmt: skip
+    t1 = arguments.t1
+    if t1 is None and isinstance(arguments.system, Problem):
+        t1 = start.t + arguments.system.h * arguments.system.steps
+    if t1 is None or finite_number("t1", t1) == start.t:
+        raise InputError("rtol= needs the time until which it is to hold: give t1=, other than t0")
+    relative = 0.0 if rtol is None else positive("rtol", rtol)
+    absolute = 0.0 if atol is None else positive("atol", atol)
+    if relative >= 0.1:
+        raise InputError(f"rtol is the largest error of positions relative to their size, less than 0.1; got {rtol!r}")
+    if absolute == 0 and relative < 1e-13:
+        raise ToleranceError(
+            f"rtol = {relative:g} is less than what double precision can hold along a run: take at least 1e-13"
+        )
+    return Task(system, start, float(t1), relative, absolute)
+
+
+def choose(task: Task, method: OneStepMethod | None, h: float | None) -> Suggestion:
+    """The method, of those that serve the system unless it is given, and the step size; h is a first guess."""
+    key = _key(task, method)
+    if key not in _remembered:
+        if method is not None:
+            check_method(method, task.system, "simulate")
+        _remembered[key] = _choose(task, family(task.system) if method is None else (method,), h)
+    return _remembered[key]
+
+
+def remember(task: Task, method: OneStepMethod | None, chosen: Suggestion) -> None:
+    """Choose this the next time that the same is asked for."""
+    _remembered[_key(task, method)] = chosen
+
+
+def _key(task: Task, method: OneStepMethod | None) -> tuple[Any, ...]:
+    state = task.start
+    start = (state.t, state.packed.tobytes(), state.theta.tobytes(), state.multipliers.tobytes())
+    return (task.system.fingerprint, *start, task.t1, task.rtol, task.atol, method)
+
+
+def _choose(task: Task, methods: tuple[OneStepMethod, ...], h: float | None) -> Suggestion:
+    q = positions(task.system, task.start.packed[None])
+    digits = -math.log10(np.max(task.tolerances(q) / sizes(q)))
+    orders = [order_of(method, task.system) for method in methods]
+    guess = methods[int(np.argmin([abs(order - 2.4 - 0.85 * digits) for order in orders]))]
+    flown = first_pilot(task, guess, h or task.length / WINDOW)
+    best, size = cheapest(task, methods, orders, flown)
+    if best is not guess:
+        flown = first_pilot(task, best, size)
+    return settled(task, flown)
+
+
+def first_pilot(task: Task, method: OneStepMethod, h: float) -> Pilot:
+    """A few steps whose error can be measured: not lost, and not round-off unless they reach the end."""
+    h, grown, flown = min(h, task.length / 4), False, None
+    for _ in range(60):
+        steps = min(WINDOW, math.ceil(task.length / h))
+        h = min(h, task.length / steps)
+        flown = pilot(task, method, h, steps)
+        relative = float(np.max(flown.errors / sizes(flown.fine), initial=0.0))
+        if not flown.complete:
+            h, grown = h / 4, True
+        elif relative < 100 * ROUND_OFF and steps == WINDOW and not grown:
+            h *= 4
+        else:
+            return flown
+    raise ToleranceError(f"no step size makes even the first steps, at {flown.reason if flown else task.start.t}")
+
+
+def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], flown: Pilot) -> tuple[OneStepMethod, float]:
+    """The method that promises to be cheapest, or that of the pilot if it is nearly so, and its step size.
+
+    Errors fall with the order as (h/rho)^p, where rho is the distance to singularities of the motion in complex time, and grow
+    with T/rho; the measured error gives rho. The work of a step grows with the stages s, and with h because of Newton's
+    iteration.
+    """
+    T, worst = task.length, growth(task, flown).worst
+    relative = (
+        max(float(np.max(flown.errors / sizes(flown.fine))), ROUND_OFF) * worst / max(float(flown.worst(task)[-1]), 1e-300)
+    )
+    rho = (CONSTANT * T * flown.h**flown.order / relative) ** (1 / (flown.order + 1))
+    aim = relative * SAFETY / max(worst, 1e-300)
+    found = []
+    for method, p in zip(methods, orders, strict=True):
+        h = rho * (aim * rho / (CONSTANT * T)) ** (1 / p)
+        work = len(method.substeps) * (1 if len(method.substeps) > 1 else (p / 2 + 1) ** WORK)
+        found.append((work / h * (1 + (h / (SMOOTH * rho)) ** 2), method, h))
+    least, best, size = min(found, key=lambda each: each[0])
+    own = next(each for each in found if each[1] is flown.method)
+    return (best, size) if own[0] > KEEP * least else (flown.method, own[2])
+
+
+def settled(task: Task, flown: Pilot) -> Suggestion:
+    """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
+    grown, farthest = growth(task, flown), flown
+    h, spent, ends, lost = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])], math.inf
+    for attempt in range(12):
+        refuse_chaos(task, flown, grown)
+        steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
+        if steps == 0:
+            break
+        flown = pilot(task, flown.method, size, steps)
+        spent += 3 * steps
+        farthest = flown if flown.t[-1] >= farthest.t[-1] else farthest
+        grown = growth(task, flown, farthest)
+        h = min(next_size(flown, grown), lost / 1.5)
+        if not flown.complete:
+            ends.append(float(flown.t[-1]))
+            refuse_singular(task, flown, ends)
+            lost = size
+            h = min(h, size / 2)
+        elif size < NEAR * h and (h < 1.59 * size or steps == 16):
+            break
+    if not flown.complete:
+        raise ToleranceError(
+            f"two runs with h = {flown.h:.3g} and half of it part at t = {task.at(flown.t[-1]):.6g}, and "
+            "smaller steps would be too many to try: ask for an earlier t1 or a larger rtol"
+        )
+    refuse_rounding(task, flown)
+    return suggestion(task, flown, grown, h)
+
+
+def next_size(flown: Pilot, grown: Growth) -> float:
+    """The step size at which the error of the whole motion is within the tolerance, if it falls with the method's order."""
+    factor = (SAFETY / grown.worst) ** (1 / flown.order)
+    return flown.h * min(max(factor, 0.3 if grown.kind == "exponential" else 1e-3), 8.0 if grown.kind == "power" else 1.6)
+
+
+def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first: bool) -> tuple[int, float]:
+    """How many steps the next pilot takes, and of which size: to the end if they tell the error there; 0 if too many."""
+    needed = task.length / h
+    if needed > MOST_STEPS:
+        raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
+    budget = (PART * max(LEAST, needed) - spent) * (0.5 if first and flown.order > 4 else 1.0)
+    if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
+        steps = math.ceil(needed / 1.25)
+        return min(steps, MOST_TRIED), task.length / steps
+    if budget < 3 * 16:
+        return 0, h
+    steps = 16 * math.ceil(min(needed / 1.25, budget / 3) / 16)
+    size = task.length / steps
+    relative = float(np.max(flown.errors / sizes(flown.fine))) * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
+    if relative * (size / flown.h) ** flown.order < LOST / 2 or needed < 2 * WINDOW:
+        return steps, size
+    steps = int(budget / 3)
+    if not first:
+        return steps, 1.5 * h
+    # As far as possible first: in steps so large that the error can just be measured, where it falls with a low order.
+    aim = LOST / 10 if flown.order <= 4 else math.sqrt(LOST / 10 * relative * (h / flown.h) ** flown.order)
+    size = (aim * task.length * flown.h**flown.order / (relative * steps)) ** (1 / (flown.order + 1))
+    return steps, max(1.5 * h, min(size, task.length / steps))
+
+
+def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
+    """A whole number of steps, some of which end when steps of the pilot do, and what can be said about it."""
+    steps = max(4, math.ceil(task.length / h))
+    if grown.kind == "measured":
+        known = len(flown.t) - 1
+        common = max(d for d in range(1, known + 1) if known % d == 0 and d <= max(1, steps // 12))
+        steps = common * math.ceil(steps / common)
+    h = task.length / steps
+    worst = grown.worst * (h / flown.h) ** flown.order
+    error = float(np.max(flown.errors / sizes(flown.fine))) * worst / max(float(flown.worst(task)[-1]), 1e-300)
+    found = Suggestion(flown.method, task.direction * h, steps, error, "", worst, grown, flown)
+    return replace(found, reason=worded(task, found))
+
+
+def worded(task: Task, chosen: Suggestion) -> str:
+    """Why a method and a step size were chosen, in one sentence."""
+    flown, grown = chosen.pilot, chosen.growth
+    part = "all" if grown.kind == "measured" else f"{100 * flown.t[-1] / task.length:.2g} %"
+    return (
+        f"{chosen.method} with h = {chosen.h:.4g}, {chosen.steps:,} steps: the estimated error of the positions is "
+        f"{chosen.error:.1e} of their size; two pilot runs over {part} of the time, with h = {flown.h:.3g} and half of it, "
+        f"show it {grown.words}"
+    )

@@ -1,0 +1,72 @@
+"""Tolerances that no step size can meet: what chaos, rounding and singularities forbid, each in a sentence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dalembert.errors import ToleranceError
+from dalembert.runs._pilot import Growth, Pilot, Task, path, sizes
+from dalembert.systems._consistent import unpack
+
+ROUND_OFF = 2e-16
+CHAOS = math.log(1e4)
+"""The logarithm of an amplification of errors that regular motion does not have."""
+CHANGE = 1e-12
+"""Of the state, to see how changes grow."""
+FEWEST = 32
+"""Steps from which growth can be told."""
+
+
+def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
+    """Refuse tolerances that round-off exceeds before the end, growing as errors do; powers of t are not taken for that."""
+    worst, n, reached = np.maximum(flown.worst(task), 1e-300), len(flown.t) - 1, float(flown.t[-1])
+    if grown.kind == "power" or n < FEWEST:
+        return
+    quarter, half, end = (math.log(worst[n // part]) for part in (4, 2, 1))
+    rate = min(2 * (end - half), 4 * (half - quarter)) / reached
+    wanted = float(np.max(task.tolerances(flown.fine) / sizes(flown.fine)))
+    if rate * reached < CHAOS or (horizon := math.log(wanted / ROUND_OFF) / rate) > task.length:
+        return
+    raise ToleranceError(
+        f"the motion is chaotic: errors, also those of rounding, grow by a factor e every {1 / rate:.2g}, and no step size "
+        f"keeps them below {wanted:g} of the positions after about t = {task.at(horizon):.3g}: ask for t1 up to that, or for a "
+        "larger rtol"
+    )
+
+
+def refuse_rounding(task: Task, flown: Pilot) -> None:
+    """Refuse tolerances that are less than what errors of rounding grow to, measured by a start that is changed a little.
+
+    That is done where the error of the pilot grew so much more than linearly that they might.
+    """
+    worst, wanted = flown.worst(task), float(np.max(task.tolerances(flown.fine) / sizes(flown.fine)))
+    early = max(1, (len(worst) - 1) // 16)
+    excess = worst[-1] / max(worst[early], 1e-300) * early / (len(worst) - 1)
+    if excess * ROUND_OFF < 0.03 * wanted:
+        return
+    packed, start = task.start.packed, task.start
+    changed = packed + CHANGE * np.max(np.abs(packed)) * np.where(np.arange(len(packed)) % 2, -1, 1)
+    other = replace(task, start=unpack(task.system, start.t, changed, start.theta, start.multipliers))
+    q = path(other, flown.method, flown.h, len(worst) - 1).q
+    apart = np.abs(q - flown.coarse[: len(q)]) / sizes(flown.fine)
+    reached = float(np.max(apart)) / CHANGE * 2 * ROUND_OFF
+    if reached > wanted:
+        raise ToleranceError(
+            f"a change of the start grows {np.max(apart) / CHANGE:.1e} times along this motion, so that errors of rounding "
+            f"come to about {reached:.0e} of the positions, whatever h is: ask for a larger rtol or an earlier t1"
+        )
+
+
+def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:
+    """Refuse motions that no step size continues, or whose errors do not fall, behind some time."""
+    if len(ends) < 6 or ends[-1] > 1.02 * ends[-3]:
+        return
+    where = task.at(float(np.median(ends[-3:])))
+    why = f"steps fail there ({flown.reason})" if flown.reason else "errors do not fall with h behind it"
+    raise ToleranceError(
+        f"no step size leads past t = {where:.6g}: {why}; the motion has a singularity there or is not smooth, so that rtol= "
+        "can hold until then only"
+    )

@@ -1,0 +1,232 @@
+"""Runs to a tolerance: true errors against exact solutions, what cannot be had, and what is remembered."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+import dalembert as da
+from dalembert.errors import ToleranceError
+from dalembert.runs import _pilot
+from dalembert.runs._default_method import family
+
+KEPLER = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
+E = 0.6
+"""Eccentricity."""
+
+
+def kepler_start(m=0.2, k=3.0, a=1.5):
+    """At the pericentre."""
+    return {"q0": [a * (1 - E), 0.0], "p0": [0.0, m * np.sqrt(k / m * (1 + E) / (a * (1 - E)))]}
+
+
+def kepler_exact(t, m=0.2, k=3.0, a=1.5):
+    """By Kepler's equation M = u - e sin u."""
+    mean = np.sqrt(k / m / a**3) * np.asarray(t)
+    u = np.array([brentq(lambda u, M=M: u - E * np.sin(u) - M, M - 1, M + 1, xtol=1e-15, rtol=1e-15) for M in mean])
+    return np.column_stack([a * (np.cos(u) - E), a * np.sqrt(1 - E**2) * np.sin(u)])
+
+
+def relative_error(run, exact):
+    """Of the positions, as `rtol` means it."""
+    size = np.abs(exact).max(axis=0)
+    return np.max(np.abs(run.q - exact) / np.maximum(size, 1e-3 * size.max()))
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8, 1e-10])
+def test_kepler_orbits_are_as_exact_as_asked(rtol):
+    run = da.simulate(KEPLER, **kepler_start(), t1=9.0, rtol=rtol)
+    true = relative_error(run, kepler_exact(run.t))
+    assert 0.01 * rtol < true <= rtol and run.error <= rtol
+    assert true / 3 < run.error < 3 * true
+    assert run.t[-1] == pytest.approx(9.0, rel=1e-14) and run.method in run.choice and run.status == "done"
+
+
+@pytest.mark.parametrize(("method", "rtol"), [(da.Rattle(), 1e-4), (da.RadauIIA(3), 1e-6)])
+def test_a_given_method_is_kept(method, rtol):
+    run = da.simulate(KEPLER, method, **kepler_start(), t1=4.0, rtol=rtol)
+    assert run.method == str(method) and 0.01 * rtol < relative_error(run, kepler_exact(run.t)) <= rtol
+
+
+def test_time_runs_backwards_too():
+    run = da.simulate(KEPLER, **kepler_start(), t1=-4.0, rtol=1e-7)
+    assert run.h < 0 and run.t[-1] == pytest.approx(-4.0) and relative_error(run, kepler_exact(run.t)) <= 1e-7
+
+
+def test_an_absolute_tolerance_is_added():
+    run = da.simulate(KEPLER, **kepler_start(), t1=4.0, atol=1e-6)
+    error = np.abs(run.q - kepler_exact(run.t)).max()
+    assert 1e-8 < error <= 1e-6
+    loose = da.suggest(KEPLER, run.solver, **kepler_start(), t1=4.0, atol=1e-4, rtol=1e-9)
+    assert loose.steps < run.stats["steps"]
+
+
+@pytest.mark.parametrize("rtol", [1e-5, 1e-9])
+def test_constraints_and_forces(rtol):
+    """A damped pendulum of 0.2 kg in Cartesian coordinates, against its angle by DOP853."""
+    system = da.Lagrangian(
+        lambda q, v, m, g: m * v @ v / 2 - m * g * q[1],
+        dim=2,
+        holonomic=lambda q, b: [q @ q - b**2],
+        force=lambda v, c: -c * v,
+        params={"m": 0.2, "g": 9.81, "b": 0.3, "c": 0.05},
+    )
+    run = da.simulate(system, q0=[0.3, 0.0], v0=[0, 0], t1=5.0, rtol=rtol)
+    rates = lambda _, y: [y[1], -9.81 / 0.3 * np.sin(y[0]) - 0.05 / 0.2 * y[1]]  # noqa: E731
+    angle = solve_ivp(rates, (0, 5.0), [np.pi / 2, 0.0], "DOP853", t_eval=np.minimum(run.t, 5.0), rtol=1e-13, atol=1e-14).y[0]
+    exact = 0.3 * np.column_stack([np.sin(angle), -np.cos(angle)])
+    assert 0.01 * rtol < relative_error(run, exact) <= rtol
+    assert np.abs(run.residuals["g"]).max() < 1e-15
+
+
+@pytest.mark.parametrize(("name", "rtol"), [("skate", 1e-7), ("cart_pendulum", 1e-6), ("index_two_growth", 1e-6)])
+def test_other_kinds_of_systems(name, rtol):
+    problem = getattr(da.problems, name)()
+    assert problem.exact is not None
+    run = da.simulate(problem, rtol=rtol)
+    exact = problem.exact(run.t)
+    exact = exact["q"] if "q" in exact else exact["y"]
+    size = np.abs(exact).max(axis=0)
+    assert np.max(np.abs((run.q if hasattr(run, "q") else run.y) - exact) / np.maximum(size, 1e-3 * size.max())) <= rtol
+
+
+def test_impacts():
+    """A ball of 0.2 kg in a potential well that bounces without loss: positions from the exact parabolas."""
+    ball = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * 9.81 * q[0] - 3.0 * q[0] ** 3, dim=1, unilateral=lambda q: q[0])
+    run = da.simulate(ball, q0=[0.4], v0=[0.0], t1=3.0, rtol=1e-7)
+
+    def rates(_, y):
+        return [y[1], -9.81 - 45.0 * y[0] ** 2]
+
+    def floor(_, y):
+        return y[0]
+
+    floor.terminal, floor.direction = True, -1
+    fall = solve_ivp(rates, (0, 3), [0.4, 0.0], "DOP853", events=floor, dense_output=True, rtol=1e-13, atol=1e-14)
+    period = 2 * fall.t[-1]
+    phase = np.abs((run.t + period / 2) % period - period / 2)  # symmetric about every summit
+    exact = fall.sol(phase)[0]
+    assert len(run.impacts.t) > 5 and np.max(np.abs(run.q[:, 0] - exact)) / 0.4 <= 1e-7
+
+
+def test_a_long_run_is_continued_from_a_part_of_it():
+    run = da.simulate(KEPLER, **kepler_start(), t1=3000.0, rtol=1e-5, save_every=100)
+    assert run.stats["steps"] > 20_000 and "% of the time" in run.choice
+    assert 0.001e-5 < relative_error(run, kepler_exact(run.t)) <= 1e-5
+
+
+# -- what cannot be had --------------------------------------------------------------------------------------------------
+
+
+def test_a_tolerance_below_round_off_is_refused():
+    with pytest.raises(ToleranceError, match=r"rtol = 1e-15 is less than what double precision can hold.*at least 1e-13"):
+        da.simulate(KEPLER, **kepler_start(), t1=1.0, rtol=1e-15)
+
+
+def test_chaos_is_said_plainly_with_the_time_that_can_be_had():
+    wild = da.problems.double_pendulum_in_angles(angles=(2.5, 2.0))
+    with pytest.raises(ToleranceError, match="the motion is chaotic: errors, also those of rounding, grow") as caught:
+        da.simulate(wild, t1=500.0, rtol=1e-8)
+    horizon = float(re.search(r"after about t = ([\d.]+)", str(caught.value))[1])
+    # Two runs of different methods, both at round-off in a step, agree to 1e-8 until about then.
+    a, b = (da.simulate(wild, da.Gauss(stages), h=0.01, t1=400.0) for stages in (6, 5))
+    apart = a.t[np.argmax(np.abs(a.q - b.q).max(axis=1) > 1e-8)]
+    assert 0.4 < horizon / apart < 2.5
+
+
+def test_a_collision_ahead_is_named():
+    """A fall into the centre from rest at r = 1 ends at t = pi / (2 sqrt 2)."""
+    fall = da.Hamiltonian(lambda q, p: p @ p / 2 - 1 / np.hypot(q[0], q[1]), dim=2)
+    with pytest.raises(ToleranceError, match="no step size leads past t = ") as caught:
+        da.simulate(fall, q0=[1.0, 0.0], p0=[0.0, 0.0], t1=2.0, rtol=1e-6)
+    when = float(re.search(r"past t = ([\d.]+)", str(caught.value))[1])
+    assert when == pytest.approx(np.pi / (2 * np.sqrt(2)), rel=0.02)
+
+
+def test_friction_at_walls_is_refused_by_name():
+    block = da.Lagrangian(lambda q, v: v @ v - 2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
+    with pytest.raises(da.UnsupportedSystem, match=r"NonsmoothRattle.*give h= in place of rtol="):
+        da.simulate(block, q0=[0, 1], v0=[1, 0], t1=0.5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"rtol": 1e-6}, "needs the time until which it is to hold: give t1="),
+        ({"rtol": 1e-6, "t1": 1.0, "h": 0.1}, "rtol= chooses h, so that h= cannot be given"),
+        ({"rtol": 1e-6, "steps": 10}, "so that steps= cannot be given"),
+        ({"rtol": -1e-6, "t1": 1.0}, "rtol must be a positive number"),
+        ({"rtol": 0.5, "t1": 1.0}, "less than 0.1"),
+        ({"rtol": 1e-6, "t1": 1.0, "newton_tolerance": 1e-3}, "newton_tolerance spoils"),
+        ({"atol": "x", "t1": 1.0}, "atol must be a positive number"),
+    ],
+)
+def test_what_is_asked_must_make_sense(arguments, sentence):
+    with pytest.raises(da.DalembertError, match=re.escape(sentence)):
+        da.simulate(KEPLER, **kepler_start(), **arguments)
+
+
+# -- around it -----------------------------------------------------------------------------------------------------------
+
+
+def test_choices_are_remembered_for_equal_models(monkeypatch):
+    first = da.suggest(KEPLER, **kepler_start(), t1=5.0, rtol=1e-6)
+    monkeypatch.setattr(_pilot, "make_run", None)  # nothing more is run
+    again = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
+    assert da.suggest(again, **kepler_start(), t1=5.0, rtol=1e-6) is first
+    assert str(first) == first.reason and str(first.method) in first.reason
+
+
+def test_saved_and_stored_runs(tmp_path):
+    run = da.simulate(KEPLER, **kepler_start(), t1=5.0, rtol=1e-6)
+    loaded = da.load(run.save(tmp_path / "run.npz"))
+    assert (loaded.error, loaded.choice) == (run.error, run.choice)
+    stored = da.simulate(KEPLER, **kepler_start(), t1=5.0, rtol=1e-6, save_to=tmp_path / "run.zarr")
+    assert stored.error == run.error and np.array_equal(stored.q, run.q)
+
+
+def test_estimates_of_runs_that_are_there():
+    for method, steps in ((da.LobattoIIIAB(3), 400), (da.CVA(da.Gauss(2)), 400), (da.Rattle(), 2000)):
+        walls = {"unilateral": lambda q: q[0] + 10} if isinstance(method, da.CVA) else {}
+        system = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2,
+                                params={"m": 0.2, "k": 3.0}, **walls)  # fmt: skip
+        run = da.simulate(system, method, **kepler_start(), t1=4.0, h=4.0 / steps, save_every=5)
+        estimate, true = da.verify.error(run), np.abs(run.q - kepler_exact(run.t))
+        assert estimate.q.shape == run.q.shape and estimate.order == min(method.order_unconstrained.values())
+        assert estimate.q.max() == pytest.approx(true.max(), rel=0.1) and str(estimate.order) in str(estimate)
+        assert estimate.relative == pytest.approx(relative_error(run, kepler_exact(run.t)), rel=0.1)
+
+
+def test_estimates_of_runs_with_controls():
+    mass = da.Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=1, force=lambda u: [u], params={"u": 0.0})
+    controls = {"u": np.sin(np.arange(50))}
+    run = da.simulate(mass, da.Rattle(), q0=[1.0], v0=[0.0], h=0.1, steps=100, controls=controls)
+    exact = da.simulate(mass, da.Gauss(6), q0=[1.0], v0=[0.0], h=0.1, steps=100, controls=controls)
+    assert da.verify.error(run).q.max() == pytest.approx(np.abs(run.q - exact.q).max(), rel=0.05)
+
+
+def test_estimates_need_a_model(tmp_path):
+    run = da.simulate(KEPLER, da.Rattle(), **kepler_start(), h=0.01, steps=10)
+    with pytest.raises(da.DalembertError, match="without its model"):
+        da.verify.error(da.load(run.save(tmp_path / "run.npz")))
+
+
+KINDS = {
+    "pendulum": "LobattoIIIAB", "bouncing_ball": "CVA", "skate": "GaussLobattoSPARK", "index_two_growth": "SRK",
+    "mass_on_surface": "compose",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_usual_method_is_taken_if_none_is_named(name):
+    problem = getattr(da.problems, name)()
+    run = da.simulate(problem, steps=5)
+    assert KINDS[name] in run.method and run.status == "done" and run.h == problem.h and run.error is None
+
+
+def test_the_usual_method_with_friction():
+    block = da.Lagrangian(lambda q, v: v @ v - 2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
+    assert "NonsmoothRattle" in da.simulate(block, q0=[0, 1], v0=[1, 0], h=0.01, steps=5).method
+    assert family(block) == (da.NonsmoothRattle(),)

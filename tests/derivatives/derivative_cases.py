@@ -1,0 +1,39 @@
+"""Methods and models on which derivatives are compared with multiprecision: all smooth rows of the table of methods."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "methods"))
+import method_models
+from method_table import ROWS
+
+__all__ = ["cases", "method_models"]
+
+DEFAULT = {
+    ("LobattoIIIAB(stages=3)", "varying_length"), ("Shake()", "double_pendulum"), ("GaussLobattoSPARK(stages=2)", "sleigh"),
+    ("Gauss(stages=2, projected=False)", "double_pendulum_in_angles"), ("Variational(L_d='midpoint')", "magnetic_surface"),
+    ("compose(da.Rattle(), 'suzuki-4')", "double_pendulum"), ("McLachlanPerlmutter(variable_mass=True)", "nonlinear_k"),
+}  # fmt: skip
+"""Those that are not slow tests: forces, time, a first step that is prepared, nonholonomic constraints, a composition."""
+
+
+def models_of(row):
+    names = [*row.models[:2]] if row.steps else []
+    names += list(row.nonholonomic_models[:2]) if row.nonholonomic_steps else []
+    names += ["varying_length"] if row.id == "LobattoIIIAB(stages=3)" else []
+    return list(dict.fromkeys(names or [row.unconstrained_model]))
+
+
+def cases():
+    """(method, name of a model) as parameters of a test."""
+    pairs = [(row, name) for row in ROWS if row.method.driver == "smooth" for name in models_of(row)]
+    known = {(row.id, name) for row, name in pairs}
+    assert known >= DEFAULT, f"no rows of the table: {DEFAULT - known}"
+    assert len({type(row.method) for row, _ in pairs}) >= 20
+    for row, name in pairs:
+        marks = [] if (row.id, name) in DEFAULT else pytest.mark.slow
+        yield pytest.param(row.method, name, id=f"{row.id}-{name}", marks=marks)

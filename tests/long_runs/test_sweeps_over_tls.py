@@ -1,0 +1,51 @@
+"""A sweep with impacts on a Dask cluster that talks TLS: it has the bits of threads, and who has no certificate is refused."""
+
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("zarr")
+OPENSSL = shutil.which("openssl")
+
+BALL = da.Lagrangian(
+    lambda q, v, g: 0.1 * v @ v - 0.2 * g * q[0], dim=1, unilateral=lambda q: q[0], restitution=0.7, params={"g": 9.81}
+)
+GIVEN = {"q0": 0.1 + 0.1 * np.arange(3.0)[:, None], "v0": [0.0], "h": 0.01, "steps": 100}
+
+
+def authority(folder):
+    """A certificate that signs itself, for the client, the scheduler and the worker."""
+    subprocess.run(
+        [OPENSSL, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2",
+         "-subj", "/CN=localhost"], cwd=folder, check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    files = {"tls_ca_file": str(folder / "cert.pem")}
+    for role in ("client", "scheduler", "worker"):
+        files |= {f"tls_{role}_cert": str(folder / "cert.pem"), f"tls_{role}_key": str(folder / "key.pem")}
+    return distributed.security.Security(require_encryption=True, **files)
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+def test_a_sweep_with_impacts_over_tls(tmp_path):
+    security = authority(tmp_path)
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "protocol": "tls://"}
+    with distributed.LocalCluster(security=security, host="127.0.0.1", **options) as cluster:
+        assert cluster.scheduler_address.startswith("tls://")
+        with distributed.Client(cluster, security=security) as client:
+            da.simulate_many(BALL, da.CVA(), executor=client, save_to=tmp_path / "sweep.zarr", progress=False, **GIVEN)
+        with pytest.raises((OSError, TypeError, RuntimeError)):
+            distributed.Client(cluster.scheduler_address, timeout=2)
+    with ThreadPoolExecutor(1) as pool:
+        runs = da.simulate_many(BALL, da.CVA(), executor=pool, progress=False, **GIVEN)
+    read = da.load(tmp_path / "sweep.zarr")
+    assert np.array_equal(read.states, runs.states) and len(runs.impacts) > 3
+    for name, values in vars(runs.impacts).items():
+        assert np.array_equal(values, getattr(read.impacts, name)), name
+    fall = np.sqrt(2 * GIVEN["q0"][:, 0] / 9.81)
+    assert np.allclose([read.impacts[k].t[0] for k in range(3)], fall, rtol=0, atol=1e-12)
