@@ -54,11 +54,8 @@ class Formulations:
         return call
 
     def compiled(self, function: ca.Function) -> Callable[..., np.ndarray]:
-        """A function of arrays, in machine code unless it is long."""
-        if function.n_instructions() <= LONG:
-            return self._timed(numeric(function))
-        column = function.size2_out(0) == 1
-        return self._timed(lambda *values: np.asarray(function(*values))[:, 0] if column else np.asarray(function(*values)))
+        """A function of arrays that looks at the clock."""
+        return self._timed(_of_arrays(function))
 
     @property
     def eliminated(self) -> bool:
@@ -80,8 +77,8 @@ class Formulations:
         t, y, z, lam, psi, theta = self.reduced._symbols
         x, form = ca.vertcat(y, z), self.reduced.form
         rows = ca.horzcat(*(form.function(name)(t, y, z, theta) for name in ("multiplier_matrix", "multiplier_rhs")))
-        linear = numeric(ca.Function("linear", [t, x, theta], [ca.densify(rows)]))
-        rate = numeric(ca.Function("rate", [t, x, ca.vertcat(lam, psi), theta], [ca.densify(self.reduced._rate)]))
+        linear = _of_arrays(ca.Function("linear", [t, x, theta], [ca.densify(rows)]))
+        rate = _of_arrays(ca.Function("rate", [t, x, ca.vertcat(lam, psi), theta], [ca.densify(self.reduced._rate)]))
 
         def slope(t: float, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
             known = linear(t, x, theta)
@@ -132,6 +129,14 @@ class Formulations:
             raise RuntimeError(message)
         full = np.hstack([x, np.zeros((len(x), self.n + self.m - x.shape[1]))])
         return self.reduced._trajectory(self.state, self.times, full, name, "", {"cpu_seconds": seconds})
+
+
+def _of_arrays(function: ca.Function) -> Callable[..., np.ndarray]:
+    """In machine code, unless the function is long."""
+    if function.n_instructions() <= LONG:
+        return numeric(function)
+    column = function.size2_out(0) == 1
+    return lambda *values: np.asarray(function(*values))[:, 0] if column else np.asarray(function(*values))
 
 
 def scipy(method: str) -> Callable[[Problem, np.ndarray, float], Solve]:
