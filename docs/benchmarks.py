@@ -25,7 +25,7 @@ def sections(report: Path) -> str:
     parts = []
     for record in RECORDS:
         result = _result(report, record.name)
-        head, *rows = [[cell.replace("|", "/") for cell in row] for row in result["table"]]
+        head, *rows = [[cell.replace("|", "/") for cell in row] for row in result["table"]] or [["not measured in this report"]]
         lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
         known = references().get(record.name)
         digits = (
@@ -43,7 +43,9 @@ def iftomm(report: Path) -> list[dict[str, Any]]:
     found = []
     for record in RECORDS:
         if record.item.startswith(("IFToMM", "Bicycle")):
-            head, *rows = _result(report, record.name)["table"]
+            head, *rows = _result(report, record.name)["table"] or [[]]
+            if not rows:
+                continue
             column = head.index(f"ms to {record.target:.0e}")
             ours = [row for row in rows if row[0].startswith("dalembert") and row[column] != "-"]
             best = min(ours, key=lambda row: float(row[column].strip("*")))
@@ -56,7 +58,8 @@ def iftomm(report: Path) -> list[dict[str, Any]]:
 
 
 def _result(report: Path, name: str) -> dict[str, Any]:
-    return json.loads((report / "results" / f"benchmarks.{name}.json").read_text(encoding="utf-8"))
+    file = report / "results" / f"benchmarks.{name}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"table": []}
 
 
 def main(report: Path) -> None:

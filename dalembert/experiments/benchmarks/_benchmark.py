@@ -23,6 +23,7 @@ from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._problem import Problem
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
+from dalembert.systems import State
 from dalembert.systems._consistent import unpack
 
 BENCHMARKS = Document("benchmarks", "Benchmarks: IFToMM's library and the test set for IVP solvers", named_only=True)
@@ -141,7 +142,8 @@ def stepped(problem: Problem, method: OneStepMethod, t1: float, steps: Steps, ou
         found.stats["cpu_seconds"] = seconds
         if reason is not None:
             break
-        start, begun = unpack(problem.system, end, run.state, run.start.theta, run.start.multipliers), end
+        assert isinstance(spec.start, State)
+        start, begun = unpack(problem.system, end, run.state, spec.start.theta, spec.start.multipliers), end
     return found
 
 

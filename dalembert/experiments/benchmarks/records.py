@@ -66,7 +66,8 @@ def bicycle(number: int, speed: float, push: float, steps: tuple[int, ...], publ
     return Benchmark(
         name, f"Bicycle, manoeuvre {number}: {speed} m/s, roll rate {push} rad/s",
         functools.partial(problems.whipple_bicycle, speed=speed, push=push), 20.0,
-        ((GaussLobattoSPARK(3), steps),), at_end(name, part=FRAME), "place and rotation of the frame after 20 s",
+        ((GaussLobattoSPARK(3), steps), (GaussLobattoSPARK(4), tuple(n // 4 for n in steps[-2:]))), at_end(name, part=FRAME),
+        "place and rotation of the frame after 20 s",
         published, (),
     )  # fmt: skip
 
