@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._numeric import numeric
+from dalembert.experiments.benchmarks._heyoka import expressions
 from dalembert.runs._arguments import initial_state
 from dalembert.runs._index_reduction import reduce_index
 from dalembert.runs._problem import Problem
@@ -216,8 +217,6 @@ def scipy_dae(problem: Problem, times: np.ndarray, longest: float) -> Solve:
 def heyoka(problem: Problem, times: np.ndarray, longest: float) -> Solve:
     """The Taylor integrator of heyoka on the underlying ODE, which it compiles itself."""
     import heyoka as hy
-
-    from dalembert.experiments.benchmarks._heyoka import expressions
 
     forms = Formulations(problem, times, longest)
     names = [f"x{i}" for i in range(forms.n)]
