@@ -33,6 +33,9 @@ def run() -> Section:
             lambda m=method: da.simulate(problem, m, **given),
             lambda m=method: da.sensitivities(problem, m, wrt=("m1", "m2", "l1", "g"), save_every=100, **given),
             lambda m=method: da.sensitivities(problem, m, wrt=NUMBERS, save_every=100, **given),
+            lambda m=method: da.hessian_product(
+                lambda q: q @ q, problem, m, wrt=NUMBERS, direction={"m1": 1.0, "l2": 1.0}, **given
+            ),
             lambda m=method: da.gradient(lambda q: q @ q, problem, m, wrt=NUMBERS, **given),
         ]
         for call in calls:  # compiles
@@ -44,10 +47,10 @@ def run() -> Section:
         tracemalloc.stop()
         ratios = np.median(times[:, 1:] / times[:, :1], axis=0)
         rows.append([str(method).removeprefix("da."), *(f"{ratio:.2f}" for ratio in ratios), f"{peak:.0f}"])
-    header = ("method", "4 directions", "13 directions", "gradient, 13 numbers", "MB of the gradient")
+    header = ("method", "4 directions", "13 directions", "Hessian product", "gradient, 13 numbers", "MB of the gradient")
     body = f"""
-{STEPS:,} steps of the double pendulum, h = {H}: the CPU time of `da.sensitivities` and of `da.gradient` in units of that of
-`da.simulate`, medians of {TURNS} calls in turn. All include the run itself.
+{STEPS:,} steps of the double pendulum, h = {H}: the CPU time of `da.sensitivities`, `da.hessian_product` and `da.gradient` in
+units of that of `da.simulate`, medians of {TURNS} calls in turn. All include the run itself.
 
 {table(header, rows)}
 """

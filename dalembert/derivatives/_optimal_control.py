@@ -1,7 +1,7 @@
 """Optimal control by discrete mechanics (DMOC): the step equations of a method are the constraints of an optimisation.
 
 Ober-Bloebaum, Junge and Marsden (2011), ESAIM: COCV 17. States, the unknowns of all steps (stages and multipliers) and
-controls, which are constant in every step, are the variables; IPOPT solves for them. So constraints hold to round-off in the
+controls, constant or linear in every step, are the variables; IPOPT solves for them. So constraints hold to round-off in the
 solution, which is a run of the method: `da.simulate` with these controls gives the same states.
 """
 
@@ -20,7 +20,7 @@ from dalembert.derivatives._given import finite, limits, names_of
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import check_method, count, initial_state, positive
-from dalembert.runs._controls import parameter_slots
+from dalembert.runs._controls import PiecewiseLinear, parameter_slots, with_ramps
 from dalembert.runs._drivers import check_differentiable, driver_of
 from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Trajectory
@@ -28,12 +28,13 @@ from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._model import one_line
+from dalembert.systems._ramped import ramped
 from dalembert.systems._state_function import state_function
 
 
 @dataclass(frozen=True, eq=False)
 class OptimalRun:
-    """What `da.OptimalControl.solve` found: `controls` by name, one row a step, the `cost`, and the `run` with them.
+    """What `da.OptimalControl.solve` found: `controls` by name, one row a step (or one more), the `cost`, and the `run`.
 
     `defect` says how far the states of the optimisation are from those of the run, which `da.simulate` made; `h` is the step
     size, which was sought if the final time was free.
@@ -52,12 +53,13 @@ class OptimalRun:
 class OptimalControl:
     """Find controls that take a system from its start to given conditions at the end, at the least cost.
 
-    `controls` names parameters of the model, which become constant in every step. `cost` is a function of t, q, p, v and
-    parameters, controls included, whose values at the beginnings of all steps are summed and multiplied by h; `final_cost` is
-    one of the final state. What `final` returns vanishes at the end, as in final=lambda q, v: [q[0] - 1, *v]; in a system with
-    constraints these conditions must not follow from them. What `path` returns stays >= 0 in all states. `bounds` maps names of
-    controls to (lower, upper). The final time is `steps` times h, or sought between two bounds, as in t1=(0.5, 3.0), and
-    minimised if there is no cost.
+    `controls` names parameters of the model, which become constant in every step, or with `linear=True` linear between values
+    at its ends. `cost` is a function of t, q, p, v and parameters, controls included, whose values at the beginnings of all
+    steps (or by the trapezoidal rule, if controls are linear) are summed and multiplied by h; `final_cost` is one of the final
+    state. What `final` returns vanishes at the end, as in final=lambda q, v: [q[0] - 1, *v]; in a system with constraints these
+    conditions must not follow from them. What `path` returns stays >= 0 in all states. `bounds` maps names of controls to
+    (lower, upper). The final time is `steps` times h, or sought between two bounds, as in t1=(0.5, 3.0), and minimised if there
+    is no cost.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -82,6 +84,7 @@ class OptimalControl:
     h: float | None = None
     t1: tuple[float, float] | None = None
     params: Mapping[str, Any] | None = None
+    linear: bool = False
 
     def __post_init__(self) -> None:
         if (self.h is None) == (self.t1 is None):
@@ -124,30 +127,41 @@ class _Transcription:
     @one_at_a_time
     def __init__(self, task: OptimalControl, system: System, state: State) -> None:
         self.task, self.original, self.start = task, system, state
-        self.system, self.combined = independent(system, state)
         self.names = names_of("controls names parameters of the model", task.controls, 'controls=("u", "F")')
         self.slots = np.concatenate([parameter_slots(system, name, "controls") for name in self.names])
+        moving = ramped(system, tuple(self.slots.tolist())) if task.linear else system
+        start = with_ramps(moving, state) if task.linear else state
+        assert isinstance(start, State)
+        self.system, self.combined = independent(moving, start)
         self.bounds = limits(task.bounds, {name: system.parameters.values[name].shape for name in self.names}, "no control")
         n = self.system.n_state
         self.h = ca.MX.sym("h") if task.t1 is not None else ca.MX(task.h)
         self.states = ca.MX.sym("states", n, task.steps + 1)
-        self.u = ca.MX.sym("u", len(self.slots), task.steps)
+        self.u = ca.MX.sym("u", len(self.slots), task.steps + task.linear)
         substeps = [(reduced_step(self.system, method), fraction) for method, fraction in task.method.substeps]
         self.pieces = [_step(reduced) for reduced, _ in substeps]
         self.reduced, self.fractions = [r for r, _ in substeps], [f for _, f in substeps]
         self.x = [ca.MX.sym("x", piece.size1_in(0), task.steps) for piece in self.pieces]
         self.between = [ca.MX.sym("s", n, task.steps) for _ in self.pieces[1:]]
 
-    def theta(self, u: ca.MX) -> ca.MX:
-        """Parameters of all steps, one column each."""
-        columns = ca.MX(ca.repmat(ca.DM(self.combined.theta), 1, u.shape[1]))
-        columns[self.slots.tolist(), :] = u
+    def theta(self, ends: bool = False) -> ca.MX:
+        """Parameters of all steps, one column each, controls as at the beginning of a step or at its end."""
+        steps, first = self.task.steps, self.original.parameters.size
+        columns = ca.MX(ca.repmat(ca.DM(self.combined.theta), 1, steps))
+        columns[self.slots.tolist(), :] = self.u[:, 1:] if ends and self.task.linear else self.u[:, :steps]
+        if self.task.linear:
+            columns[first : first + len(self.slots), :] = (self.u[:, 1:] - self.u[:, :-1]) / self.h
+            columns[first + len(self.slots), :] = self.times
         return columns
+
+    @property
+    def times(self) -> ca.MX:
+        """When steps begin."""
+        return self.start.t + ca.MX(np.arange(self.task.steps)[None]) * self.h
 
     def constraints(self) -> list[ca.MX]:
         """The step equations of all steps."""
-        steps, theta = self.task.steps, self.theta(self.u)
-        times = self.start.t + ca.MX(np.arange(steps)[None]) * self.h
+        steps, theta, times = self.task.steps, self.theta(), self.times
         sizes = ca.repmat(self.h, 1, steps)
         points = [self.states[:, :-1], *self.between, self.states[:, 1:]]
         found, done = [], 0.0
@@ -171,12 +185,15 @@ class _Transcription:
     def cost(self) -> ca.MX:
         """The cost of all steps and of the end; the final time, if nothing else is asked for."""
         task, steps = self.task, self.task.steps
-        total, theta = ca.MX(0), self.own(self.theta(self.u))
+        total, ends = ca.MX(0), self.own(self.theta(ends=True))
         if task.cost is not None:
-            times = self.start.t + ca.MX(np.arange(steps)[None]) * self.h
-            total += self.h * ca.sum2(self.of_state("cost", task.cost, True).map(steps)(times, self.states[:, :-1], theta))
+            cost = self.of_state("cost", task.cost, True).map(steps)
+            sums = [ca.sum2(cost(self.times, self.states[:, :-1], self.own(self.theta())))]
+            if task.linear:
+                sums.append(ca.sum2(cost(self.times + self.h, self.states[:, 1:], ends)))
+            total += self.h * sum(sums) / len(sums)
         if task.final_cost is not None:
-            total += self.of_state("final_cost", task.final_cost, True)(self.end, self.states[:, -1], theta[:, -1])
+            total += self.of_state("final_cost", task.final_cost, True)(self.end, self.states[:, -1], ends[:, -1])
         return steps * self.h if task.cost is None and task.final_cost is None else total
 
     @property
@@ -187,14 +204,13 @@ class _Transcription:
     def solve(self, guess: dict[str, Any], tolerance: float, most: int, verbose: bool) -> OptimalRun:
         """Let IPOPT solve, then simulate with the controls that it found."""
         task = self.task
-        equalities, theta = self.constraints(), self.own(self.theta(self.u))
+        equalities, theta = self.constraints(), self.own(self.theta(ends=True))
         if task.final is not None:
             equalities.append(self.of_state("final", task.final, False)(self.end, self.states[:, -1], theta[:, -1]))
         positive_ones = []
         if task.path is not None:
             inside = self.of_state("path", task.path, False).map(task.steps)
-            times = self.start.t + ca.MX(np.arange(1, task.steps + 1)[None]) * self.h
-            positive_ones = [ca.vec(inside(times, self.states[:, 1:], theta))]
+            positive_ones = [ca.vec(inside(self.times + self.h, self.states[:, 1:], theta))]
         equal, above = (ca.vertcat(ca.MX(0, 1), *parts) for parts in (equalities, positive_ones))
         variables = [self.states, self.u, *self.x, *self.between, *([self.h] if task.t1 is not None else [])]
         first = self.guess(guess)
@@ -217,14 +233,15 @@ class _Transcription:
         task, n, count = self.task, self.system.n_state, self.task.steps
         h = float(x[-1]) if task.t1 is not None else float(task.h or 0.0)
         states = x[: n * (count + 1)].reshape(count + 1, n)
-        u = x[n * (count + 1) :][: len(self.slots) * count].reshape(count, len(self.slots))
+        u = x[n * (count + 1) :][: self.u.numel()].reshape(-1, len(self.slots))
         controls, first = {}, 0
         for name in self.names:
             shape = self.original.parameters.values[name].shape
             size = int(np.prod(shape))
-            controls[name] = u[:, first : first + size].reshape(count, *shape)
+            controls[name] = u[:, first : first + size].reshape(len(u), *shape)
             first += size
-        own: dict[str, Any] = {"start": self.start, "h": h, "steps": count, "controls": controls, "params": task.params}
+        given = {name: PiecewiseLinear(rows) for name, rows in controls.items()} if task.linear else controls
+        own: dict[str, Any] = {"start": self.start, "h": h, "steps": count, "controls": given, "params": task.params}
         run = simulate(self.original, task.method, progress=False, **own)
         scale = np.max(np.abs(states), axis=0) + 1e-12
         defect = float(np.max(np.abs(run.states - states) / np.max(scale)))
@@ -245,11 +262,11 @@ class _Transcription:
             along, begin = np.linspace(0, 1, steps + 1)[:, None], self.start.first
             rows = finite("the guess of a path", path, (steps + 1, dim))
             states[:, :dim] = rows if np.ndim(path) == 2 else begin + along * (rows - begin)
-        u = np.zeros((steps, len(self.slots)))
+        u = np.zeros((steps + task.linear, len(self.slots)))
         base, first = self.original.parameters.unflatten(self.start.theta), 0
         for name in self.names:
-            values = finite(f"the guess of {name!r}", given.get(name, base[name]), (steps, *base[name].shape))
-            u[:, first : first + base[name].size] = values.reshape(steps, -1)
+            values = finite(f"the guess of {name!r}", given.get(name, base[name]), (len(u), *base[name].shape))
+            u[:, first : first + base[name].size] = values.reshape(len(u), -1)
             first += base[name].size
         x = [
             np.array([self._unknowns(r, f * h, s) for s in states[:-1]])

@@ -66,7 +66,9 @@ class Batch:
                 values[filled].transpose(2, 0, 1)
                 for values in (ensemble.states.theta, ensemble.states.packed, ensemble.guesses[k], ensemble.metric)
             )
-            write_start(part, program.layout, fraction * ensemble.h[filled], theta, state, x, metric)
+            write_start(part, program.layout, fraction * ensemble.first_h[filled], theta, state, x, metric)
+            clock = program.layout.clock
+            part[clock : clock + program.layout.n_clock] = ensemble.clocks[filled].transpose(2, 0, 1)
             signs = ensemble.signs[filled]
             set_rules(self.counts[:, k], self.numbers[:, k], program, ensemble.system, signs[:, 0], tolerance)
             if self.lanes > 1:
@@ -163,7 +165,7 @@ class Batch:
         ensemble.counts["followed_steps"][member] += self.helped[unit, lane, 0]
         ensemble.counts["rescued_steps"][member] += self.helped[unit, lane, 1]
         slots = self.memory[unit].reshape(-1, self.lanes)
-        n, first, last = self.ensemble.system.n_state, self.programs[0].layout, self.programs[-1].layout
+        n, first, last = self.programs[0].layout.n_carried, self.programs[0].layout, self.programs[-1].layout
         ensemble.last[member, :n] = slots[first.state : first.state + n, lane]
         extra = ensemble.last.shape[1] - n
         if extra and counts["steps_done"][0]:

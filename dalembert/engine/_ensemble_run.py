@@ -74,13 +74,18 @@ class EnsembleRun:
             raise UnsupportedSystem(STAGES_OF_COMBINED)
         began, members = time.perf_counter(), len(self.states)
         self.h = np.full(members, spec.h) if self.sizes is None else self.sizes
+        self.clocks, self.first_h = np.zeros((members, 0)), self.h
+        if self.method.varies_steps:
+            self.clocks = np.array([self.method.clock_at(self.system, states[k], spec.h) for k in range(members)])
+            self.first_h = 1 / self.clocks[:, 1]
         programs = self._programs()
         extra = programs[-1][0].layout.n_stage_multipliers if self.stage_multipliers else 0
-        columns = self.system.n_state + extra
+        begins = np.hstack([self.states.packed, self.clocks])
+        columns = begins.shape[1] + extra
         stored = self.steps // self.save_every + 1
         self.rows = _store(members * stored, columns).reshape(members, stored, columns)
         self.rows[:, 0] = np.nan
-        self.rows[:, 0, : self.system.n_state] = self.states.packed
+        self.rows[:, 0, : begins.shape[1]] = begins
         self.last = self.rows[:, 0].copy()
         self.steps_done = np.zeros(members, dtype=np.int64)
         self.counts = {name: np.zeros(members, dtype=np.int64) for name in COUNTED}
@@ -106,7 +111,9 @@ class EnsembleRun:
 
     def _smooth_programs(self, system: System, method: OneStepMethod, states: States) -> list[list[Program]]:
         substeps = method.substeps
-        self.guesses = [first_guesses(reduced_step(system, part), states, fraction * self.h) for part, fraction in substeps]
+        self.guesses = [
+            first_guesses(reduced_step(system, part), states, fraction * self.first_h) for part, fraction in substeps
+        ]
         self.signs, self.metric = orientations(states), metric_at(states)
         return [
             build_programs(

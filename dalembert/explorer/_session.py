@@ -131,7 +131,11 @@ class Session:
         stepper = self._method(str(ask["method"]))
         h = float(ask.get("h") or self.subject.h)
         steps, cut = self._steps(posed, stepper, h, ask.get("t1"))
-        run = simulate(posed.system, stepper, start=posed.state, h=h, steps=steps, progress=False, on_failure="return")
+        given: dict[str, Any] = {"start": posed.state, "h": h, "progress": False, "on_failure": "return"}
+        run = simulate(posed.system, stepper, steps=steps, **given)
+        if ask.get("t1") is None and run.stats["wall_seconds"] > 2 * AT_ONCE and steps > PROBE:  # slower than it began
+            steps = max(PROBE, int(steps * AT_ONCE / run.stats["wall_seconds"]))
+            run = simulate(posed.system, stepper, steps=steps, **given)
         self._learn(run)
         first, last = float(run.t[0]), float(run.t[-1])
         speed = min(1.0, (last - first) / 4) or 1.0

@@ -146,6 +146,8 @@ class _Starter:
             return q
         begin = [self._value(wish, q) for wish in wishes]
         ways = [wish.target - x for wish, x in zip(wishes, begin, strict=True)]
+        turns = [wish.kind == "angle" and not wish.part.in_plane for wish in wishes]  # type: ignore[attr-defined]
+        ways = [np.fmod(way, 2 * np.pi) if whole else way for way, whole in zip(ways, turns, strict=True)]  # no whole turns
         sizes = [float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True)]
         size, farthest = max(sizes), wishes[int(np.argmax(sizes))]
         if size > FARTHEST:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Panel = tuple[str, Callable[..., Any]]
 """A title, and what draws into `ax=`."""
 
+STILL = 1e-9
+"""Of the largest change of a coordinate: what changes less stands still."""
 WIDTH = 110
 """How many characters of the headline fit on one line."""
 
@@ -45,9 +47,9 @@ def overview(
 
     A system without an energy shows its multipliers instead. `problem` gives the coordinates their names. The mechanism is
     drawn as `draw` says, or the drawing of `problem`, or that of the run's own problem; without any, the first panel shows the
-    path in the plane of the first two coordinates. `coordinates` chooses the phase portraits: the first and the last one by
-    default. A DAE of index 2 shows y, or those components of it that `coordinates` chooses, and z against time in place of
-    phase portraits.
+    path in the plane of the first two coordinates. `coordinates` chooses the phase portraits: by default the first and the last
+    one that moves. A DAE of index 2 shows y, or those components of it that `coordinates` chooses, and z against time in place
+    of phase portraits.
 
     Example:
         >>> import dalembert as da
@@ -90,10 +92,16 @@ def _upper_panels(run: Trajectory, problem: Problem | None, coordinates: int | s
             ("algebraic variables", partial(multipliers, run)),
         ]
     if coordinates is None:
-        last = min(dim, run.z.shape[1]) - 1
-        coordinates = [0] if last == 0 else [0, last]
+        coordinates = _two_that_move(np.asarray(run.y)[:, : min(dim, run.z.shape[1])])
     chosen = coordinate_indices(coordinates, run, problem)
     return [("phase portrait", partial(phase_portrait, run, i, problem=problem)) for i in chosen]
+
+
+def _two_that_move(values: np.ndarray) -> list[int]:
+    """The first and the last column that changes by more than round-off; those that stand still make up for what is missing."""
+    sizes, last = np.ptp(values, axis=0), values.shape[1] - 1
+    moving = np.flatnonzero(sizes > STILL * np.max(sizes)).tolist() or [0, last]
+    return sorted({moving[0], moving[-1]} if len(moving) > 1 else {moving[0], last if moving[0] < last else 0})
 
 
 def _lower_panels(run: Trajectory) -> list[Panel]:

@@ -43,6 +43,7 @@ def scatter(
 
 def history(axes: Axes, t: np.ndarray, y: np.ndarray, *, color: str = BLUE, label: str | None = None) -> None:
     """A series against time: a line, or for long runs the band between its extremes."""
+    axes.locator_params(axis="x", nbins=7)  # more numbers may touch each other
     if len(t) <= 20_000:
         axes.plot(t, y, color=color, label=label, linewidth=0.9 if len(t) < 2000 else 0.5)
         return

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.contact._records import ImpactReduction, MemberContacts, MemberImpacts
 from dalembert.draw import Drawing
+from dalembert.errors import InputError
 from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._members import Starts
@@ -99,10 +100,13 @@ class Ensemble(Variables):
     """Gives the events of all members, "impact" or "contact"; None if they are not stored."""
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
+    clock: np.ndarray | None = field(default=None, repr=False)
+    """t and 1/h at every stored state, (member, time, 2), where step sizes vary; then `t` is (member, time), too."""
 
     def __repr__(self) -> str:
         done = sum(status == "done" for status in self.status)
-        return f"<Ensemble of {len(self)} runs, t = {self.t[0]:g} to {self.t[-1]:g}, {self.method}, {done} done>"
+        first, last = np.min(self.t[..., 0]), np.nanmax(self.t)
+        return f"<Ensemble of {len(self)} runs, t = {first:g} to {last:g}, {self.method}, {done} done>"
 
     def __len__(self) -> int:
         return len(self.states)
@@ -127,14 +131,17 @@ class Ensemble(Variables):
         saved = done // self.save_every + 1
         numbers, rows = np.arange(saved) * self.save_every, self.states[member, :saved]
         stage = None if self.stage_multipliers is None else self.stage_multipliers[member, :saved]
+        clock, carried = (None, n) if self.clock is None else (self.clock[member, :saved], n + self.clock.shape[2])
         if done % self.save_every:
             numbers, rows = np.append(numbers, done), np.vstack([rows, self.last[member, :n]])
-            stage = None if stage is None else np.vstack([stage, self.last[member, n:]])
+            clock = None if clock is None else np.vstack([clock, self.last[member, n:carried]])
+            stage = None if stage is None else np.vstack([stage, self.last[member, carried:]])
         parts: Sequence[np.ndarray | None] = (None, None)
         if stage is not None and self.system is not None:
             parts = np.split(stage, [self.system.n_holonomic], axis=1)
         return Trajectory(
-            t=self.t[0] + numbers * self.h,
+            t=self.t[0] + numbers * self.h if clock is None else clock[:, 0],
+            step_sizes=None if clock is None else 1 / clock[:, 1],
             states=rows,
             blocks=self.blocks,
             h=self.h,
@@ -180,6 +187,7 @@ class Ensemble(Variables):
 
     def to_xarray(self) -> Any:
         """All runs as an xarray.Dataset, parameters among its variables (needs the package xarray)."""
+        self._refuse_own_times("to_xarray")
         attributes = {"method": self.method, "h": self.h}
         found = dataset(columns_of(self, self._has_energy), self._axes, self._names, attributes)
         found["status"] = ("member", list(self.status))
@@ -198,7 +206,12 @@ class Ensemble(Variables):
             (['member', 'time'], 42, True)
 
         """
+        self._refuse_own_times("to_dataframe")
         return frame(columns_of(self, self._has_energy), self._axes, self._names)
+
+    def _refuse_own_times(self, what: str) -> None:
+        if self.clock is not None:
+            raise InputError(f"members whose steps vary have times of their own: take runs[i].{what}()")
 
     @property
     def _axes(self) -> dict[str, np.ndarray]:
@@ -222,7 +235,7 @@ class Ensemble(Variables):
 
     def _padded(self, values: list[np.ndarray]) -> np.ndarray:
         """One array of the stored steps of all members, nan where a member has none."""
-        result = np.full((len(self), len(self.t), *values[0].shape[1:]), np.nan)
+        result = np.full((len(self), self.t.shape[-1], *values[0].shape[1:]), np.nan)
         for member, rows in enumerate(values):
             stored = self.steps_done[member] // self.save_every + 1
             result[member, :stored] = rows[:stored]
@@ -253,8 +266,9 @@ def ensemble_of(
     t, stage = layout.times(starts.t[0]), None
     if layout.stage_multipliers:
         stage = columns["stage"] if layout.stage else np.zeros((layout.members, len(t), 0))
+    clock = np.asarray(columns["clock"]) if layout.clock else None
     return Ensemble(
-        t=t,
+        t=t if clock is None else clock[:, :, 0],
         states=columns["states"],
         blocks=layout.blocks,
         h=layout.h,
@@ -273,6 +287,7 @@ def ensemble_of(
         stage_multipliers=stage,
         _counts=counts,
         _events=table.event_records,
+        clock=clock,
         drawing=drawing,
     )
 
@@ -284,7 +299,8 @@ def outcomes(
     status, message = [], []
     for member, done in enumerate(steps_done.tolist()):
         status.append("failed" if member in failures else "done" if done == layout.steps else "interrupted")
-        interrupted = f"interrupted after {done} of {layout.steps} steps, at t = {t0[member] + done * layout.h:.6g}"
+        when = "" if layout.clock else f", at t = {t0[member] + done * layout.h:.6g}"
+        interrupted = f"interrupted after {done} of {layout.steps} steps{when}"
         unfinished = interrupted if done >= 0 else "not computed yet"
         message.append(failures.get(member, "" if done == layout.steps else unfinished))
     return tuple(status), tuple(message)

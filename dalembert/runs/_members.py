@@ -84,6 +84,7 @@ def layout_of(spec: RunSpec, policy: Policy) -> Layout:
         keeps_impacts=events is not None and not policy.counted,
         stage_multipliers=spec.stage_multipliers,
         stage=system.n_multipliers if spec.stage_multipliers else 0,
+        clock=spec.method.clock_names,
     )
 
 
@@ -124,14 +125,16 @@ class MembersJob:
 
 def table_of(run: EnsembleRun, layout: Layout) -> MemberTable:
     """What the engine's run left behind; large arrays are not copied."""
-    n, h, failures = layout.n_state, layout.h, {}
+    n, h, carried, failures = layout.n_state, layout.h, layout.n_state + len(layout.clock), {}
     for member, done in enumerate(run.steps_done.tolist()):
         run.rows[member, done // run.save_every + 1 :] = np.nan
         if member in run.failures:
-            failures[member] = f"step {done + 1} from t = {run.states.t[member] + done * h:.6g} failed: {run.failures[member]}"
+            t = run.last[member, n] if layout.clock else run.states.t[member] + done * h
+            failures[member] = f"step {done + 1} from t = {t:.6g} failed: {run.failures[member]}"
     columns = {
         "states": run.rows[:, :, :n],
-        **({"stage": run.rows[:, :, n:]} if layout.stage else {}),
+        **({"clock": run.rows[:, :, n:carried]} if layout.clock else {}),
+        **({"stage": run.rows[:, :, carried:]} if layout.stage else {}),
         "last": run.last,
         "prepared": run.states.packed,
         "steps_done": run.steps_done,

@@ -11,6 +11,7 @@ from dalembert._progress import preparing
 from dalembert.compiler import reductions
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import refuse_varying
 from dalembert.runs._arguments import Arguments, Policy
 from dalembert.runs._ensemble import Ensemble, Reduction
 from dalembert.runs._problem import Problem
@@ -83,6 +84,9 @@ def simulate_many(
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     given |= {"save_every": 1 if save_every is None else save_every, "newton_tolerance": newton_tolerance}
     arguments = Arguments("simulate_many", system, method, initial, **given, stage_multipliers=stage_multipliers)
+    missing = {"reduce=": reduce != (), "save_to=": save_to is not None, "executor=": executor is not None}
+    for name in (name for name, given_here in missing.items() if given_here):
+        refuse_varying(method, f"{name} of da.simulate_many")
     with preparing(progress):
         spec = arguments.many()
         quantities, counted = reductions(reduce, spec.system)

@@ -40,11 +40,13 @@ class Layout:
     stage_multipliers: bool = False
     stage: int = 0
     """How many stage multipliers are stored with a state, if they are."""
+    clock: tuple[str, ...] = ()
+    """What is stored behind each state where step sizes vary: t and 1/h."""
 
     @staticmethod
     def of(header: Mapping[str, Any]) -> Layout:
         """From what a store says of itself."""
-        values = {f.name: header[f.name] for f in fields(Layout)}
+        values = {f.name: header[f.name] for f in fields(Layout) if f.name in header}
         lists = {name: tuple(values[name]) for name in ("quantities", "counted", "impact_counts")}
         return Layout(**values | lists | {"blocks": tuple((str(name), int(size)) for name, size in header["blocks"])})
 
@@ -56,8 +58,9 @@ class Layout:
     @property
     def columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """The shape of a member's entry in each column, and the type of its numbers."""
-        rows, n, m = self.steps // self.save_every + 1, self.n_state, self.stage
-        found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + m,), "float64")}
+        rows, n, m, c = self.steps // self.save_every + 1, self.n_state, self.stage, len(self.clock)
+        found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + c + m,), "float64")}
+        found |= {"clock": ((rows, c), "float64")} if c else {}
         found |= {"prepared": ((n,), "float64"), **({"stage": ((rows, m), "float64")} if m else {})}
         found |= {name: ((), "int64") for name in ("steps_done", *COUNTS, *self.impact_counts)}
         found |= {f"counted_{name}": ((len(TALLIED),), "float64") for name in self.counted}

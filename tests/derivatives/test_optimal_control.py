@@ -169,3 +169,24 @@ def test_refusals():
     )
     with pytest.raises(da.StepFailed, match="no optimal control"):
         impossible.solve(q0=[0.0], v0=[0.0])
+
+
+def test_controls_that_are_linear_in_every_step():
+    """The least effort from rest to rest, by the moments of hats, which act exactly; effort is summed by trapezoids."""
+    steps = 20
+    h, t = 1 / steps, np.linspace(0, 1, steps + 1)
+    cart = da.Lagrangian(lambda v, m: m * v @ v / 2, dim=1, force=lambda u: [u], params={"m": 1.0, "u": 0.0})
+    task = da.OptimalControl(
+        cart, da.Gauss(2), controls="u", cost=lambda u: u**2, final=lambda q, v: [q[0] - 1, v[0]], steps=steps, h=h,
+        linear=True, bounds={"u": (-8, 8)},
+    )  # fmt: skip
+    best = task.solve(q0=[0.0], v0=[0.0])
+    assert best.defect < 1e-12 and abs(best.run.q[-1, 0] - 1) < 1e-11 and abs(best.run.v[-1, 0]) < 1e-11
+    weights = np.full(steps + 1, h)
+    weights[[0, -1]] /= 2
+    arms = 1 - t
+    arms[[0, -1]] += [-h / 3, h / 3]
+    A = np.array([weights, weights * arms])
+    exact = A.T @ np.linalg.solve(A / weights @ A.T, [0.0, 1.0]) / weights
+    np.testing.assert_allclose(best.controls["u"], exact, atol=1e-7)
+    assert abs(best.cost - weights @ exact**2) < 1e-8

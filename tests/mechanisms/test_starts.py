@@ -324,6 +324,21 @@ def test_an_ensemble_is_read_by_the_names_of_parts():
         np.testing.assert_array_equal(runs.of(crank).point((0, 0.1))[member], run.of(crank).point((0, 0.1)))
 
 
+def test_whole_turns_of_a_hinge_in_space_turn_nothing():
+    """Angles in space are known up to whole turns: a free arm is not wound up by them."""
+    ends = []
+    for angle in (1.0, 1.0 + 6 * np.pi, 1.0 - 2 * np.pi, 1.0 - 8 * np.pi):
+        m = da.Mechanism()
+        base = m.body("base", mass=0.2, inertia=(1e-4, 2e-4, 3e-4), at=(0, 0, 0), free=True)
+        arm = m.body("arm", mass=0.1, inertia=(2e-4, 1e-4, 1e-4), at=(0.2, 0, 0.03))
+        hinge = m.revolute(base, arm, at=(0.1, 0, 0), axis=(0, 1, 1))
+        start = m.start(angles={hinge: angle})
+        assert np.cos(m.at(start).of(hinge).angle[0] - angle) == pytest.approx(1, abs=1e-12)
+        ends.append(start.q)
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
+    np.testing.assert_allclose(ends[3], ends[2], atol=1e-9)  # the other way round
+
+
 def test_names_are_kept_with_runs_and_shown_by_all_figures(tmp_path):
     pytest.importorskip("xarray")
     m, _, hinges = four_bar()

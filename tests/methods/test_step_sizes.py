@@ -149,10 +149,34 @@ def test_stores_and_dense_output_know_the_times(tmp_path):
         da.resume(tmp_path / "half.zarr", kepler(), other, steps=900)
 
 
+@pytest.mark.parametrize("simd", [False, True])
+def test_members_of_an_ensemble_have_times_of_their_own(simd):
+    method, e = da.ReversibleSteps(da.LobattoIIIAB(4), by_distance), np.array([0.3, 0.6, 0.9, 0.95, 0.5])
+    starts = [pericentre(x) for x in e]
+    q0, p0 = (np.array([start[name] for start in starts]) for name in ("q0", "p0"))
+    runs = da.simulate_many(kepler(), method, q0=q0, p0=p0, h=0.1, steps=501, save_every=5, simd=simd)
+    assert runs.t.shape == (5, 101) and runs.q.shape == (5, 101, 2) and set(runs.status) == {"done"}
+    for member, run in enumerate(runs):
+        alone = da.simulate(kepler(), method, **starts[member], h=0.1, steps=501, save_every=5)
+        assert np.abs(run.q - ellipse(run.t, e[member])).max() < 1e-3
+        assert len(run.t) == 102 and np.abs(run.t - alone.t).max() < (1e-9 if simd else 1e-300)
+        assert np.abs(run.q - alone.q).max() < (1e-9 if simd else 1e-300)
+        assert run.step_sizes == pytest.approx(alone.step_sizes, rel=1e-9)
+        assert np.array_equal(runs.t[member], run.t[:-1]) and np.array_equal(runs.energy[member], run.energy[:-1])
+    with pytest.raises(da.InputError, match="times of their own"):
+        runs.to_dataframe()
+    steep = da.ReversibleSteps(da.Gauss(2), lambda q: np.exp(-5 * q[0]))
+    broken = da.simulate_many(kepler(), steep, q0=[[1.0, 0.0]] * 2, p0=[[1.3, 0.5], [0.0, 1.0]], h=1.0, steps=100, simd=simd)
+    assert broken.status[0] == "failed" and "density would fall below zero" in broken.message[0]
+
+
 def test_what_needs_constant_steps_says_so():
     method = da.ReversibleSteps(da.LobattoIIIAB(3), by_distance)
     given = {**pericentre(0.5), "h": 0.1}
+    many = {"q0": [given["q0"]], "p0": [given["p0"]], "h": 0.1, "steps": 5}
     refused = [
+        lambda: da.simulate_many(kepler(), method, reduce="energy", **many),
+        lambda: da.simulate_many(kepler(), method, save_to="nowhere.zarr", **many),
         lambda: da.poincare(kepler(), method, section=lambda q: q[1], steps=10, **given),
         lambda: da.lyapunov(kepler(), method, steps=10, **given),
         lambda: da.gradient(lambda q: q[-1, 0], kepler(), method, wrt="q0", steps=10, **given),

@@ -30,6 +30,21 @@ def test_a_problem_leaves_the_system_that_it_is_given_as_it_is():
     assert pickle.loads(pickle.dumps(both[0].system)).names["y"] == ("x", "y")
 
 
+def test_phase_portraits_are_those_of_coordinates_that_move():
+    system = da.Hamiltonian(lambda q, p: p @ p / 2 + q[1] ** 2 / 2 + q[2] ** 2, dim=4)
+    run = da.simulate(system, da.Rattle(), q0=[3.0, 1.0, 1e-3, 2.0], p0=[0, 0, 0, 0], h=0.1, steps=20)
+    shown = [ax.get_xlabel() for ax in run.plot().axes if ax.get_title(loc="left") == "phase portrait"]
+    assert shown == ["$q_{2}$", "$q_{3}$"]  # the first and the last stay where they are
+    still = da.simulate(system, da.Rattle(), q0=[3.0, 0.0, 0.0, 2.0], p0=[0, 0, 0, 0], h=0.1, steps=20)
+    assert len(still.plot().axes) == 4
+
+
+def test_what_starts_in_a_point_is_shown_beyond_its_first_instant():
+    run = da.simulate(da.problems.appell_hamel(), da.GaussLobattoSPARK(stages=2), steps=100)
+    until = float(titled(run.plot(), "motion").get_title(loc="right").split("to $")[1].split("$")[0])
+    assert until > 0.2 * run.t[-1]
+
+
 def titled(figure, title):
     (found,) = [ax for ax in figure.axes if ax.get_title(loc="left") == title]
     return found
