@@ -28,12 +28,12 @@ def models_of(row):
     return list(dict.fromkeys(names or [row.unconstrained_model]))
 
 
-def cases():
-    """(method, name of a model) as parameters of a test."""
+def cases(left_out=()):
+    """(method, name of a model) as parameters of a test; models that are `left_out` are slow tests, too."""
     pairs = [(row, name) for row in ROWS if row.method.driver == "smooth" for name in models_of(row)]
     known = {(row.id, name) for row, name in pairs}
     assert known >= DEFAULT, f"no rows of the table: {DEFAULT - known}"
     assert len({type(row.method) for row, _ in pairs}) >= 20
     for row, name in pairs:
-        marks = [] if (row.id, name) in DEFAULT else pytest.mark.slow
+        marks = [] if (row.id, name) in DEFAULT and name not in left_out else pytest.mark.slow
         yield pytest.param(row.method, name, id=f"{row.id}-{name}", marks=marks)
