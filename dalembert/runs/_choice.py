@@ -146,9 +146,10 @@ def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], 
     iteration.
     """
     T, worst = task.length, growth(task, flown).worst
-    relative = (
-        max(float(np.max(flown.errors / sizes(flown.fine))), ROUND_OFF) * worst / max(float(flown.worst(task)[-1]), 1e-300)
-    )
+    measured = float(np.max(flown.errors / sizes(flown.fine)))
+    if measured < 100 * ROUND_OFF:  # exact, or rounding: it tells nothing
+        return flown.method, flown.h
+    relative = measured * worst / max(float(flown.worst(task)[-1]), 1e-300)
     rho = (CONSTANT * T * flown.h**flown.order / relative) ** (1 / (flown.order + 1))
     aim = relative * SAFETY / max(worst, 1e-300)
     found = []

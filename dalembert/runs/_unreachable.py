@@ -28,6 +28,9 @@ def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
     quarter, half, end = (math.log(worst[n // part]) for part in (4, 2, 1))
     rate = min(2 * (end - half), 4 * (half - quarter)) / reached
     wanted = float(np.max(task.tolerances(flown.fine) / sizes(flown.fine)))
+    if rate * reached < CHAOS or math.log(wanted / ROUND_OFF) > rate * task.length:
+        return
+    rate = min(rate, math.log(amplification(task, flown)) / reached)  # errors may have been those of rounding at first
     if rate * reached < CHAOS or (horizon := math.log(wanted / ROUND_OFF) / rate) > task.length:
         return
     raise ToleranceError(
@@ -47,17 +50,22 @@ def refuse_rounding(task: Task, flown: Pilot) -> None:
     excess = worst[-1] / max(worst[early], 1e-300) * early / (len(worst) - 1)
     if excess * ROUND_OFF < 0.03 * wanted:
         return
+    grown = amplification(task, flown)
+    reached = grown * 2 * ROUND_OFF
+    if reached > wanted:
+        raise ToleranceError(
+            f"a change of the start grows {grown:.1e} times along this motion, so that errors of rounding come to about "
+            f"{reached:.0e} of the positions, whatever h is: ask for a larger rtol or an earlier t1"
+        )
+
+
+def amplification(task: Task, flown: Pilot) -> float:
+    """How many times larger a small change of the start becomes along a pilot, relative to the size of positions."""
     packed, start = task.start.packed, task.start
     changed = packed + CHANGE * np.max(np.abs(packed)) * np.where(np.arange(len(packed)) % 2, -1, 1)
     other = replace(task, start=unpack(task.system, start.t, changed, start.theta, start.multipliers))
-    q = path(other, flown.method, flown.h, len(worst) - 1).q
-    apart = np.abs(q - flown.coarse[: len(q)]) / sizes(flown.fine)
-    reached = float(np.max(apart)) / CHANGE * 2 * ROUND_OFF
-    if reached > wanted:
-        raise ToleranceError(
-            f"a change of the start grows {np.max(apart) / CHANGE:.1e} times along this motion, so that errors of rounding "
-            f"come to about {reached:.0e} of the positions, whatever h is: ask for a larger rtol or an earlier t1"
-        )
+    q = path(other, flown.method, flown.h, len(flown.t) - 1).q
+    return max(float(np.max(np.abs(q - flown.coarse[: len(q)]) / sizes(flown.fine))) / CHANGE, 1.0)
 
 
 def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:

@@ -117,6 +117,32 @@ def test_a_long_run_is_continued_from_a_part_of_it():
     assert 0.001e-5 < relative_error(run, kepler_exact(run.t)) <= 1e-5
 
 
+SLOW = [
+    "pendulum_of_varying_length", "stiff_spring_pendulum", "two_bodies_on_sphere", "rigid_body", "heavy_top", "rolling_disk",
+    "perturbed_contact_oscillator", "nonholonomic_particles", "double_pendulum_at_wall", "slider_crank", "jansens_leg",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "rtol"),
+    [
+        ("four_bar", 1e-6),
+        ("chaplygin_sleigh", 1e-8),
+        *(pytest.param(name, rtol, marks=pytest.mark.slow) for name in SLOW for rtol in (1e-4, 1e-6, 1e-8, 1e-10)),
+    ],
+)
+def test_problems_of_the_catalogue(name, rtol):
+    """Against another family of order 10 with a fifth of the steps; `benchmarks/accuracy.py` has all problems."""
+    problem = getattr(da.problems, name)()
+    run = da.simulate(problem, t1=min(500, problem.steps) * problem.h, rtol=rtol)
+    system = problem.system
+    other = da.LobattoSPARK(6) if system.n_nonholonomic and not system.n_holonomic else da.GaussLobattoSPARK(5)
+    other = da.CVA(other) if system.n_unilateral else other
+    steps = 5 * int(run.stats["steps"])
+    exact = da.simulate(problem, other, h=run.h / 5, steps=steps, save_every=5).q
+    assert relative_error(run, exact) <= rtol
+
+
 # -- what cannot be had --------------------------------------------------------------------------------------------------
 
 
