@@ -250,8 +250,6 @@ class Trajectory(Variables):
             0.736
 
         """
-        if self.system is None:
-            raise DalembertError("run.of needs the mechanism, which is not stored with a run: da.load(path, mechanism)")
         return read(part, self)
 
     # -- between the states ------------------------------------------------------------------------------------------
