@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +36,17 @@ def pendulum(c: float) -> da.Hamiltonian:
     return da.Hamiltonian(lambda q, p: p @ p / 2 + c * q[1], dim=2, holonomic=lambda q: [q @ q - 1])
 
 
-def chain(c: float, links: int) -> Any:
-    return da.problems.chain(links=links, m=c)
+def chain(c: float, links: int) -> da.Hamiltonian:
+    def rods(q: Any) -> list[Any]:
+        points = [np.zeros(2), *(q[2 * k : 2 * k + 2] for k in range(links))]
+        return [(b - a) @ (b - a) - 1 for a, b in itertools.pairwise(points)]
+
+    return da.Hamiltonian(lambda q, p: p @ p / 2 + c * q[1::2].sum(), dim=2 * links, holonomic=rods)
+
+
+def hanging(links: int) -> dict[str, Any]:
+    """Positions and momenta of a chain at rest along the first axis."""
+    return {"q0": [x for k in range(links) for x in (k + 1.0, 0.0)], "p0": [0.0] * (2 * links)}
 
 
 def ball(c: float) -> da.Lagrangian:
@@ -51,7 +62,7 @@ def ball(c: float) -> da.Lagrangian:
 def linkage(c: float) -> Any:
     m = da.Mechanism(gravity=(0, 0, -9.81))
     bodies, here = [m.ground], np.zeros(3)
-    for k in range(6):
+    for k in range(4):
         there = here + np.array([0.1 * c, 0.05 * k, 0.02])
         bodies.append(m.rod(f"rod {k}", here, there, mass=0.2))
         m.spherical(bodies[-2], bodies[-1], at=here)
@@ -67,7 +78,7 @@ def to_store(c: float) -> Any:
 SWING: dict[str, Any] = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": 0.01}
 TASKS: dict[str, Callable[[float], Any]] = {
     "compiling a pendulum": lambda c: da.simulate(pendulum(c), da.LobattoIIIAB(3), **SWING, steps=10),
-    "compiling a chain": lambda c: da.simulate(chain(c, 24), da.LobattoIIIAB(2), h=1e-3, steps=10),
+    "compiling a chain": lambda c: da.simulate(chain(c, 24), da.LobattoIIIAB(2), **hanging(24), h=1e-3, steps=10),
     "compiling a linkage in space": lambda c: da.simulate(linkage(c), da.LobattoIIIAB(3), h=1e-3, steps=10),
     "steps": lambda c: da.simulate(pendulum(c), da.Rattle(), **SWING, steps=3_000_000),
     "an ensemble": lambda c: da.simulate_many(
@@ -82,8 +93,8 @@ TASKS: dict[str, Callable[[float], Any]] = {
 }  # fmt: skip
 
 
-def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[str, float]:
-    """How a task ended in a child that got Ctrl-C after `wait` seconds, and how long after it."""
+def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[str, float, float]:
+    """How a task ended in a child that got Ctrl-C after `wait` seconds, how long after, and how busy it was then."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -96,22 +107,28 @@ def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[
             said = "DalembertError"
         except BaseException as error:
             said = type(error).__name__
-        os.write(write, json.dumps([said, time.time()]).encode())
+        os.write(write, json.dumps([said, time.time(), time.thread_time()]).encode())
         os._exit(0)
     os.close(write)
-    sent = time.time()
+    sent, used = time.time(), 0.0
     if wait is not None:
         time.sleep(wait)
-        sent = time.time()
+        sent, used = time.time(), _thread_time(child)
         os.kill(child, signal.SIGINT)
     with os.fdopen(read) as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
-    said, ended = json.loads(text) if text else ("the process died", time.time())
-    return said, ended - sent
+    said, ended, total = json.loads(text) if text else ("the process died", time.time(), 0.0)
+    return said, ended - sent, total - used
 
 
-def imported(wait: float | None) -> tuple[str, float]:
+def _thread_time(process: int) -> float:
+    """The seconds that the main thread of a process has computed."""
+    fields = Path(f"/proc/{process}/task/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def imported(wait: float | None) -> tuple[str, float, float]:
     """The same for the import of the library in a new interpreter."""
     process = subprocess.Popen([sys.executable, "-c", IMPORT], stderr=subprocess.PIPE, text=True)
     sent = time.time()
@@ -122,7 +139,9 @@ def imported(wait: float | None) -> tuple[str, float]:
     _, complaint = process.communicate()
     last = complaint.strip().splitlines()[-1:] or [""]
     said = "KeyboardInterrupt" if "KeyboardInterrupt" in complaint and process.returncode in (-2, 1, 130) else last[0]
-    return "returned" if process.returncode == 0 else said or f"exit code {process.returncode}", time.time() - sent
+    if process.returncode == -signal.SIGINT and not complaint:
+        said = "KeyboardInterrupt"  # before Python could say so
+    return "returned" if process.returncode == 0 else said or f"exit code {process.returncode}", time.time() - sent, np.nan
 
 
 def study(each: int, only: str | None = None, seed: int = 0) -> dict[str, dict[str, Any]]:
@@ -133,16 +152,23 @@ def study(each: int, only: str | None = None, seed: int = 0) -> dict[str, dict[s
     assert pendulum_run.status == "done"
     for name in names:
 
-        def once(wait: float | None, name: str = name) -> tuple[str, float]:
+        def once(wait: float | None, name: str = name) -> tuple[str, float, float]:
             return imported(wait) if name == "import" else forked(TASKS[name], float(rng.uniform(0.5, 1.5)), wait)
 
         whole = once(None)[1]
         ends = [once(float(rng.uniform(0, whole))) for _ in range(each)]
-        times = np.array([seconds for said, seconds in ends if said != "returned" or seconds < whole])
-        counts = dict(collections.Counter(said for said, _ in ends))
-        found[name] = {"whole": whole, "ends": counts, "median": float(np.median(times)), "longest": float(times.max())}
+        ends = [end for end in ends if end[1] > 0]  # the others were done before the signal
+        times, busy = np.array([seconds for _, seconds, _ in ends]), np.array([computed for _, _, computed in ends])
+        counts = dict(collections.Counter(said for said, _, _ in ends))
+        found[name] = {
+            "whole": whole,
+            "ends": counts,
+            "median": float(np.median(times)),
+            "longest": float(times.max(initial=0.0)),
+        }
         foreign = {said: count for said, count in counts.items() if said not in ALLOWED}
-        took = f"median {found[name]['median']:.3f} s, longest {found[name]['longest']:.3f} s"
+        found[name]["busy"] = float(busy.max(initial=0.0))
+        took = "median {median:.3f} s, longest {longest:.3f} s ({busy:.2f} s of CPU)".format(**found[name])
         print(
             f"{name:32} {whole:6.2f} s whole; after Ctrl-C {took}; {counts}{f' FOREIGN {foreign}' if foreign else ''}",
             flush=True,

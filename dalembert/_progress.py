@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from dalembert._interrupts import CtrlC
 from dalembert.errors import InputError
 
 
@@ -20,8 +21,11 @@ class ProgressLine:
         self.began = self.shown = time.perf_counter()
         self.visible = False
         shown = _shown
-        if self.enabled and shown is not None and shown.thread == threading.get_ident():
-            shown.close()
+        if shown is not None and shown.thread == threading.get_ident():
+            shown.ctrl_c.check()
+            shown.ctrl_c.end()
+            if self.enabled:
+                shown.close()
 
     def update(self, done: int) -> None:
         """Say how far we are; drawn at most ten times a second."""
@@ -81,6 +85,7 @@ class _Preparation:
         self.drawer = threading.Thread(target=self._draw, daemon=True, name="dalembert-progress")
         if _is_shown(wanted):
             self.drawer.start()
+        self.ctrl_c = CtrlC()
 
     def _draw(self) -> None:
         wait = PATIENCE
@@ -117,8 +122,15 @@ def busy(what: str, wanted: bool | None = None) -> Iterator[None]:
         _shown = own or _shown
     try:
         yield
+        if own is not None:
+            own.ctrl_c.check()
+    except Exception as error:
+        if own is not None:
+            own.ctrl_c.check(error)
+        raise
     finally:
         if own is not None:  # else it is a run within a run, or another thread's line is there
+            own.ctrl_c.end()
             own.close()
             with _ending:
                 _shown = None
@@ -130,3 +142,4 @@ def phase(name: str) -> None:
     shown = _shown
     if shown is not None and shown.thread == threading.get_ident():
         shown.phase = name
+        shown.ctrl_c.check()

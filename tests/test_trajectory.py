@@ -1,5 +1,6 @@
 """What a run returns: derived quantities, the grid of stored times, saving and loading, interruption and progress."""
 
+import contextlib
 import io
 import json
 import os
@@ -16,7 +17,7 @@ import pytest
 
 import dalembert as da
 from dalembert import _progress
-from dalembert.compiler import _jit
+from dalembert.compiler import _jit, _program
 
 ROOT = str(Path(da.__file__).parents[1])
 SPRING = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -343,3 +344,22 @@ def test_preparing_a_run_says_what_it_is_doing(monkeypatch):
         assert "\n" not in screen.getvalue()
         with _progress.ProgressLine(10, True):  # takes over
             assert screen.getvalue().endswith("\n")
+
+
+def test_a_ctrl_c_that_casadi_drops_ends_the_preparation(monkeypatch):
+    """CasADi may drop the exception of a signal while it looks at its arguments; the next phase raises it again."""
+    handler, compiled = signal.getsignal(signal.SIGINT), _jit.compile_module
+
+    def dropped(*arguments):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        return compiled(*arguments)
+
+    monkeypatch.setattr(_program, "compile_module", dropped)
+    oscillator = da.Hamiltonian(lambda q, p: p @ p / 2 + 0.123 * q @ q, dim=1)
+    with pytest.raises(KeyboardInterrupt):
+        da.simulate(oscillator, da.Rattle(), q0=[1.0], p0=[0.0], h=0.1, steps=5)
+    assert signal.getsignal(signal.SIGINT) is handler
+    monkeypatch.undo()
+    assert da.simulate(oscillator, da.Rattle(), q0=[1.0], p0=[0.0], h=0.1, steps=5).status == "done"

@@ -10,8 +10,10 @@ import hashlib
 import hmac
 import os
 import tempfile
+import threading
 import weakref
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,26 +99,55 @@ def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
 
 
 def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code:
-    target = _target()
-    cpu, features = code_target()
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, codemodel="jitdefault")
     code = None if stored is None else _read(stored)
     if code is None:
-        module = llvm.parse_assembly(assembly)
-        module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
-        options.loop_vectorization = True
-        options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-        code = machine.emit_object(module)
-        if stored is not None:
-            _write(stored, code)
+        code = _interruptible(functools.partial(_object_code, assembly, stored))
+    machine = _machine()  # not before: after a Ctrl-C its end would wait for LLVM's lock
     # Not by llvmlite's own object cache: its callbacks swallow exceptions, and with them a Ctrl-C that came during LLVM's work.
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return Code({name: engine.get_function_address(name) for name in names}, engine)
+
+
+def _machine() -> Any:
+    cpu, features = code_target()
+    return _target().create_target_machine(cpu=cpu, features=features, opt=2, codemodel="jitdefault")
+
+
+def _object_code(assembly: str, stored: Path | None) -> bytes:
+    """The object file of a module, which is also stored."""
+    machine, module = _machine(), llvm.parse_assembly(assembly)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
+    options.loop_vectorization = True
+    options.slp_vectorization = False  # on straight-line code it takes most of the time and makes slower kernels
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code = machine.emit_object(module)
+    if stored is not None:
+        _write(stored, code)
+    return code
+
+
+def _interruptible(task: Callable[[], bytes]) -> bytes:
+    """What a task returns that may be in one call of LLVM for seconds, in which Python does not see a Ctrl-C.
+
+    So the main thread waits while another one works. After a Ctrl-C that one ends its task in vain, but for what it stores;
+    llvmlite's lock keeps others from using LLVM meanwhile, and the interpreter waits for it before it exits.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return task()
+    found: Future[bytes] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(task())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=work, name="dalembert-llvm").start()
+    return found.result()
 
 
 def _read(path: Path) -> bytes | None:

@@ -19,6 +19,7 @@ from dalembert.mechanisms._starting import Given, start_of
 from dalembert.mechanisms._vectors import constant
 from dalembert.mechanisms._with_wheels import WithWheels
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import Hamiltonian, State
 from dalembert.systems._consistent import finite_number
 
@@ -86,6 +87,7 @@ class Mechanism(WithWheels):
         """The coordinates of the assembled pose."""
         return np.concatenate([np.zeros(0), *(body.start for body in self.bodies)])
 
+    @one_at_a_time
     def system(self) -> Hamiltonian:
         """The system that the mechanism is, as da.Hamiltonian; what is added afterwards makes another one."""
         return self.assembled.system
@@ -100,6 +102,7 @@ class Mechanism(WithWheels):
     def _changed(self) -> None:
         self._assembled = None
 
+    @one_at_a_time
     def start(
         self,
         *,

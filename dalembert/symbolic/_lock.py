@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from dalembert._interrupts import interruptible
+
 symbolic = threading.RLock()
 """Held while a thread builds graphs or compiles: to make a run, to rescue a step, to enter a sustained contact."""
 
@@ -19,7 +21,7 @@ def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*arguments: P.args, **options: P.kwargs) -> R:
-        with symbolic:
+        with symbolic, interruptible():
             return function(*arguments, **options)
 
     return locked

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError, ModelError, UnsupportedSystem
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
 from dalembert.systems._matrices import row_norms, row_sums, scaled_rows, well_conditioned
 from dalembert.systems._mechanical import MechanicalSystem
@@ -123,6 +124,7 @@ def unpack(system: System, t: float, packed: np.ndarray, theta: np.ndarray, gues
         return complete(system, t, y, z, theta, multipliers=np.full(system.n_multipliers, np.nan))
 
 
+@one_at_a_time
 def consistent(
     system: System,
     *,

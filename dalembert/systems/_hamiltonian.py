@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions
 from dalembert.systems._model import Constraints, call_model, scalar_expression
 
@@ -46,6 +47,7 @@ class Hamiltonian(MechanicalSystem):
 
     kind = "Hamiltonian system"
 
+    @one_at_a_time
     def __init__(
         self,
         H: Callable,

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.errors import ModelError, UnsupportedSystem, is_one_of
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import call_model, check_dimensions, vector_expression
@@ -40,6 +41,7 @@ class IndexTwoDAE(System):
     starts_from = ("", "y0")
     guesses = ("lam0", "z0")
 
+    @one_at_a_time
     def __init__(
         self, *, parts: Sequence[Callable], g: Callable, dim_y: int, dim_z: int, params: Mapping[str, Any] | None = None
     ) -> None:

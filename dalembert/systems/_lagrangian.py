@@ -9,6 +9,7 @@ import casadi as ca
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions, solve_symmetric
 from dalembert.systems._model import Constraints, call_model, scalar_expression
 
@@ -47,6 +48,7 @@ class Lagrangian(MechanicalSystem):
 
     kind = "Lagrangian system"
 
+    @one_at_a_time
     def __init__(
         self,
         L: Callable,

@@ -10,6 +10,7 @@ import casadi as ca
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._lagrangian import Lagrangian
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import call_model, check_dimensions, scalar_expression, vector_expression
@@ -47,6 +48,7 @@ class ODAE(System):
     kind = "system of overdetermined DAEs"
     served_by = "da.SymplecticEuler(), da.GaussLobattoSPARK(stages) or da.GaussLobattoEMPRK(stages)"
 
+    @one_at_a_time
     def __init__(
         self,
         *,

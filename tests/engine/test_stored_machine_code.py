@@ -1,9 +1,13 @@
 """Numba's files on disk: used again while nothing changes, and no longer once any file of the package has changed."""
 
 import ast
+import ctypes
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +120,28 @@ def test_damaged_machine_code_is_compiled_anew(tmp_path):
         damaged[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
         (tmp_path / "abc.o").write_bytes(damaged[: rng.integers(1, len(content) + 1)] if rng.integers(2) else damaged)
         assert _jit._read(tmp_path / "abc.o") is None
+
+
+def test_ctrl_c_does_not_wait_for_llvm(monkeypatch):
+    """A long call of LLVM goes on in a thread of its own, and the next module is compiled as if nothing had been."""
+    going_on, compiled = threading.Event(), _jit._object_code
+
+    def endless(*_):
+        going_on.wait(60)
+        return b""
+
+    def interrupt():
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(_jit, "_object_code", endless)
+    threading.Thread(target=interrupt).start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        _jit.compile_module("; a module that no cache knows", ())
+    assert time.perf_counter() - began < 30
+    going_on.set()
+    monkeypatch.setattr(_jit, "_object_code", compiled)
+    assembly = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
+    code = _jit.compile_module(assembly, ("twice",))
+    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(code.addresses["twice"])(1.5) == 3.0
