@@ -98,11 +98,12 @@ def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         said = "returned"
         try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             task(c)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         except da.DalembertError:
             said = "DalembertError"
         except BaseException as error:
@@ -117,8 +118,8 @@ def forked(task: Callable[[float], Any], c: float, wait: float | None) -> tuple[
         os.kill(child, signal.SIGINT)
     with os.fdopen(read) as pipe:
         text = pipe.read()
-    os.waitpid(child, 0)
-    said, ended, total = json.loads(text) if text else ("the process died", time.time(), 0.0)
+    _, status = os.waitpid(child, 0)
+    said, ended, total = json.loads(text) if text else (f"the process died ({status})", time.time(), 0.0)
     return said, ended - sent, total - used
 
 

@@ -3,9 +3,9 @@
 Do experiments of the literature again: compute, draw, judge whether the claim holds here, and write a report.
 
 EXPERIMENT is a name that `dalembert list experiments` shows, a document (jay1996 means all of its experiments), or a Python
-file that defines experiments of your own; all of the library's by default. They run in parallel, and each ends as "holds",
-"does not hold" or "failed" without stopping the others. The report begins with DIR/report.html and has a page for each
-document; the figures are in DIR/figures.
+file that defines experiments of your own; by default all of the library's but the benchmarks. They run in parallel, and each
+ends as "holds", "does not hold" or "failed" without stopping the others. The report begins with DIR/report.html and has a page
+for each document; the figures are in DIR/figures.
 
 Results are kept in DIR as soon as they are there. The same command goes on with what is missing, for instance after Ctrl-C, or
 with what has changed; what failed is tried again. Results of --full are kept apart, in DIR/full.
@@ -15,6 +15,8 @@ examples:
   dalembert reproduce --full                        at the lengths of the documents
   dalembert reproduce jay1996.figure5.6 --verbose   one experiment, with its numbers
   dalembert reproduce jay1996 --format pdf          a document, with figures for print
+  dalembert reproduce benchmarks --verbose          the field's benchmark problems beside other solvers, with tables
+  dalembert reproduce benchmarks.car_axis           one of them
   dalembert reproduce mine.py --out mine            experiments of your own
   dalembert reproduce --json --again                verdicts for a program, everything computed afresh
 

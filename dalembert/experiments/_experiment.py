@@ -6,7 +6,7 @@ import functools
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -76,7 +76,8 @@ class Experiment:
     `compute(full)` returns arrays by name; with `full` it takes the time that a thorough answer needs. `draw` and `holds`
     read nothing but these arrays, so that data may be kept and looked at again. `contradicts` is for what cannot both be right:
     what the document says, what is found here, and why which of them is wrong. `remark` is anything else worth knowing. An
-    experiment that is `timed` measures seconds: it is done after the others.
+    experiment that is `timed` measures seconds: it is done after the others, and one that is `named_only` only
+    when it is named. `table` gives rows of text, the first of them a head.
     """
 
     name: str
@@ -89,6 +90,8 @@ class Experiment:
     contradicts: str = ""
     remark: str = ""
     timed: bool = False
+    table: Callable[[Data], list[list[str]]] | None = None
+    named_only: bool = False
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.item} of {self.document}>"
@@ -101,6 +104,7 @@ class Document:
     name: str
     title: str
     experiments: list[Experiment] = field(default_factory=list, repr=False)
+    named_only: bool = False
 
     def claim(
         self,
@@ -113,13 +117,27 @@ class Document:
         contradicts: str = "",
         remark: str = "",
         timed: bool = False,
+        table: Callable[[Data], list[list[str]]] | None = None,
     ) -> Callable[[Callable[[Data], Iterable[Check]]], Callable[[Data], Iterable[Check]]]:
         """Decorate the function `holds` that judges a claim; "figure4.2" is the item "figure 4.2" unless said otherwise."""
 
         def decorate(holds: Callable[[Data], Iterable[Check]]) -> Callable[[Data], Iterable[Check]]:
             where = item or re.sub(r"^(figure|table)(?=\d)", r"\1 ", name)
             self.experiments.append(
-                Experiment(f"{self.name}.{name}", self.title, where, claim, compute, draw, holds, contradicts, remark, timed)
+                Experiment(
+                    f"{self.name}.{name}",
+                    self.title,
+                    where,
+                    claim,
+                    compute,
+                    draw,
+                    holds,
+                    contradicts,
+                    remark,
+                    timed,
+                    table,
+                    self.named_only,
+                )
             )
             return holds
 
@@ -144,6 +162,7 @@ class Result:
     seconds: float
     data: Data = field(default_factory=dict, repr=False)
     checks: tuple[Check, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
     figure: Figure | None = field(default=None, repr=False)
     files: tuple[Path, ...] = ()
     error: str = ""
@@ -182,6 +201,7 @@ class Result:
                 {"name": c.name, "value": _finite(c.value), "relation": c.relation, "bound": float(c.bound), "passes": c.passes}
                 for c in self.checks
             ],
+            "table": self.table,
             "files": [str(path) for path in self.files],
             "error": self.error,
             "trace": self.trace,
@@ -193,11 +213,18 @@ class Result:
         lines.append(textwrap.fill(about.claim, 110, initial_indent="  claim:   ", subsequent_indent=11 * " "))
         lines.append(f"  verdict: {self.verdict} ({self.seconds:.1f} s)" + (f": {self.error}" if self.error else ""))
         lines += [f"    {'ok ' if check.passes else 'NO '} {check}" for check in self.checks]
+        lines += [f"    {line}" for line in _aligned(self.table)]
         for label, text in (("contradicts the document", about.contradicts), ("remark", about.remark)):
             if text:
                 lines.append(textwrap.fill(f"{label}: {text}", 110, initial_indent="  ", subsequent_indent=11 * " "))
         lines += [f"  wrote:   {path}" for path in self.files]
         return "\n".join(lines)
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table with columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
 def _finite(value: float) -> float | None:

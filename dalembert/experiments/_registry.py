@@ -107,9 +107,10 @@ def run(
     try:
         data = experiment.compute(full)
         checks = tuple(experiment.holds(data))
+        table = () if experiment.table is None else tuple(tuple(row) for row in experiment.table(data))
         figure = experiment.draw(data)
         files = () if out is None else _write(experiment, figure, Path(out), formats)
-        result = Result(experiment, full, time.perf_counter() - began, data, checks, figure, files)
+        result = Result(experiment, full, time.perf_counter() - began, data, checks, table, figure, files)
     except Exception as error:
         if on_failure == "raise":
             raise

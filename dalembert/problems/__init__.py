@@ -34,6 +34,7 @@ from dalembert.problems.nonholonomic import appell_hamel, knife_edge, skate
 from dalembert.problems.nonseparable import (
     cart_pendulum,
     double_pendulum_in_angles,
+    flyball_governor_in_angles,
     particle_in_magnetic_field,
     rod_on_spring,
 )
@@ -65,7 +66,8 @@ __all__ = [
     "car_axis", "car_with_trailer", "cart_pendulum", "cart_pendulum_above_floor", "chain", "chaplygin_sleigh",
     "charged_particle_on_sphere", "circular_billiard", "contact_oscillator", "continuously_variable_transmission",
     "double_pendulum", "double_pendulum_at_wall", "double_pendulum_at_wall_in_angles", "double_pendulum_in_angles",
-    "elastic_slider_crank", "elliptic_billiard", "fekete", "flyball_governor", "four_bar", "gyroscope", "hard_disks",
+    "elastic_slider_crank", "elliptic_billiard", "fekete", "flyball_governor",
+    "flyball_governor_in_angles", "four_bar", "gyroscope", "hard_disks",
     "heavy_top", "index_two_growth",
     "index_two_growth_in_parts", "jansens_leg", "knife_edge", "mass_on_surface", "n_four_bar", "newtons_cradle",
     "nonholonomic_particles", "nonlinear_multiplier", "particle_in_magnetic_field", "pendulum",

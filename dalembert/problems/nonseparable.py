@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.draw import Part, body, line, mass, rod, spring, track
+from dalembert.draw import Part, body, line, mass, rod, spring, trace, track
 from dalembert.problems._geometry import axial_momentum, hanging, joints
 from dalembert.runs._problem import Problem, energy_is_conserved, links_from_origin
 from dalembert.systems import Lagrangian
@@ -214,4 +214,66 @@ def rod_on_spring(
         conserved={"energy": energy_is_conserved},
         drawing=picture,
         labels=("rho", "a", "b"),
+    )
+
+
+def flyball_governor_in_angles(
+    g: float = 9.81, stiffness: float = 8e5, damping: float = 4e4, spin: float = 2 * np.pi
+) -> Problem:
+    """The stiff flyball governor of `flyball_governor` by its three coordinates: spin theta, tilt alpha of the rods, height s.
+
+    Both rods hang from (+-0.05, 1) at the angle alpha below the horizontal, with points of M = 5 kg at their ends. Their
+    middles are tied to the slider by springs and dampers of the length l,
+
+        l^2 = (cos(alpha) / 2)^2 + (1 - sin(alpha) / 2 - s)^2,   U = 2 stiffness (l - 1/2)^2 / 2 + g (...)
+        force = -2 damping l' (dl/dq)
+
+    Problem A05 of the library of computational benchmarks of IFToMM, in which the error of s(t) counts, to t = 10.
+
+    Example:
+        >>> import dalembert as da
+        >>> da.problems.flyball_governor_in_angles().system
+        <Lagrangian of 3 coordinates, params g, stiffness, damping>
+
+    """
+    rod_mass, slider, ball, width = 0.3, 3.0, 5.0, 0.01
+    across, along = rod_mass * (1 + width**2) / 12, rod_mass * width**2 / 6
+    J = slider * 0.1**2 / 6 + along  # of slider and shaft
+
+    def length(q: Any) -> tuple[Any, Any, Any]:
+        """The length of a spring, and its derivatives by alpha and s."""
+        c, s = np.cos(q[1]) / 2, np.sin(q[1]) / 2
+        x, y = c, 1 - s - q[2]
+        l = np.sqrt(x**2 + y**2)
+        return l, (-x * s - y * c) / l, -y / l
+
+    def L(q: Any, v: Any, g: Any, stiffness: Any) -> Any:
+        c, s = np.cos(q[1]), np.sin(q[1])
+        turning = rod_mass * (0.05 + c / 2) ** 2 + ball * (0.05 + c) ** 2 + along * s**2 + across * c**2
+        kinetic = (J / 2 + turning) * v[0] ** 2 + (rod_mass / 4 + ball + across) * v[1] ** 2 + slider * v[2] ** 2 / 2
+        height = slider * q[2] + 2 * rod_mass * (1 - s / 2) + 2 * ball * (1 - s)
+        return kinetic - g * height - stiffness * (length(q)[0] - 0.5) ** 2
+
+    def force(q: Any, v: Any, damping: Any) -> Any:
+        _, by_alpha, by_s = length(q)
+        rate = by_alpha * v[1] + by_s * v[2]
+        return -2 * damping * rate * np.array([0.0, by_alpha, by_s])
+
+    def drawing(q: np.ndarray) -> list[Part]:
+        balls = [np.array([side * (0.05 + np.cos(q[1])), 1 - np.sin(q[1])]) for side in (1, -1)]
+        hinges = [np.array([side * 0.05, 1.0]) for side in (1, -1)]
+        rods = [rod(hinge, end) for hinge, end in zip(hinges, balls, strict=True)]
+        return [rod([0.0, 0.0], [0.0, 1.0]), *rods, *(mass(end) for end in balls), mass([0.0, q[2]]), trace([0.0, q[2]])]
+
+    return Problem(
+        name="flyball_governor_in_angles",
+        title="stiff flyball governor in angles",
+        reference="IFToMM A05",
+        system=Lagrangian(L, dim=3, force=force, params={"g": g, "stiffness": stiffness, "damping": damping}),
+        q0=np.array([0.0, np.pi / 6, 0.5]),
+        v0=np.array([spin, 0.0, 0.0]),
+        h=2e-4,
+        steps=1000,
+        drawing=drawing,
+        labels=("theta", "alpha", "s"),
     )

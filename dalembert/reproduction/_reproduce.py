@@ -30,7 +30,7 @@ def reproduce(
     command: str = "",
     watcher: Watcher | None = None,
 ) -> Report:
-    """Run experiments, all by default, in parallel, and write their report into the directory `out`.
+    """Run experiments in parallel, by default all but those that must be named, and write their report into `out`, a directory.
 
     `report.html` is its first page, with a page for each document and their figures beside it.
 
@@ -48,7 +48,8 @@ def reproduce(
 
     """
     began = time.perf_counter()
-    chosen = [experiments.find(name) for name in dict.fromkeys(experiments.names() if names is None else names)]
+    everything = (name for name in experiments.names() if not experiments.find(name).named_only)
+    chosen = [experiments.find(name) for name in dict.fromkeys(everything if names is None else names)]
     if jobs is not None and jobs < 1:
         raise InputError(f"experiments need at least one process; got jobs={jobs}")
     jobs = jobs or usable_processors()

@@ -107,6 +107,7 @@ def to_record(result: Result) -> dict[str, Any]:
         "full": result.full,
         "seconds": result.seconds,
         "checks": [[check.name, float(check.value), check.relation, float(check.bound)] for check in result.checks],
+        "table": result.table,
         "error": result.error,
         "trace": result.trace,
     }
@@ -115,8 +116,9 @@ def to_record(result: Result) -> dict[str, Any]:
 def from_record(experiment: Experiment, record: dict[str, Any], files: Iterable[Path]) -> Result:
     """The result of a record."""
     checks = tuple(Check(*check) for check in record["checks"])
+    table = tuple(tuple(row) for row in record.get("table", ()))
     return Result(
-        experiment, record["full"], record["seconds"], checks=checks, files=tuple(files), error=record["error"],
+        experiment, record["full"], record["seconds"], checks=checks, table=table, files=tuple(files), error=record["error"],
         trace=record["trace"],
     )  # fmt: skip
 
@@ -156,7 +158,7 @@ def _sources(experiment: Experiment) -> list[Path]:
             function = function.func
         code = inspect.unwrap(function)
         file = Path(inspect.getsourcefile(code if inspect.isroutine(code) else type(code)) or "")
-        found |= set(file.parent.glob("*.py")) if (file.parent / "__init__.py").is_file() else {file}
+        found |= {*file.parent.glob("*.py"), *file.parent.glob("*.toml")} if (file.parent / "__init__.py").is_file() else {file}
     return sorted(path for path in found if path.is_file())
 
 

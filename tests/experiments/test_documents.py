@@ -5,6 +5,7 @@ import re
 import pytest
 
 from dalembert import experiments
+from dalembert.experiments.benchmarks.records import RECORDS
 
 GIVEN = "coefficients, compared entry by entry in tests/tableaux"
 DRAWING = "a drawing: nothing is computed"
@@ -67,6 +68,7 @@ DOCUMENTS = {
         "further work: Jay's long-time experiment": "hilden2009.particles",
         "further work: mixed constraints": "hilden2009.mixed_constraints",
     },
+    "benchmarks": {record.item: f"benchmarks.{record.name}" for record in RECORDS},
 }
 """By document: every figure and table in print, the claims that were put to the test beside them, and the experiments."""
 

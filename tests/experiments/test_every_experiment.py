@@ -19,8 +19,9 @@ WRONG = {
 
 
 def in_one_process(name, *more):
-    """Tests of one experiment go to one process, which computes its data once."""
-    return pytest.param(name, *more, marks=pytest.mark.xdist_group(name), id="-".join((name, *more)))
+    """Tests of one experiment go to one process, which computes its data once; those that must be named take minutes."""
+    marks = [pytest.mark.xdist_group(name), *([pytest.mark.slow] if experiments.find(name).named_only else [])]
+    return pytest.param(name, *more, marks=marks, id="-".join((name, *more)))
 
 
 NAMES = [in_one_process(name) for name in experiments.names()]

@@ -111,9 +111,8 @@ def test_bricard_keeps_its_energy_and_its_track():
     assert len(turning) > 2 and np.abs(height[turning + 1] - height[0]).max() < 0.02
 
 
-@pytest.mark.slow
-def test_flyball_governor_by_its_three_coordinates():
-    """Spin, angle of the rods below the horizontal, and height of the slider, by symmetry; stiff, so by Radau."""
+def governor_by_three_coordinates():
+    """Spin, angle of the rods below the horizontal, and height of the slider, by symmetry."""
     q = ca.SX.sym("q", 3)
     spin = turned_about((0, 0, 1), q[0])
     rods, points_, middles = [], [], []
@@ -132,7 +131,21 @@ def test_flyball_governor_by_its_three_coordinates():
     def dampers(q, v):
         return sum(-4e4 * ca.jacobian(length, q).T @ (ca.jacobian(length, q) @ v) for length in lengths)
 
-    reference = Minimal(q, [shaft, slider, *rods, *points_], (0, 0, -9.81), energy, dampers)
+    return Minimal(q, [shaft, slider, *rods, *points_], (0, 0, -9.81), energy, dampers)
+
+
+def test_flyball_governor_in_angles_is_what_its_bodies_are():
+    run = da.simulate(da.problems.flyball_governor_in_angles(), da.RadauIIA(4), h=1e-4, t1=0.1)
+    start = [0.0, np.pi / 6, 0.5], [2 * np.pi, 0.0, 0.0]
+    angles, _ = governor_by_three_coordinates().motion(*start, run.t[::500], "Radau", 1e-10)
+    np.testing.assert_allclose(run.q[::500], angles, atol=1e-8)
+    assert np.ptp(angles[:, 2]) > 0.01
+
+
+@pytest.mark.slow
+def test_flyball_governor_by_its_three_coordinates():
+    """Stiff, so by Radau."""
+    reference = governor_by_three_coordinates()
     run = da.simulate(da.problems.flyball_governor(), da.LobattoIIIAB(3), h=1e-4, t1=0.4)
     angles, _ = reference.motion([0.0, np.pi / 6, 0.5], [2 * np.pi, 0.0, 0.0], run.t[::1000], "Radau", 1e-10)
     np.testing.assert_allclose(run.q[::1000, 9], angles[:, 2], atol=1e-7)

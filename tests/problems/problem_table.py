@@ -165,6 +165,7 @@ SMOOTH = [
            at_start=1e-13),
     Smooth("bricard", {}, spatial=True, slow=True, h=0.01),
     Smooth("flyball_governor", {"spin": 5.0}, (), spatial=True, rigid=None, slow=True, round_off=1e-11, at_start=2e-12),
+    Smooth("flyball_governor_in_angles", {"spin": 5.0}, (), rigid=None, traced=1e-9),
     Smooth("six_axis_arm", {}, (), spatial=True, slow=True),
     Smooth("stewart_platform", {}, (), spatial=True, rigid=None),
     Smooth("nonlinear_multiplier", {}, (), drawn=False, method=EULER, steps=50),
