@@ -75,7 +75,7 @@ FEATURES = (
     Feature("a method with a state of its own", "pendulum", "Shake()", SWING,
             {POINCARE: "belongs to its step size"}),
     Feature("steps that vary", "pendulum", "ReversibleSteps(LobattoIIIAB(stages=3), least=1.0)", SWING,
-            each((*ENSEMBLES, POINCARE), "needs steps of constant size")),
+            each((SWEEP, THREADS, PROCESSES, DASK, POINCARE), "needs steps of constant size")),
     Feature("nonholonomic constraints", "sleigh", "GaussLobattoSPARK(stages=2)",
             {"q0": [0.0, 0.0, 0.3], "v0": [0.9553364891256060, 0.2955202066613396, 2.0], "h": 0.05, "steps": 6}),
     Feature("multipliers that enter nonlinearly", "curved", "GaussLobattoSPARK(stages=2)",
