@@ -1,4 +1,4 @@
-"""Runs to a tolerance: choose method and h, run, and compare the run with its pilots."""
+"""Runs to a tolerance: choose method and h, run, and compare with a run with h/2."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._progress import busy
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import StepFailed, ToleranceError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import Suggestion, choose, next_size, remember, suggestion, task_of, worded
-from dalembert.runs._pilot import Task, growth, pilot, positions
+from dalembert.runs._pilot import Task, growth, path, pilot, positions
 from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System
 
-TRIALS, ENOUGH = 3, 0.85
+TRIALS, ENOUGH = 6, 0.85
 """How often a run is made at most, and the part of the tolerance that its estimated error may take."""
 
 
@@ -65,13 +66,13 @@ def first_guess(system: Any) -> float | None:
 
 
 def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunSpec], Trajectory], stored: bool) -> Trajectory:
-    """A run whose estimated error is within the tolerance; where the run and its pilots say otherwise it is made again.
+    """A run whose estimated error is within the tolerance; where it is not, it is made again with smaller steps.
 
     A `stored` run is not: its store is there already.
     """
-    task, worst = task_of(arguments, rtol, atol), math.inf
+    task, worst, before = task_of(arguments, rtol, atol), math.inf, math.inf
     run: Trajectory | None = None
-    chosen = choose(task, arguments.method, first_guess(arguments.system))
+    tried = chosen = choose(task, arguments.method, first_guess(arguments.system))
     chosen = at_most(task, chosen) if stored else chosen
     for _ in range(1 if stored else TRIALS):
         given = replace(arguments, method=chosen.method, h=chosen.h, steps=chosen.steps, t1=None)
@@ -87,20 +88,25 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
             continue
         if run.status != "done":
             break
-        worst = compared(task, chosen, run)
+        worst = checked(task, chosen, run)
         if worst <= ENOUGH:
             chosen = replace(chosen, error=worst * chosen.error / chosen.worst, worst=worst)
             break
-        chosen = finer(task, chosen)
+        if worst > before / 2:
+            raise missed(chosen, worst, ", and falls no more with h, as in chaotic motion: ask for a shorter t1 or a larger rtol")
+        tried, before, chosen = chosen, worst, finer(task, chosen)
         remember(task, arguments.method, chosen)
     else:
-        raise ToleranceError(
-            f"with h = {abs(chosen.h):.3g} the error is still {worst:.2g} times what was asked for: "
-            + ("remove the store and run again, h is known better now" if stored else "ask for a larger rtol, or give h=")
-        )
+        again = "remove the store and run again, h is known better now"
+        raise missed(tried, worst, f": {again}" if stored else ": ask for a larger rtol, or give h=")
     assert run is not None
-    vars(run).update(error=chosen.error, choice=worded(task, chosen))
+    vars(run).update(error=chosen.error, choice=worded(task, chosen, made=run.status == "done"))
     return run
+
+
+def missed(tried: Suggestion, worst: float, advice: str) -> ToleranceError:
+    """Of a run that is not exact enough."""
+    return ToleranceError(f"with h = {abs(tried.h):.3g} the error is still {worst:.2g} times what was asked for{advice}")
 
 
 def at_most(task: Task, chosen: Suggestion) -> Suggestion:
@@ -110,32 +116,22 @@ def at_most(task: Task, chosen: Suggestion) -> Suggestion:
     return suggestion(task, chosen.pilot, chosen.growth, chosen.pilot.h)
 
 
-def compared(task: Task, chosen: Suggestion, run: Trajectory) -> float:
-    """The largest error of a run in units of what is tolerated.
+def checked(task: Task, chosen: Suggestion, run: Trajectory) -> float:
+    """The largest error of a run in units of what is tolerated, from the same run with h/2.
 
-    At times that the pilot and the run have in common the three solutions, with steps H, H/2 and h, tell the order:
-    |q_h - q_(H/2)| / |q_H - q_(H/2)| = |(H/2)^p - h^p| / (H^p - (H/2)^p). More than the method's own is not believed.
+    Pilots promise what they have seen: a part of the time, or larger steps. A close encounter behind them, steps that are too
+    large for errors to fall with h^p, or chaos that sets in late would make that promise a wrong one. If errors fall slowly
+    the run with h/2 has a good part of the error itself, so that the difference counts at least 4/3 times.
     """
-    flown = chosen.pilot
-    if chosen.growth.kind != "measured":
-        return chosen.worst
-    known, steps = len(flown.t) - 1, chosen.steps
-    common = math.gcd(known, steps)
-    numbers = np.arange(1, common + 1) * (steps // common)
-    stored = np.round((np.asarray(run.t) - run.t[0]) / run.h).astype(int)
-    numbers = numbers[np.isin(numbers, stored)]
-    q = positions(task.system, run.states[:])[np.searchsorted(stored, numbers)]
-    rows = numbers // (steps // common) * (known // common)
-    tolerated = task.tolerances(flown.fine)
-    halved = np.abs(flown.coarse - flown.fine)[rows] / tolerated
-    there = np.abs(q - flown.fine[rows]) / tolerated
-    ratio = float(np.linalg.norm(there)) / max(float(np.linalg.norm(halved)), 1e-300)
-    x, p = 2 * abs(run.h) / flown.h, float(flown.order)
-    if x >= 1:
-        return float(flown.worst(task)[-1]) * (ratio + 1 / (2**p - 1))
-    while p > 0.5 and ratio > (1.05 - x**p) / (2**p - 1):
-        p -= 0.05
-    return float(flown.worst(task)[-1]) * (abs(run.h) / flown.h) ** p
+    numbers = np.round((np.asarray(run.t) - run.t[0]) / run.h).astype(int)
+    every = int(numbers[1]) if len(numbers) > 1 else chosen.steps
+    with busy("checking the run with half the step size"):
+        finer = path(task, chosen.method, abs(chosen.h) / 2, 2 * chosen.steps, 2 * every)
+    q = positions(task.system, run.states[:])
+    if finer.reason or len(finer.q) < len(q):
+        return math.inf
+    p = chosen.pilot.order
+    return float(np.max(np.abs(q - finer.q[: len(q)]) / task.tolerances(finer.q), initial=0.0)) * max(4 / 3, 2**p / (2**p - 1))
 
 
 def finer(task: Task, chosen: Suggestion) -> Suggestion:

@@ -244,9 +244,14 @@ def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
     return replace(found, reason=worded(task, found))
 
 
-def worded(task: Task, chosen: Suggestion) -> str:
-    """Why a method and a step size were chosen, in one sentence."""
+def worded(task: Task, chosen: Suggestion, made: bool = False) -> str:
+    """Why a method and a step size were chosen, in one sentence; of a run that was made, what it was compared with."""
     flown, grown = chosen.pilot, chosen.growth
+    if made:
+        return (
+            f"{chosen.method} with h = {chosen.h:.4g}, {chosen.steps:,} steps: the estimated error of the positions is "
+            f"{chosen.error:.1e} of their size, by comparison with the same run with half of h"
+        )
     part = "all" if grown.kind == "measured" else f"{100 * flown.t[-1] / task.length:.2g} %"
     return (
         f"{chosen.method} with h = {chosen.h:.4g}, {chosen.steps:,} steps: the estimated error of the positions is "
