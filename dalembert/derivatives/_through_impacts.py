@@ -180,8 +180,8 @@ class ImpactSteps:
             after = self.mode_at((t + following) / 2 if following - t > SAME_TIME * self.h else end + self.h / 2)
             if t > point.t:
                 point = self._to_event(pieces, point, mode, after, t, rows, hit)
-            elif not rows and t > self.t0:
-                raise StepFailed(f"two events at t = {t:.6g} are simultaneous: the motion has no derivative there")
+            elif t > self.t0 and (not rows or self._struck(mode, rows)):
+                raise simultaneous(t)
             point, hit = self._impacts(pieces, point, mode, after, rows)
             if after.touching or mode.touching:
                 pieces, hit = self._of(after, after.method(self.collision, self.walled)), None
@@ -199,17 +199,29 @@ class ImpactSteps:
     def _to_event(
         self, pieces: Pieces, point: Moving, mode: Mode, after: Mode, t: float, rows: list[int], hit: int | None
     ) -> Moving:
-        """To the zero of the guard that was zero at t."""
-        assert self.run.impacts is not None
-        others = mode.others(self.walled)
-        struck = [others.index(k) for k in self.run.impacts.which[rows].tolist() if k in others]
-        for guard in struck[:1] or mode.guards(self.walled, after):
-            there = pieces.to_guard(point, guard, t, hit, self._left_with(rows[0]) if rows else np.inf)
-            if there is not None and abs(there.t - t) <= SAME * self.h:
-                return there
+        """To the zero of the guard that was zero at t.
+
+        Of several that were, each has a time of its own from other starts. Where the forces jump, or a wall is struck, the
+        motion has no derivative then, unless all of these times move alike, as those of two corners of a box that stops.
+        """
+        struck, left = self._struck(mode, rows), self._left_with(rows[0]) if rows else np.inf
+        if len(struck) > 1:
+            raise simultaneous(t)
+        found = [pieces.to_guard(point, guard, t, hit, left) for guard in struck or mode.guards(self.walled, after)]
+        zeros = [there for there in found if there is not None and abs(there.t - t) <= SAME * self.h]
+        if zeros and mode.stops(after) and not all(moves_alike(there, zeros[0]) for there in zeros[1:]):
+            raise simultaneous(t)
+        if zeros:
+            return zeros[0]
         raise StepFailed(
             f"the event at t = {t:.6g} is not that of one wall alone, or it only grazes: the motion has no derivative there"
         )
+
+    def _struck(self, mode: Mode, rows: list[int]) -> list[int]:
+        """The guards of the walls that are struck and were not touched before, each once."""
+        assert self.run.impacts is not None
+        others = mode.others(self.walled)
+        return sorted({others.index(k) for k in self.run.impacts.which[rows].tolist() if k in others})
 
     def _left_with(self, row: int) -> float:
         """The rate of phi after the impact before this one, if that was on the same wall; else infinite."""
@@ -283,6 +295,19 @@ class ImpactSteps:
         before, after = self.run.impacts.p_before[row], self.run.impacts.p_after[row]
         size = np.max(np.abs(before)) + np.max(np.abs(after))
         return bool(np.max(np.abs(point.state[self.walled.dim :] - after)) <= SAME * size)
+
+
+def simultaneous(t: float) -> StepFailed:
+    """The refusal of events that coincide."""
+    return StepFailed(
+        f"at t = {t:.6g} there are several events at one instant, whose order a small change decides: the motion is not "
+        "differentiated there; choose other initial values or parameters, or end the run before it"
+    )
+
+
+def moves_alike(a: Moving, b: Moving) -> bool:
+    """Whether the times of two points have the same derivatives."""
+    return bool(np.allclose(a.tangent[0], b.tangent[0], rtol=SAME, atol=SAME * np.max(np.abs(b.tangent[0]))))
 
 
 def completed(spec: RunSpec) -> Trajectory:
