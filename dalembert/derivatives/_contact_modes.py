@@ -56,6 +56,16 @@ class Mode:
 
 
 @dataclass(frozen=True)
+class Leg:
+    """The steps from `begin` to `end`, smooth ones in one mode of contact, or one step with events at these times."""
+
+    begin: int
+    end: int
+    mode: Mode
+    times: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class FrictionalImpact:
     """An impact by Moreau's law in which each of some walls opens, sticks or slides (`contact._frictional.Impact`)."""
 

@@ -8,15 +8,15 @@ piece by piece (`_impact_pieces`), and must end in the state in which it ended i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._complementarity import OPEN
-from dalembert.derivatives._contact_modes import FrictionalImpact, Mode
-from dalembert.derivatives._impact_pieces import Moving, Pieces, solved
+from dalembert.derivatives._contact_modes import FrictionalImpact, Leg, Mode
+from dalembert.derivatives._impact_pieces import SAME, Moving, Pieces, moves_alike, simultaneous, solved
 from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._start import Start
 from dalembert.engine._run import Run
@@ -33,18 +33,6 @@ SMOOTH = 1000
 """Steps between events that are recorded at a time."""
 SAME_TIME = 1e-9
 """A fraction of a step: events that are closer are simultaneous."""
-SAME = 1e-8
-"""How far, relatively, states and times of events that are made again may be from those of the run."""
-
-
-@dataclass(frozen=True)
-class Leg:
-    """The steps from `begin` to `end`, smooth ones in one mode of contact, or one step with events at these times."""
-
-    begin: int
-    end: int
-    mode: Mode
-    times: tuple[float, ...] = ()
 
 
 class ImpactSteps:
@@ -201,15 +189,14 @@ class ImpactSteps:
     ) -> Moving:
         """To the zero of the guard that was zero at t.
 
-        Of several that were, each has a time of its own from other starts. Where the forces jump, or a wall is struck, the
-        motion has no derivative then, unless all of these times move alike, as those of two corners of a box that stops.
+        Of several that were, each has its own time from other starts, which matters where forces jump or walls are struck.
         """
         struck, left = self._struck(mode, rows), self._left_with(rows[0]) if rows else np.inf
         if len(struck) > 1:
             raise simultaneous(t)
         found = [pieces.to_guard(point, guard, t, hit, left) for guard in struck or mode.guards(self.walled, after)]
         zeros = [there for there in found if there is not None and abs(there.t - t) <= SAME * self.h]
-        if zeros and mode.stops(after) and not all(moves_alike(there, zeros[0]) for there in zeros[1:]):
+        if zeros and mode.stops(after) and not all(moves_alike(there, zeros[0]) for there in zeros):
             raise simultaneous(t)
         if zeros:
             return zeros[0]
@@ -295,19 +282,6 @@ class ImpactSteps:
         before, after = self.run.impacts.p_before[row], self.run.impacts.p_after[row]
         size = np.max(np.abs(before)) + np.max(np.abs(after))
         return bool(np.max(np.abs(point.state[self.walled.dim :] - after)) <= SAME * size)
-
-
-def simultaneous(t: float) -> StepFailed:
-    """The refusal of events that coincide."""
-    return StepFailed(
-        f"at t = {t:.6g} there are several events at one instant, whose order a small change decides: the motion is not "
-        "differentiated there; choose other initial values or parameters, or end the run before it"
-    )
-
-
-def moves_alike(a: Moving, b: Moving) -> bool:
-    """Whether the times of two points have the same derivatives."""
-    return bool(np.allclose(a.tangent[0], b.tangent[0], rtol=SAME, atol=SAME * np.max(np.abs(b.tangent[0]))))
 
 
 def completed(spec: RunSpec) -> Trajectory:

@@ -203,6 +203,7 @@ def test_a_run_that_starts_with_an_impact_is_refused():
     np.testing.assert_allclose(slope, [1.0])
 
 
+@pytest.mark.slow
 def test_blocks_that_turn_at_one_instant_are_refused():
     """Each stops at a time of its own from other starts; one after the other they have the derivatives of one block."""
     system = da.Lagrangian(
