@@ -54,7 +54,7 @@ def test_a_sweep_with_impacts_over_tls(tmp_path):
         foreign = authority(tmp_path / "another")
         with pytest.raises(OSError, match="TLS certificate does not match"):
             distributed.Client(cluster.scheduler_address, security=foreign, timeout=5)
-        with pytest.raises(ssl.SSLError, match="(?i)alert unknown ca"):
+        with pytest.raises(ssl.SSLError, match=r"(?i)alert unknown ca"):
             first_byte(cluster.scheduler_address, foreign)
         assert first_byte(cluster.scheduler_address, security)
     with ThreadPoolExecutor(1) as pool:
