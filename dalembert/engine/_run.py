@@ -33,7 +33,7 @@ STAGES_OF_COMBINED = (
 
 NO_STEP_SIZE = (
     "the step density would fall below zero within one step, because it changes too fast for steps of this size: reduce h, or "
-    "check that density= is positive and smooth here"
+    "give least=, or check that density= is positive and smooth here"
 )
 
 

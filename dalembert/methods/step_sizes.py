@@ -174,8 +174,10 @@ class ReversibleSteps(VaryingSteps):
         middle = rate + half(t, state) if begins else rate  # rho_(n+1/2) / eps
         h = ca.if_else(rate * middle > 0, fraction / middle, np.nan)
         at_end = half(step.time_symbol + step.h_symbol, state + delta) if ends else ca.SX(0)
-        change = ca.vertcat(step.h_symbol, fraction / step.h_symbol - rate + at_end)
-        return Clock(values, ca.vertcat(t, h), delta, change)
+        # Either half may change the sign of the rate, after which time would run back: there is no step from there.
+        following = fraction / step.h_symbol + at_end  # rho_(n+1) / eps
+        following = ca.if_else(following * (fraction / step.h_symbol) > 0, following, np.nan) if ends else following
+        return Clock(values, ca.vertcat(t, h), delta, ca.vertcat(step.h_symbol, following - rate))
 
 
 @dataclass(frozen=True)

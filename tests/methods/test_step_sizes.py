@@ -210,6 +210,34 @@ def test_what_cannot_vary_its_steps_says_so():
         da.simulate(kepler(), steep, q0=[1.0, 0.0], p0=[1.3, 0.5], h=1.0, steps=100)
 
 
+@cache
+def bead():
+    """On a circle, let go from the lowest point: it stops below the top, where the density of its own is zero."""
+    return da.Hamiltonian(lambda q, p: p @ p / 2 + q[1], dim=2, holonomic=lambda q: [q @ q - 1])
+
+
+@pytest.mark.parametrize("h", [0.03, -0.03])
+@pytest.mark.parametrize("base", [da.LobattoIIIAB(3), da.compose(da.Rattle(), 4)], ids=str)
+def test_time_never_turns_round(base, h):
+    given = {"q0": [0, -1], "p0": [1, 0], "h": h, "steps": 180}
+    run = da.simulate(bead(), da.ReversibleSteps(base), **given, on_failure="return", progress=False)
+    assert run.status == "failed" and "density would fall below zero" in run.message
+    assert 10 < len(run.t) < 180 and np.all(np.diff(run.t) * h > 0) and np.all(np.isfinite(run.states))
+    until = len(run.t) - 1
+    short = da.simulate(bead(), da.ReversibleSteps(base), **{**given, "steps": until})
+    assert np.array_equal(short.t, run.t) and np.all(short.step_sizes[:-1] * h > 0)
+    assert not short.step_sizes[-1] * h <= 0  # no size of the other sign after the last step either
+
+
+@pytest.mark.parametrize("simd", [False, True])
+def test_time_never_turns_round_in_an_ensemble(simd):
+    members = {"q0": [[0, -1]] * 3, "p0": [[1, 0], [3, 0], [1.1, 0]], "h": 0.03, "steps": 180, "simd": simd}
+    runs = da.simulate_many(bead(), da.ReversibleSteps(da.LobattoIIIAB(3)), **members)
+    assert runs.status == ("failed", "done", "failed")  # the second one goes over the top
+    for run, message in zip(runs, runs.message, strict=True):
+        assert np.all(np.diff(run.t) > 0) and (run.status == "done" or "density would fall below zero" in message)
+
+
 @pytest.mark.parametrize("name", ["kepler", "pendulum_on_a_spring", "around_the_earth", "double_pendulum"])
 def test_close_encounters_need_few_steps_and_lead_back(name):
     problem = getattr(encounters, name)()
