@@ -21,6 +21,8 @@ from dalembert.symbolic._kept import kept
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._newton import newton
 
+SAME = 1e-8
+"""How far, relatively, states and times of events that are made again may be from those of the run."""
 GRAZING = 1e-6
 """The share of what its rate consists of with which a guard passes zero at least, for the time of that to have a derivative."""
 
@@ -239,3 +241,16 @@ def solved(point: Moving | None, t: float) -> Moving:
     if point is None:
         raise StepFailed(f"a piece of the step with events near t = {t:.6g} could not be solved again")
     return point
+
+
+def simultaneous(t: float) -> StepFailed:
+    """The refusal of events that coincide."""
+    return StepFailed(
+        f"at t = {t:.6g} there are several events at one instant, whose order a small change decides: the motion is not "
+        "differentiated there; choose other initial values or parameters, or end the run before it"
+    )
+
+
+def moves_alike(a: Moving, b: Moving) -> bool:
+    """Whether the times of two points have the same derivatives."""
+    return bool(np.allclose(a.tangent[0], b.tangent[0], rtol=SAME, atol=SAME * np.max(np.abs(b.tangent[0]))))

@@ -27,6 +27,8 @@ SAFETY = 0.5
 """The part of the tolerance that the estimated error may take."""
 PART, LEAST = 0.15, 10_000
 """Pilots take at most this part of the steps of a run, but at least as many as of a run of `LEAST` steps."""
+MOST_PILOTED = 6_000_000
+"""Steps of all pilots, however long the run is."""
 NEAR = 2.2
 """How much larger than those of the run the steps of its last pilot may be."""
 WINDOW = 32
@@ -77,6 +79,8 @@ def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
         t1 = start.t + arguments.system.h * arguments.system.steps
     if t1 is None or finite_number("t1", t1) == start.t:
         raise InputError("rtol= needs the time until which it is to hold: give t1=, other than t0")
+    if rtol is None and atol is None:
+        raise InputError("how exact is the motion to be? give rtol=, such as 1e-6, or atol=")
     relative = 0.0 if rtol is None else positive("rtol", rtol)
     absolute = 0.0 if atol is None else positive("atol", atol)
     if relative >= 0.1:
@@ -123,19 +127,19 @@ def _choose(task: Task, methods: tuple[OneStepMethod, ...], h: float | None) -> 
 
 def first_pilot(task: Task, method: OneStepMethod, h: float) -> Pilot:
     """A few steps whose error can be measured: not lost, and not round-off unless they reach the end."""
-    h, grown, flown = min(h, task.length / 4), False, None
+    h, grown = min(h, task.length / 4), False
     for _ in range(60):
         steps = min(WINDOW, math.ceil(task.length / h))
         h = min(h, task.length / steps)
         flown = pilot(task, method, h, steps)
-        relative = float(np.max(flown.errors / sizes(flown.fine), initial=0.0))
         if not flown.complete:
             h, grown = h / 4, True
-        elif relative < 100 * ROUND_OFF and steps == WINDOW and not grown:
+        elif flown.relative < 100 * ROUND_OFF and steps == WINDOW and not grown:
             h *= 4
         else:
             return flown
-    raise ToleranceError(f"no step size makes even the first steps, at {flown.reason if flown else task.start.t}")
+    why = flown.reason or f"runs with h = {flown.h:.1g} and half of it part from t = {task.at(flown.t[-1]):.6g} on"
+    raise ToleranceError(f"no step size makes even the first steps: {why}")
 
 
 def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], flown: Pilot) -> tuple[OneStepMethod, float]:
@@ -146,7 +150,7 @@ def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], 
     iteration.
     """
     T, worst = task.length, growth(task, flown).worst
-    measured = float(np.max(flown.errors / sizes(flown.fine)))
+    measured = flown.relative
     if measured < 100 * ROUND_OFF:  # exact, or rounding: it tells nothing
         return flown.method, flown.h
     relative = measured * worst / max(float(flown.worst(task)[-1]), 1e-300)
@@ -169,9 +173,12 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
-        if steps == 0:
+        if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
             break
-        flown = pilot(task, flown.method, size, steps)
+        following = pilot(task, flown.method, size, steps)
+        if following.complete and following.relative < 100 * ROUND_OFF and steps * size < 0.99 * task.length:
+            break  # a part of the motion whose errors are those of rounding: it tells less than the pilot before it
+        flown, size = following, following.h
         spent += 3 * steps
         farthest = flown if flown.t[-1] >= farthest.t[-1] else farthest
         grown = growth(task, flown, farthest)
@@ -203,7 +210,7 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first
     needed = task.length / h
     if needed > MOST_STEPS:
         raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
-    budget = (PART * max(LEAST, needed) - spent) * (0.5 if first and flown.order > 4 else 1.0)
+    budget = (min(PART * max(LEAST, needed), MOST_PILOTED) - spent) * (0.5 if first and flown.order > 4 else 1.0)
     if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
         steps = math.ceil(needed / 1.25)
         return min(steps, MOST_TRIED), task.length / steps
@@ -211,7 +218,7 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first
         return 0, h
     steps = 16 * math.ceil(min(needed / 1.25, budget / 3) / 16)
     size = task.length / steps
-    relative = float(np.max(flown.errors / sizes(flown.fine))) * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
+    relative = flown.relative * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
     if relative * (size / flown.h) ** flown.order < LOST / 2 or needed < 2 * WINDOW:
         return steps, size
     steps = int(budget / 3)
@@ -232,7 +239,7 @@ def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
         steps = common * math.ceil(steps / common)
     h = task.length / steps
     worst = grown.worst * (h / flown.h) ** flown.order
-    error = float(np.max(flown.errors / sizes(flown.fine))) * worst / max(float(flown.worst(task)[-1]), 1e-300)
+    error = flown.relative * worst / max(float(flown.worst(task)[-1]), 1e-300)
     found = Suggestion(flown.method, task.direction * h, steps, error, "", worst, grown, flown)
     return replace(found, reason=worded(task, found))
 

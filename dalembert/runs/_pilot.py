@@ -19,6 +19,8 @@ LEAST_SIZE = 1e-3
 """Coordinates count as at least this part of the largest: those that stay at zero cannot be right to many digits."""
 LOST = 0.1
 """An error, relative to the size of a coordinate, that no longer tells how errors grow."""
+MOST_ROWS = 4096
+"""States that are kept along a pilot, however many steps it takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,8 @@ class Path:
 
     q: np.ndarray
     reason: str | None
+    largest: np.ndarray
+    """The largest magnitude of every variable, momenta among them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,15 @@ class Pilot:
     """Why one of the runs failed, if it did."""
     complete: bool
     """Whether both came to the end and agree there."""
+    every: int
+    """The number of steps h from one of these times to the next."""
+    largest: np.ndarray
+    """The largest magnitude of every variable along the run of steps h."""
+
+    @property
+    def relative(self) -> float:
+        """The largest error, relative to the size of its coordinate."""
+        return float(np.max(self.errors / sizes(self.fine), initial=0.0))
 
     def worst(self, task: Task) -> np.ndarray:
         """The largest error so far in units of what is tolerated, (time,)."""
@@ -109,34 +122,37 @@ def order_of(method: OneStepMethod, system: System) -> int:
     )
 
 
-def path(task: Task, method: OneStepMethod, h: float, steps: int) -> Path:
-    """So many steps of a size h > 0, in the direction of the motion."""
-    spec = RunSpec(task.system, method, task.start, task.direction * h, steps)
+def path(task: Task, method: OneStepMethod, h: float, steps: int, every: int) -> Path:
+    """So many steps of a size h > 0, in the direction of the motion, of which every so many-th is kept."""
+    spec = RunSpec(task.system, method, task.start, task.direction * h, steps, every)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # large steps may be hard to solve: that is what is to be found out
         try:
             run = make_run(prepared(spec))
         except StepFailed as error:
-            return Path(positions(task.system, task.start.packed[None]), str(error))
+            return Path(positions(task.system, task.start.packed[None]), str(error), np.abs(task.start.packed))
         reason = run.advance()
-    q = positions(task.system, run.rows[: run.steps_done + 1, : task.system.n_state])
-    return Path(q, None if reason is None else f"t = {run.time:.6g}: {reason}")
+    states = run.rows[: run.steps_done // every + 1, : task.system.n_state]
+    reason = None if reason is None else f"t = {run.time:.6g}: {reason}"
+    return Path(positions(task.system, states), reason, np.max(np.abs(states), axis=0))
 
 
 def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
-    """Both runs, and what follows from them."""
-    order = order_of(method, task.system)
-    coarse, fine = path(task, method, h, steps), path(task, method, h / 2, 2 * steps)
-    common = min(len(coarse.q), (len(fine.q) + 1) // 2)
-    a, b = coarse.q[:common], fine.q[: 2 * common - 1 : 2]
+    """Both runs, and what follows from them; many steps are made a few more, so that their end is kept."""
+    order, every = order_of(method, task.system), math.ceil(steps / MOST_ROWS)
+    rows = math.ceil(steps / every)
+    h, steps = h * steps / (rows * every), rows * every
+    coarse, fine = path(task, method, h, steps, every), path(task, method, h / 2, 2 * steps, 2 * every)
+    common = min(len(coarse.q), len(fine.q))
+    a, b = coarse.q[:common], fine.q[:common]
     with np.errstate(all="ignore"):
         errors = np.abs(a - b) * 2**order / (2**order - 1)
         lost = ~(np.max(errors / sizes(b), axis=1) < LOST)
     agreed = int(np.argmax(lost)) if lost.any() else common
     agreed = max(agreed, 1)
-    complete = agreed == steps + 1
-    t = h * np.arange(agreed)
-    return Pilot(method, order, h, t, a[:agreed], b[:agreed], errors[:agreed], coarse.reason or fine.reason, complete)
+    t, reason = h * every * np.arange(agreed), coarse.reason or fine.reason
+    kept = (t, a[:agreed], b[:agreed], errors[:agreed])
+    return Pilot(method, order, h, *kept, reason, agreed == rows + 1, every, coarse.largest)
 
 
 @dataclass(frozen=True)

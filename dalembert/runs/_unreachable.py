@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.errors import ToleranceError
 from dalembert.runs._pilot import Growth, Pilot, Task, path, sizes
 from dalembert.systems._consistent import unpack
+from dalembert.systems._projection import project_momentum, project_position
 
 ROUND_OFF = 2e-16
 CHAOS = math.log(1e4)
@@ -60,11 +61,17 @@ def refuse_rounding(task: Task, flown: Pilot) -> None:
 
 
 def amplification(task: Task, flown: Pilot) -> float:
-    """How many times larger a small change of the start becomes along a pilot, relative to the size of positions."""
-    packed, start = task.start.packed, task.start
-    changed = packed + CHANGE * np.max(np.abs(packed)) * np.where(np.arange(len(packed)) % 2, -1, 1)
-    other = replace(task, start=unpack(task.system, start.t, changed, start.theta, start.multipliers))
-    q = path(other, flown.method, flown.h, len(flown.t) - 1).q
+    """How many times larger a small change of the start becomes along a pilot, relative to the size of positions.
+
+    Every variable is changed relative to its own size along the pilot, so that units do not matter, and on the constraints.
+    """
+    system, start = task.system, task.start
+    changed = start.packed + CHANGE * flown.largest * np.where(np.arange(system.n_state) % 2, -1, 1)
+    y, z = np.split(changed, [len(start.first)])
+    y = project_position(system, start.t, y, z, start.theta) if system.n_holonomic else y
+    z = project_momentum(system, start.t, y, z, start.theta) if system.n_multipliers else z
+    other = replace(task, start=unpack(system, start.t, np.concatenate([y, z]), start.theta, start.multipliers))
+    q = path(other, flown.method, flown.h, (len(flown.t) - 1) * flown.every, flown.every).q
     return max(float(np.max(np.abs(q - flown.coarse[: len(q)]) / sizes(flown.fine))) / CHANGE, 1.0)
 
 

@@ -11,6 +11,7 @@ import dalembert as da
 from dalembert.errors import ToleranceError
 from dalembert.runs import _pilot
 from dalembert.runs._default_method import family
+from dalembert.runs._unreachable import amplification
 
 KEPLER = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
 E = 0.6
@@ -183,6 +184,7 @@ def test_friction_at_walls_is_refused_by_name():
         ({"rtol": 1e-6}, "needs the time until which it is to hold: give t1="),
         ({"rtol": 1e-6, "t1": 1.0, "h": 0.1}, "rtol= chooses h, so that h= cannot be given"),
         ({"rtol": 1e-6, "steps": 10}, "so that steps= cannot be given"),
+        ({"atol": 0.0, "t1": 1.0}, "atol must be a positive number"),
         ({"rtol": -1e-6, "t1": 1.0}, "rtol must be a positive number"),
         ({"rtol": 0.5, "t1": 1.0}, "less than 0.1"),
         ({"rtol": 1e-6, "t1": 1.0, "newton_tolerance": 1e-3}, "newton_tolerance spoils"),
@@ -192,6 +194,51 @@ def test_friction_at_walls_is_refused_by_name():
 def test_what_is_asked_must_make_sense(arguments, sentence):
     with pytest.raises(da.DalembertError, match=re.escape(sentence)):
         da.simulate(KEPLER, **kepler_start(), **arguments)
+
+
+def test_suggest_asks_for_a_tolerance():
+    with pytest.raises(da.DalembertError, match=r"give rtol=, such as 1e-6, or atol="):
+        da.suggest(KEPLER, **kepler_start(), t1=1.0)
+
+
+def test_runs_that_never_agree_are_said_to_part(monkeypatch):
+    monkeypatch.setattr(_pilot, "LOST", 0.0)  # no error is small enough
+    with pytest.raises(ToleranceError, match=r"no step size makes even the first steps: runs with h = .* part from t = 0 on"):
+        da.suggest(KEPLER, da.Rattle(), **kepler_start(), t1=1.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("m", [1.0, 2.0**-13, 2.0**80])
+def test_units_of_mass_do_not_matter(m):
+    """From the apocentre of an orbit with e = 0.9 past the pericentre, against Kepler's equation."""
+    system = da.Hamiltonian(lambda q, p, m: p @ p / (2 * m) - m / np.hypot(q[0], q[1]), dim=2, params={"m": m})
+    given = {"q0": [1.9, 0.0], "p0": [0.0, m * np.sqrt(0.1 / 1.9)], "t1": 4.0, "rtol": 1e-11}
+    run = da.simulate(system, **given)
+    u = [brentq(lambda u, M=M: u - 0.9 * np.sin(u) - M, 3, 9, xtol=1e-15, rtol=1e-15) for M in np.pi + run.t]
+    exact = -np.column_stack([np.cos(u) - 0.9, np.sqrt(1 - 0.9**2) * np.sin(u)])
+    assert relative_error(run, exact) <= 1e-11
+
+
+def test_changes_of_a_start_keep_to_the_constraints_and_do_not_depend_on_units():
+    """A pendulum that leaves its upper rest: changes of its angle grow like e^t, whatever its mass is."""
+    grown = []
+    for m in (1.0, 2.0**-13, 2.0**60):
+        system = da.Hamiltonian(lambda q, p, m: p @ p / (2 * m) + m * q[1], dim=2, holonomic=lambda q: [q @ q - 1],
+                                params={"m": m})  # fmt: skip
+        task = _pilot.Task(system, da.consistent(system, q0=[1e-4, 1.0], p0=[0, 0]), 6.0, 1e-8)
+        flown = _pilot.pilot(task, da.LobattoIIIAB(4), 0.1, 60)
+        grown.append(amplification(task, flown))
+    # The angle and its rate, which become equally large, are changed by the same: by d = d cosh t + d sinh t later.
+    assert grown[0] == pytest.approx(np.exp(6.0), rel=0.02)
+    assert grown[1:] == pytest.approx(grown[:1] * 2, rel=1e-3)
+
+
+def test_pilots_of_long_runs_are_short_and_small():
+    """The phase of Kepler orbits errs with t h^2 by RATTLE, which a part of the motion shows."""
+    found = da.suggest(KEPLER, da.Rattle(), **kepler_start(), t1=1000.0, rtol=1e-6)
+    assert len(found.pilot.t) < 5000 and found.pilot.largest.shape == (4,)
+    run = da.simulate(KEPLER, da.Rattle(), **kepler_start(), t1=30.0, h=2e-4, save_every=150)
+    true = relative_error(run, kepler_exact(run.t)) * 1000 / 30 * (found.h / run.h) ** 2
+    assert true / 1.5 < found.error < 1.5 * true
 
 
 # -- around it -----------------------------------------------------------------------------------------------------------
