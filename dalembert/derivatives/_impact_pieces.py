@@ -18,6 +18,7 @@ from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
 from dalembert.derivatives._contact_modes import FrictionalImpact
 from dalembert.errors import InputError, StepFailed
 from dalembert.symbolic._kept import kept
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._newton import newton
 
@@ -60,6 +61,7 @@ class Pieces:
     `seeds` are the derivatives of the parameters.
     """
 
+    @one_at_a_time
     def __init__(
         self, system: MechanicalSystem, method: CollisionIntegrator, h: float, theta: np.ndarray, seeds: np.ndarray
     ) -> None:
@@ -131,6 +133,7 @@ class Pieces:
             "end the run before it"
         )
 
+    @one_at_a_time
     @kept
     def _guards(self) -> ca.Function:
         at = self.at
@@ -147,12 +150,14 @@ class Pieces:
         at, energy = self.at, ca.SX(0) if self.maps.energy is None else self.maps.energy
         return ca.vertcat(at.t + at.dt, ca.vertcat(at.q, at.p) + flow.increment, energy)
 
+    @one_at_a_time
     @kept
     def _to_guard(self, after_impact: bool) -> _Map:
         at, flow, s = self.at, self._flow(after_impact), ca.SX.sym("guess")
         equations = onto_the_wall(self.system, flow, at, s)
         return self._map(equations, ca.substitute(self._result(flow), at.dt, equations.x[-1] * at.h), s)
 
+    @one_at_a_time
     @kept
     def _to_time(self, after_impact: bool) -> _Map:
         at, flow = self.at, self._flow(after_impact)
@@ -160,6 +165,7 @@ class Pieces:
         equations = Equations(own.x, own.scales, own.guess, ca.substitute(own.residual, at.dt, dt), own.model)
         return self._map(equations, ca.substitute(self._result(flow), at.dt, dt))
 
+    @one_at_a_time
     @kept
     def _reset(self) -> _Map:
         """R^reset."""
@@ -167,6 +173,7 @@ class Pieces:
         assert reset is not None
         return self._map(reset.equations, self._with(at.p + impulse_fraction(self.system, at) * reset.kick))
 
+    @one_at_a_time
     @kept
     def _settle(self) -> _Map:
         at, system, nu = self.at, self.system, ca.SX.sym("nu", self.system.n_multipliers)
@@ -174,6 +181,7 @@ class Pieces:
         p = at.p - system.function("directions")(at.t, at.q, at.p, *none, at.theta) @ nu
         return self._linear(nu, system.function("hidden")(at.t, at.q, p, at.theta), p)
 
+    @one_at_a_time
     @kept
     def _impact(self, impact: FrictionalImpact) -> _Map:
         P = ca.SX.sym("P", impact.size(self.system))

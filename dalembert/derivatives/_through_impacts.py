@@ -100,7 +100,7 @@ class ImpactSteps:
 
     # -- derivatives -----------------------------------------------------------------------------------------------
 
-    def push(self, S: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    def push(self, S: np.ndarray, seeds: np.ndarray, report: Callable[[int], None] = lambda _: None) -> np.ndarray:
         """The derivatives of all states, (time, variables, directions), from those of the first and of the parameters."""
         values = np.zeros((self.spec.steps + 1, *S.shape))
         values[0] = S
@@ -110,6 +110,7 @@ class ImpactSteps:
                 values[leg.end] = tangent[:, : self.n] @ values[leg.begin] + tangent[:, self.n :] @ seeds
             else:
                 self._record(leg).push(values[leg.begin].copy(), seeds, values[leg.begin :], 1, 1)
+            report(leg.end)
         return values
 
     def pull(self, forces: np.ndarray, share: np.ndarray, report: Callable[[int], None]) -> np.ndarray:
@@ -196,10 +197,10 @@ class ImpactSteps:
             raise simultaneous(t)
         found = [pieces.to_guard(point, guard, t, hit, left) for guard in struck or mode.guards(self.walled, after)]
         zeros = [there for there in found if there is not None and abs(there.t - t) <= SAME * self.h]
-        if zeros and mode.stops(after) and not all(moves_alike(there, zeros[0]) for there in zeros):
-            raise simultaneous(t)
-        if zeros:
+        if zeros and (not mode.stops(after) or all(moves_alike(there, zeros[0]) for there in zeros)):
             return zeros[0]
+        if zeros:
+            raise simultaneous(t)
         raise StepFailed(
             f"the event at t = {t:.6g} is not that of one wall alone, or it only grazes: the motion has no derivative there"
         )

@@ -130,3 +130,21 @@ def test_a_rod_that_lands_flat_has_no_derivative():
     )
     with pytest.raises(da.StepFailed, match="several events at one instant"):
         da.sensitivities(rod, da.CVA(), wrt="q0", q0=[0.1, 0.0], v0=[0.0, 0.0], h=0.01, steps=20)
+
+
+def test_memory_is_looked_at_before_a_run_with_impacts():
+    """All states and derivatives are kept, whatever save_every is: 1e13 steps of one ball are 640 TB."""
+    ball = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0], dim=1, unilateral=lambda q: [q[0]])
+    given = dict(wrt="q0", q0=[1.0], p0=[0.0], h=0.1, steps=10**13, save_every=10**12)
+    with pytest.raises(da.InputError, match="GB of memory: take fewer steps"):
+        da.sensitivities(ball, da.CVA(), **given)
+    with pytest.raises(da.InputError, match="GB of memory: take fewer steps"):
+        da.gradient(lambda q: q[0], ball, da.CVA(), **given)
+
+
+def test_progress_of_a_run_with_impacts(monkeypatch, capsys):
+    """The run itself, whose steps are not counted, and the derivatives after it."""
+    monkeypatch.setattr("dalembert._progress.PATIENCE", 0.0)
+    ball = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0], dim=1, unilateral=lambda q: [q[0]])
+    da.sensitivities(ball, da.CVA(), wrt="q0", q0=[1.0], p0=[0.0], h=0.11, steps=20, progress=True)
+    assert "making the run with impacts" in capsys.readouterr().err
