@@ -395,7 +395,7 @@ class StoredTrajectory(Trajectory):
             stage[name] = self._stored(store, name) if size else np.zeros((progress.rows, 0))
         parameters = {name: np.array(value, dtype=float) for name, value in header.parameters.items()}
         vars(self).update(  # a frozen dataclass, of which `t`, `impacts` and `contacts` are read when they are asked for
-            {name: getattr(header, name) for name in ("blocks", "h", "method", "fingerprint")},
+            {name: getattr(header, name) for name in ("blocks", "h", "method", "fingerprint", *CHOSEN)},
             store=store,
             states=self._stored(store, "states"),
             parameters=parameters,

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from dalembert.errors import ToleranceError
-from dalembert.runs import _pilot
+from dalembert.runs import _pilot, _stored_run
 from dalembert.runs._default_method import family
 from dalembert.runs._unreachable import amplification
 
@@ -258,6 +258,30 @@ def test_saved_and_stored_runs(tmp_path):
     assert (loaded.error, loaded.choice) == (run.error, run.choice)
     stored = da.simulate(KEPLER, **kepler_start(), t1=5.0, rtol=1e-6, save_to=tmp_path / "run.zarr")
     assert stored.error == run.error and np.array_equal(stored.q, run.q)
+    loaded = da.load(tmp_path / "run.zarr")
+    assert (loaded.error, loaded.choice) == (stored.error, stored.choice) and loaded.error is not None
+    longer = da.resume(tmp_path / "run.zarr", KEPLER, run.solver, steps=run.stats["steps"] + 10)
+    assert (longer.error, longer.choice) == (None, "") == (da.load(tmp_path / "run.zarr").error, longer.choice)
+
+
+def test_estimates_need_whole_runs_and_their_method(tmp_path, monkeypatch):
+    monkeypatch.setattr(_stored_run, "CHUNK_NUMBERS", 40)  # ten rows a chunk
+    given = kepler_start() | {"h": 0.01, "steps": 25, "save_to": tmp_path / "run.zarr"}
+    stored = da.simulate(KEPLER, da.Rattle(), **given)
+    for part in stored.chunks():
+        with pytest.raises(da.DalembertError, match=r"a part of a run.*give the whole run"):
+            da.verify.error(part)
+    with pytest.raises(da.DalembertError, match=r"loaded without its method.*da\.resume\(path, system, method\)"):
+        da.verify.error(da.load(tmp_path / "run.zarr", KEPLER))
+    again = da.resume(tmp_path / "run.zarr", KEPLER, da.Rattle())
+    assert np.array_equal(da.verify.error(again).q, da.verify.error(stored).q)
+
+
+def test_pilots_and_estimates_have_a_progress_line():
+    run = da.simulate(KEPLER, da.Rattle(), **kepler_start(), h=1e-3, steps=10)
+    for call in (lambda: da.verify.error(run, progress="on"), lambda: da.suggest(KEPLER, progress="on")):
+        with pytest.raises(da.InputError, match="progress is True, False, or None"):
+            call()
 
 
 def test_estimates_of_runs_that_are_there():
