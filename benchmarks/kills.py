@@ -14,6 +14,7 @@ import argparse
 import collections
 import hashlib
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -161,8 +162,8 @@ def study(
             said, _ = forked(lambda work=work, path=path: work.go_on(path))
             seconds[name] = time.perf_counter() - began
             whole[name] = forked(lambda path=path: contents(path))[0]
-            if said != "None":
-                raise SystemExit(f"{name}: {said}")
+            if said != "None" or not re.fullmatch("[0-9a-f]{64}", whole[name]):
+                raise SystemExit(f"{name}: {said}, {whole[name]}")
         while done.total() < kills:
             name = list(chosen)[rng.integers(len(chosen))]
             number, path = done.total(), Path(folder) / f"{done.total()} {name}.zarr"

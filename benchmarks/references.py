@@ -1,5 +1,7 @@
-"""Certified references of benchmark problems: two methods of different families and orders that agree, in multiprecision where
-that can be afforded.
+"""Certified references of benchmark problems: two methods that agree, in multiprecision where that can be afforded.
+
+They are of different families and orders, except for the bicycle: SPARK and EMPRK methods of order 6, which differ in how they
+impose the nonholonomic constraints.
 
 python benchmarks/references.py                     all of them, an hour
 python benchmarks/references.py car_axis pleiades   some, into dalembert/experiments/benchmarks/references.toml

@@ -186,6 +186,8 @@ def test_arguments_of_the_wrong_kind_are_named():
         da.simulate(pendulum, method, h=0.1, steps=1, save_to=3)
     with pytest.raises(da.DalembertError, match="reduce is a list of names"):
         da.simulate_many(pendulum, method, h=0.1, steps=1, reduce=3)
+    with pytest.raises(da.DalembertError, match="reduce is a list of names"):
+        da.simulate_many(pendulum, method, h=0.1, steps=1, reduce=np.zeros((2, 2)))
     run = da.simulate(pendulum, method, h=0.1, steps=2)
     with pytest.raises(da.DalembertError, match=r"run\.at takes a time"):
         run.at("a")

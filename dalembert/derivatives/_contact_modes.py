@@ -49,6 +49,21 @@ class Mode:
             place += 1 if self.slides[i] else 2
         return found
 
+    def stops(self, after: Mode) -> bool:
+        """Whether a wall that slides stops or turns, where its friction jumps."""
+        slides = dict(zip(after.touching, after.slides, strict=False))
+        return any(now and slides.get(wall, now) != now for wall, now in zip(self.touching, self.slides, strict=False))
+
+
+@dataclass(frozen=True)
+class Leg:
+    """The steps from `begin` to `end`, smooth ones in one mode of contact, or one step with events at these times."""
+
+    begin: int
+    end: int
+    mode: Mode
+    times: tuple[float, ...] = ()
+
 
 @dataclass(frozen=True)
 class FrictionalImpact:

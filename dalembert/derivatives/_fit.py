@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._progress import busy
 from dalembert.derivatives._fitted import UNDETERMINED, Fit, warn_of_misfit
 from dalembert.derivatives._given import checked_data, deviations, finite, limits, names_of
 from dalembert.derivatives._loss import steps_at
@@ -71,13 +72,15 @@ def fit(
         fixed, t0, initial = _from_start(system, start, fixed, t0, initial)
     problem = _Problem.of(system, method, t, data, params, h, observe, sigma, bounds, fixed, t0, initial)
     scale = np.where(problem.guess != 0, np.abs(problem.guess), 1.0)
-    result = least_squares(
-        problem.residuals, problem.guess, problem.jacobian, problem.bounds, x_scale=scale, method="trf", xtol=1e-9, ftol=1e-13,
-        gtol=1e-15,
-    )  # fmt: skip
-    if result.status <= 0:
-        raise StepFailed(f"the fit did not converge: {result.message}")
-    return problem.found(result, scale)
+    with busy("fitting"):
+        problem.check_guess()
+        result = least_squares(
+            problem.residuals, problem.guess, problem.jacobian, problem.bounds, x_scale=scale, method="trf", xtol=1e-9,
+            ftol=1e-13, gtol=1e-15,
+        )  # fmt: skip
+        if result.status <= 0:
+            raise StepFailed(f"the fit did not converge: {result.message}")
+        return problem.found(result, scale)
 
 
 @dataclass(eq=False)
@@ -119,8 +122,11 @@ class _Problem:
         check_differentiable(method, "da.fit")
         begin = 0.0 if begin is None else finite_number("t0", begin)
         size, times = step_size(h), np.atleast_1d(finite("the times t", t))
-        last = int(np.round((np.max(times, initial=begin) - begin) / size)) if times.ndim == 1 else 0
-        spec = RunSpec(model, method, consistent(model, t0=begin, params=fixed, **given), size, max(last, 1))
+        with np.errstate(over="ignore"):
+            length = np.round((np.max(times, initial=begin) - begin) / size) if times.ndim == 1 else 0.0
+        if not abs(length) < 2**62:
+            raise InputError(f"the last of the times t is {length:.3g} steps of h = {size:g} away: check their units")
+        spec = RunSpec(model, method, consistent(model, t0=begin, params=fixed, **given), size, max(int(length), 1))
         steps, (observed, slopes) = steps_at(spec, times), _observation(model, observe)
         values = checked_data(data, (len(times), observed.size1_out(0)))
         own = model.parameters.unflatten(model.parameters.vector(fixed))
@@ -165,6 +171,16 @@ class _Problem:
         self.effect = np.vstack([s.values[0], seeds])
         jacobian = np.einsum("tij,tjd->tid", of_state, S) + of_theta @ seeds
         self.last = x.copy(), values - self.data, jacobian, s.run
+
+    def check_guess(self) -> None:
+        """Refuse residuals of the guess that are no numbers, or whose squares are none."""
+        with np.errstate(all="ignore"):
+            r = self.residuals(self.guess)
+            if not np.isfinite(r @ r):
+                raise InputError(
+                    "the sum of squares of the residuals is no finite number at the guess: check what observe= returns there, "
+                    "and whether sigma has the units of the data"
+                )
 
     def _names(self, velocity: bool) -> tuple[str, str]:
         first, *others = self.system.starts_from

@@ -62,6 +62,8 @@ class Fit:
 
         level = probability(level)
         shapes = {name: value.shape for name, value in self.values.items()}
+        if not isinstance(values, Mapping):
+            raise InputError(f'give values by name, as in {{"{next(iter(shapes))}": 1.0}}; got {one_line(values)}')
         unknown = next((name for name in values if name not in shapes), None)
         if unknown is not None or not values:
             raise InputError(f"the fit sought {', '.join(shapes)}; got values of {one_line(unknown or values)}")

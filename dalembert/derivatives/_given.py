@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,20 @@ from dalembert.systems._model import one_line, real_array
 
 def names_of(what: str, given: Any, example: str) -> tuple[str, ...]:
     """One name, or several, each once."""
-    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else ()
+    try:
+        names = (given,) if isinstance(given, str) else tuple(given)
+    except TypeError:  # an array without axes, too, which says that it is iterable
+        names = ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InputError(f"{what}, each once, as in {example}; got {one_line(given)}")
     return names
+
+
+def truth(what: str, given: Any) -> bool:
+    """True or False."""
+    if not isinstance(given, bool):
+        raise InputError(f"{what} is True or False; got {one_line(given)}")
+    return given
 
 
 def finite(what: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:

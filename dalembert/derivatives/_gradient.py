@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dalembert._progress import ProgressLine
+from dalembert._progress import ProgressLine, busy
 from dalembert.derivatives._loss import AtTimes, Running, Weighted
 from dalembert.derivatives._record import Part, Record
-from dalembert.derivatives._sensitivities import segment, through_starting
+from dalembert.derivatives._sensitivities import ALL_STATES, segment, through_starting
 from dalembert.derivatives._through_impacts import ImpactSteps
 from dalembert.derivatives._wanted import Differentiated, differentiated
 from dalembert.errors import InputError
-from dalembert.runs._arguments import count
+from dalembert.runs._arguments import check_memory, count
 from dalembert.runs._drivers import driver_of, make_run, prepared
 
 SEGMENT = 3_000_000
@@ -97,7 +97,10 @@ def value_and_gradient(
 def _through_impacts(given: Differentiated, losses: Losses, progress: bool | None) -> tuple[float, dict[str, np.ndarray]]:
     """The same for runs with impacts and contacts, all of whose states are kept."""
     theta, steps = given.start.state.theta, ImpactSteps(given.spec, given.chosen)
-    run, values, share, of_theta = steps.run, list[float](), np.zeros(len(given.chosen)), np.zeros(len(theta))
+    check_memory(16 * given.spec.steps * steps.n, *ALL_STATES)
+    with busy("making the run with impacts", progress):
+        run = steps.run
+    values, share, of_theta = list[float](), np.zeros(len(given.chosen)), np.zeros(len(theta))
     forces = np.zeros(run.states.shape)
     if losses.running is not None:
         along, forces[1:], of_chosen = losses.running.along(run.t[1:], run.states[1:], theta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from dalembert._progress import ProgressLine, preparing
 from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._wanted import Differentiated, initial_values, run_arguments, start_from, wanted
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, InputError
 from dalembert.parallel._executors import on_threads
 from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import check_differentiable
@@ -38,7 +39,7 @@ def gradient_many(
     Any initial value and any parameter may have a leading axis, one row a member, as for `da.simulate_many` (`start` may be a
     list of states); controls are the same for all. Values and gradients have one row a member. Members share compiled
     programs and are computed by `workers` threads. If one fails, its number is said; with `on_failure="return"` its value and
-    gradient are nan, and the others are computed.
+    gradient are nan, the others are computed, and a warning names it and the reason; what is wrong for all is an error.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -59,6 +60,8 @@ def gradient_many(
 
     stopped = threading.Event()
 
+    failed: dict[int, DalembertError] = {}
+
     def one(member: int) -> tuple[float, dict[str, np.ndarray]] | None:
         if stopped.is_set():
             return None
@@ -66,6 +69,7 @@ def gradient_many(
             return value_and_gradient(members[member], losses, progress=False)
         except DalembertError as error:
             if policy.on_failure == "return":
+                failed[member] = error
                 return None
             raise type(error)(f"member {member}: {error}") from None
 
@@ -78,7 +82,19 @@ def gradient_many(
                 for name, part in found[1].items():
                     parts[name][member] = part
             line.update(done + 1)
+    if failed:
+        _say(failed, len(members))
     return values, parts[wrt] if isinstance(wrt, str) else parts
+
+
+def _say(failed: dict[int, DalembertError], members: int) -> None:
+    """Warn of members that failed; what is wrong with the arguments of all of them is an error."""
+    numbers = sorted(failed)
+    first = failed[numbers[0]]
+    if len(failed) == members and isinstance(first, InputError) and len({str(error) for error in failed.values()}) == 1:
+        raise first
+    shown = ", ".join(map(str, numbers[:10])) + (f" and {len(numbers) - 10} more" if len(numbers) > 10 else "")
+    warnings.warn(f"no gradient for member {shown} of {members}: {first} (member {numbers[0]})", stacklevel=3)
 
 
 def _members(

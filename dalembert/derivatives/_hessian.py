@@ -66,8 +66,9 @@ def _direction(given: Differentiated, direction: Any) -> dict[str, np.ndarray]:
     if not isinstance(direction, Mapping) or not set(direction) <= set(shapes):
         raise InputError(f"direction maps names out of {', '.join(shapes)} to arrays; got {one_line(direction)}")
     for name, value in direction.items():
-        if np.shape(value) != shapes[name]:
-            raise InputError(f"the direction of {name!r} must have the shape {shapes[name]}; got shape {np.shape(value)}")
+        shape = finite(f"the direction of {name!r}", value).shape
+        if shape != shapes[name]:
+            raise InputError(f"the direction of {name!r} must have the shape {shapes[name]}; got shape {shape}")
     return {name: finite(f"the direction of {name!r}", direction.get(name, 0.0), shape) for name, shape in shapes.items()}
 
 

@@ -18,9 +18,12 @@ from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
 from dalembert.derivatives._contact_modes import FrictionalImpact
 from dalembert.errors import InputError, StepFailed
 from dalembert.symbolic._kept import kept
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._newton import newton
 
+SAME = 1e-8
+"""How far, relatively, states and times of events that are made again may be from those of the run."""
 GRAZING = 1e-6
 """The share of what its rate consists of with which a guard passes zero at least, for the time of that to have a derivative."""
 
@@ -58,6 +61,7 @@ class Pieces:
     `seeds` are the derivatives of the parameters.
     """
 
+    @one_at_a_time
     def __init__(
         self, system: MechanicalSystem, method: CollisionIntegrator, h: float, theta: np.ndarray, seeds: np.ndarray
     ) -> None:
@@ -129,6 +133,7 @@ class Pieces:
             "end the run before it"
         )
 
+    @one_at_a_time
     @kept
     def _guards(self) -> ca.Function:
         at = self.at
@@ -145,12 +150,14 @@ class Pieces:
         at, energy = self.at, ca.SX(0) if self.maps.energy is None else self.maps.energy
         return ca.vertcat(at.t + at.dt, ca.vertcat(at.q, at.p) + flow.increment, energy)
 
+    @one_at_a_time
     @kept
     def _to_guard(self, after_impact: bool) -> _Map:
         at, flow, s = self.at, self._flow(after_impact), ca.SX.sym("guess")
         equations = onto_the_wall(self.system, flow, at, s)
         return self._map(equations, ca.substitute(self._result(flow), at.dt, equations.x[-1] * at.h), s)
 
+    @one_at_a_time
     @kept
     def _to_time(self, after_impact: bool) -> _Map:
         at, flow = self.at, self._flow(after_impact)
@@ -158,6 +165,7 @@ class Pieces:
         equations = Equations(own.x, own.scales, own.guess, ca.substitute(own.residual, at.dt, dt), own.model)
         return self._map(equations, ca.substitute(self._result(flow), at.dt, dt))
 
+    @one_at_a_time
     @kept
     def _reset(self) -> _Map:
         """R^reset."""
@@ -165,6 +173,7 @@ class Pieces:
         assert reset is not None
         return self._map(reset.equations, self._with(at.p + impulse_fraction(self.system, at) * reset.kick))
 
+    @one_at_a_time
     @kept
     def _settle(self) -> _Map:
         at, system, nu = self.at, self.system, ca.SX.sym("nu", self.system.n_multipliers)
@@ -172,6 +181,7 @@ class Pieces:
         p = at.p - system.function("directions")(at.t, at.q, at.p, *none, at.theta) @ nu
         return self._linear(nu, system.function("hidden")(at.t, at.q, p, at.theta), p)
 
+    @one_at_a_time
     @kept
     def _impact(self, impact: FrictionalImpact) -> _Map:
         P = ca.SX.sym("P", impact.size(self.system))
@@ -239,3 +249,16 @@ def solved(point: Moving | None, t: float) -> Moving:
     if point is None:
         raise StepFailed(f"a piece of the step with events near t = {t:.6g} could not be solved again")
     return point
+
+
+def simultaneous(t: float) -> StepFailed:
+    """The refusal of events that coincide."""
+    return StepFailed(
+        f"at t = {t:.6g} there are several events at one instant, whose order a small change decides: the motion is not "
+        "differentiated there; choose other initial values or parameters, or end the run before it"
+    )
+
+
+def moves_alike(a: Moving, b: Moving) -> bool:
+    """Whether the times of two points have the same derivatives."""
+    return bool(np.allclose(a.tangent[0], b.tangent[0], rtol=SAME, atol=SAME * np.max(np.abs(b.tangent[0]))))

@@ -78,9 +78,12 @@ class AtTimes:
                 "the loss depends on a control, whose value changes along the run: give that part as running=, which is summed "
                 "over the steps with the control of each"
             )
-        return cls(function, steps)
+        found = cls(function, steps)
+        _ = found._derivatives  # made here, before threads share it
+        return found
 
     @cached_property
+    @one_at_a_time
     def _derivatives(self) -> ca.Function:
         s, p = self.function.sx_in()
         value = self.function(s, p)
@@ -91,6 +94,7 @@ class AtTimes:
         result, of_states, of_theta = self._derivatives(states.T, theta)
         return float(result), np.asarray(of_states, dtype=float).T, np.asarray(of_theta, dtype=float).ravel()
 
+    @one_at_a_time
     def second(
         self, states: np.ndarray, theta: np.ndarray, changes: np.ndarray, of_theta: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -119,6 +123,7 @@ class Weighted:
 class Running:
     """A function of t and the state that is summed over the states after all steps, compiled with its derivatives."""
 
+    @one_at_a_time
     def __init__(self, function: Callable, system: System, chosen: Sequence[int]) -> None:
         quantity = state_function("running", function, system)
         n_theta, n = system.parameters.size, system.n_state
@@ -144,6 +149,7 @@ class Running:
         map_kernel(self.code.addresses["running"], memory, inputs, self.n_theta, results, self.first_output)
         return results[:, 0], results[:, 1 : 1 + self.n_state], results[:, 1 + self.n_state :]
 
+    @one_at_a_time
     def second(
         self, t: np.ndarray, states: np.ndarray, theta: np.ndarray, changes: np.ndarray, of_chosen: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:

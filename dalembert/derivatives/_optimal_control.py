@@ -7,6 +7,7 @@ solution, which is a run of the method: `da.simulate` with these controls gives 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._progress import busy
 from dalembert.compiler import first_guess, reduced_step
 from dalembert.compiler._independence import independent
-from dalembert.derivatives._given import finite, limits, names_of
+from dalembert.derivatives._given import finite, limits, names_of, truth
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import check_method, count, initial_state, positive
@@ -96,6 +98,7 @@ class OptimalControl:
         if self.t1 is not None and (np.shape(self.t1) != (2,) or not 0 < finite("t1", self.t1)[0] <= self.t1[1]):
             raise InputError(f"t1 are two positive times, (lower, upper); got {one_line(self.t1)}")
         count("steps", self.steps, least=1)
+        truth("linear", self.linear)
         if self.h is not None:
             positive("h", self.h)
 
@@ -110,6 +113,7 @@ class OptimalControl:
         """
         positive("tolerance", tolerance)
         count("max_iterations", max_iterations, least=1)
+        truth("verbose", verbose)
         if guess is not None and not isinstance(guess, Mapping):
             raise InputError(f'guess maps names to values, as in guess={{"q": [1.0]}}; got {one_line(guess)}')
         system, state = initial_state(self.system, params=self.params, **start)
@@ -117,8 +121,9 @@ class OptimalControl:
         check_differentiable(self.method, "optimal control")
         if driver_of(self.method).has_impacts or self.method.starting is not None:
             raise InputError(f"{self.method} is not a map of (q, p) without impacts: take another method for optimal control")
-        program = _Transcription(self, system, state)
-        return program.solve(dict(guess or {}), tolerance, max_iterations, verbose)
+        with contextlib.nullcontext() if verbose else busy("looking for an optimal control"):
+            program = _Transcription(self, system, state)
+            return program.solve(dict(guess or {}), tolerance, max_iterations, verbose)
 
 
 class _Transcription:
@@ -209,8 +214,10 @@ class _Transcription:
             equalities.append(self.of_state("final", task.final, False)(self.end, self.states[:, -1], theta[:, -1]))
         positive_ones = []
         if task.path is not None:
-            inside = self.of_state("path", task.path, False).map(task.steps)
-            positive_ones = [ca.vec(inside(self.times + self.h, self.states[:, 1:], theta))]
+            inside = self.of_state("path", task.path, False)
+            positive_ones = [ca.vec(inside.map(task.steps)(self.times + self.h, self.states[:, 1:], theta))]
+            if task.linear:  # where the first of the controls, which are at the ends of steps, has its value
+                positive_ones.append(inside(self.start.t, self.states[:, 0], self.own(self.theta())[:, 0]))
         equal, above = (ca.vertcat(ca.MX(0, 1), *parts) for parts in (equalities, positive_ones))
         variables = [self.states, self.u, *self.x, *self.between, *([self.h] if task.t1 is not None else [])]
         first = self.guess(guess)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert._progress import ProgressLine
+from dalembert._progress import ProgressLine, busy
 from dalembert.derivatives._record import Record
 from dalembert.derivatives._through_impacts import ImpactSteps
 from dalembert.derivatives._wanted import Differentiated, Wanted, differentiated
@@ -20,6 +20,8 @@ from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 
+ALL_STATES = ("all states of a run with impacts and their derivatives", "take fewer steps, or larger ones")
+"""What derivatives through impacts keep, whatever save_every is."""
 SEGMENT = 2**17
 """Numbers of a record that is pushed through while it is still in the processor's cache."""
 
@@ -85,7 +87,7 @@ def forward(given: Differentiated, progress: bool | None = None) -> Sensitivitie
     """Run, and push derivatives along."""
     spec, seeds = given.spec, given.seeds()
     if driver_of(spec.method).has_impacts:
-        return _forward_through_impacts(given, seeds)
+        return _forward_through_impacts(given, seeds, progress)
     S = given.start.derivative(given.columns)
     check_memory(8 * (spec.steps // spec.save_every) * spec.system.n_state * (1 + len(given.columns)))
     S = through_starting(spec, S, given.chosen, seeds)
@@ -104,12 +106,16 @@ def forward(given: Differentiated, progress: bool | None = None) -> Sensitivitie
     return Sensitivities(trajectory_of(spec, run, "done", "", given.drawing), given.wanted, saved[:count])
 
 
-def _forward_through_impacts(given: Differentiated, seeds: np.ndarray) -> Sensitivities:
+def _forward_through_impacts(given: Differentiated, seeds: np.ndarray, progress: bool | None) -> Sensitivities:
     steps, last = ImpactSteps(given.spec, given.chosen), given.spec.steps
-    S = steps.start_from(given.start).derivative(given.columns)
+    check_memory(8 * last * steps.n * (1 + len(given.columns)), *ALL_STATES)
+    with busy("making the run with impacts", progress):
+        S = steps.start_from(given.start).derivative(given.columns)
+    with ProgressLine(last, progress) as line:
+        values = steps.push(S, seeds, line.update)
     rows, run = np.unique([*range(0, last + 1, given.spec.save_every), last]), steps.run
     thinned = replace(run, t=run.t[rows], states=run.states[rows], drawing=given.drawing)
-    return Sensitivities(thinned, given.wanted, steps.push(S, seeds)[rows])
+    return Sensitivities(thinned, given.wanted, values[rows])
 
 
 def segment(run: Run, steps: int, numbers: int = SEGMENT) -> int:

@@ -8,15 +8,15 @@ piece by piece (`_impact_pieces`), and must end in the state in which it ended i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._complementarity import OPEN
-from dalembert.derivatives._contact_modes import FrictionalImpact, Mode
-from dalembert.derivatives._impact_pieces import Moving, Pieces, solved
+from dalembert.derivatives._contact_modes import FrictionalImpact, Leg, Mode
+from dalembert.derivatives._impact_pieces import SAME, Moving, Pieces, moves_alike, simultaneous, solved
 from dalembert.derivatives._record import Part, Record
 from dalembert.derivatives._start import Start
 from dalembert.engine._run import Run
@@ -33,18 +33,6 @@ SMOOTH = 1000
 """Steps between events that are recorded at a time."""
 SAME_TIME = 1e-9
 """A fraction of a step: events that are closer are simultaneous."""
-SAME = 1e-8
-"""How far, relatively, states and times of events that are made again may be from those of the run."""
-
-
-@dataclass(frozen=True)
-class Leg:
-    """The steps from `begin` to `end`, smooth ones in one mode of contact, or one step with events at these times."""
-
-    begin: int
-    end: int
-    mode: Mode
-    times: tuple[float, ...] = ()
 
 
 class ImpactSteps:
@@ -112,7 +100,7 @@ class ImpactSteps:
 
     # -- derivatives -----------------------------------------------------------------------------------------------
 
-    def push(self, S: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    def push(self, S: np.ndarray, seeds: np.ndarray, report: Callable[[int], None] = lambda _: None) -> np.ndarray:
         """The derivatives of all states, (time, variables, directions), from those of the first and of the parameters."""
         values = np.zeros((self.spec.steps + 1, *S.shape))
         values[0] = S
@@ -122,6 +110,7 @@ class ImpactSteps:
                 values[leg.end] = tangent[:, : self.n] @ values[leg.begin] + tangent[:, self.n :] @ seeds
             else:
                 self._record(leg).push(values[leg.begin].copy(), seeds, values[leg.begin :], 1, 1)
+            report(leg.end)
         return values
 
     def pull(self, forces: np.ndarray, share: np.ndarray, report: Callable[[int], None]) -> np.ndarray:
@@ -180,8 +169,8 @@ class ImpactSteps:
             after = self.mode_at((t + following) / 2 if following - t > SAME_TIME * self.h else end + self.h / 2)
             if t > point.t:
                 point = self._to_event(pieces, point, mode, after, t, rows, hit)
-            elif not rows and t > self.t0:
-                raise StepFailed(f"two events at t = {t:.6g} are simultaneous: the motion has no derivative there")
+            elif t > self.t0 and (not rows or self._struck(mode, rows)):
+                raise simultaneous(t)
             point, hit = self._impacts(pieces, point, mode, after, rows)
             if after.touching or mode.touching:
                 pieces, hit = self._of(after, after.method(self.collision, self.walled)), None
@@ -199,17 +188,28 @@ class ImpactSteps:
     def _to_event(
         self, pieces: Pieces, point: Moving, mode: Mode, after: Mode, t: float, rows: list[int], hit: int | None
     ) -> Moving:
-        """To the zero of the guard that was zero at t."""
-        assert self.run.impacts is not None
-        others = mode.others(self.walled)
-        struck = [others.index(k) for k in self.run.impacts.which[rows].tolist() if k in others]
-        for guard in struck[:1] or mode.guards(self.walled, after):
-            there = pieces.to_guard(point, guard, t, hit, self._left_with(rows[0]) if rows else np.inf)
-            if there is not None and abs(there.t - t) <= SAME * self.h:
-                return there
+        """To the zero of the guard that was zero at t.
+
+        Of several that were, each has its own time from other starts, which matters where forces jump or walls are struck.
+        """
+        struck, left = self._struck(mode, rows), self._left_with(rows[0]) if rows else np.inf
+        if len(struck) > 1:
+            raise simultaneous(t)
+        found = [pieces.to_guard(point, guard, t, hit, left) for guard in struck or mode.guards(self.walled, after)]
+        zeros = [there for there in found if there is not None and abs(there.t - t) <= SAME * self.h]
+        if zeros and (not mode.stops(after) or all(moves_alike(there, zeros[0]) for there in zeros)):
+            return zeros[0]
+        if zeros:
+            raise simultaneous(t)
         raise StepFailed(
             f"the event at t = {t:.6g} is not that of one wall alone, or it only grazes: the motion has no derivative there"
         )
+
+    def _struck(self, mode: Mode, rows: list[int]) -> list[int]:
+        """The guards of the walls that are struck and were not touched before, each once."""
+        assert self.run.impacts is not None
+        others = mode.others(self.walled)
+        return sorted({others.index(k) for k in self.run.impacts.which[rows].tolist() if k in others})
 
     def _left_with(self, row: int) -> float:
         """The rate of phi after the impact before this one, if that was on the same wall; else infinite."""

@@ -32,7 +32,9 @@ from dalembert.methods._base import OneStepMethod
 from dalembert.methods._clock import CLOCK, Clock
 from dalembert.methods._step import Step
 from dalembert.systems import BoundSystem, MechanicalSystem, State, System
+from dalembert.systems._consistent import finite_number
 from dalembert.systems._density import GIVE, density_and_rate
+from dalembert.systems._model import one_line
 from dalembert.systems._transformed_time import TransformedTime, check_transformable, transformed
 
 
@@ -52,7 +54,12 @@ class VaryingSteps(OneStepMethod):
             raise InputError(f"{name} takes a method, such as da.LobattoIIIAB(3); got {self.method!r}")
         if self.method.varies_steps or self.method.driver != "smooth":
             raise InputError(f"{name} takes a method for smooth motions with constant steps; got {self.method}")
-        if not (np.isfinite(self.least) and self.least >= 0):
+        if self.density is not None and not callable(self.density):
+            raise InputError(
+                f"density is a function of the state, such as lambda q: 1 / np.linalg.norm(q); got {one_line(self.density)}"
+            )
+        object.__setattr__(self, "least", finite_number("least", self.least))
+        if self.least < 0:
             raise InputError(f"least is a step density >= 0, in the units of density=; got {self.least!r}")
 
     @property
@@ -124,8 +131,10 @@ class ReversibleSteps(VaryingSteps):
                 f"steps of varying size are reversible for symmetric methods alone, such as da.LobattoIIIAB(3), da.Gauss(2) or "
                 f"da.compose(...); got {self.method}"
             )
-        if self.first is not None and not (np.isfinite(self.first) and self.first != 0):
-            raise InputError(f"first is a step size other than 0; got {self.first!r}")
+        if self.first is not None:
+            object.__setattr__(self, "first", finite_number("first", self.first))
+            if self.first == 0:
+                raise InputError("first is a step size other than 0; got 0")
 
     @property
     def serves_odae(self) -> bool:
@@ -145,6 +154,14 @@ class ReversibleSteps(VaryingSteps):
         """Refuse what the method refuses, and densities that are no functions of the state."""
         self.method.check(system)
         density_and_rate(system, self.density, self.least)
+
+    def check_start(self, system: System, start: State, h: float) -> None:
+        """Refuse states in which the density is not positive, and first steps against the direction of the others."""
+        super().check_start(system, start, h)
+        if self.first is not None and self.first * h < 0:
+            raise InputError(
+                f"first = {self.first:g} and h = {h:g} have different signs: give both that of the direction in which time goes"
+            )
 
     def clock_at(self, system: System, start: State, h: float) -> np.ndarray:
         """The time, and the rate 1/h of the first step."""

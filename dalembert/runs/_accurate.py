@@ -18,7 +18,7 @@ from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import Suggestion, choose, next_size, remember, suggestion, task_of, worded
 from dalembert.runs._pilot import Task, growth, path, pilot, positions
 from dalembert.runs._problem import Problem
-from dalembert.runs._trajectory import Trajectory
+from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.systems import State, System
 
 TRIALS, ENOUGH = 6, 0.85
@@ -42,11 +42,13 @@ def suggest(
     t1: float | None = None,
     t0: float | None = None,
     params: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
 ) -> Suggestion:
     """The method and the step size that `da.simulate(..., rtol=rtol)` would take, from short runs: `.method`, `.h`, `.steps`.
 
     With a `method` only h is chosen. `.error` is the estimated largest error of the positions, relative to their size, and
-    `.reason` says what it rests on. Equal models and starts get the same answer at once.
+    `.reason` says what it rests on. Equal models and starts get the same answer at once. `progress` forces or forbids a line on
+    the terminal after two seconds.
 
     Example:
         >>> import dalembert as da
@@ -57,7 +59,8 @@ def suggest(
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     arguments = Arguments("suggest", system, method, initial, start, params, t0, t1, None, None)
-    return choose(task_of(arguments, rtol, atol), method, first_guess(system))
+    with busy("trying step sizes", progress):
+        return choose(task_of(arguments, rtol, atol), method, first_guess(system))
 
 
 def first_guess(system: Any) -> float | None:
@@ -100,7 +103,11 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
         again = "remove the store and run again, h is known better now"
         raise missed(tried, worst, f": {again}" if stored else ": ask for a larger rtol, or give h=")
     assert run is not None
-    vars(run).update(error=chosen.error, choice=worded(task, chosen, made=run.status == "done"))
+    done = run.status == "done"
+    error, choice = chosen.error if done else None, worded(task, chosen, made=done)  # the error is that of a whole run
+    vars(run).update(error=error, choice=choice)
+    if isinstance(run, StoredTrajectory):
+        vars(run).update(store=run.store.judged(error, choice))
     return run
 
 

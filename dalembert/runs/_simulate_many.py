@@ -84,7 +84,11 @@ def simulate_many(
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     given |= {"save_every": 1 if save_every is None else save_every, "newton_tolerance": newton_tolerance}
     arguments = Arguments("simulate_many", system, method, initial, **given, stage_multipliers=stage_multipliers)
-    missing = {"reduce=": reduce != (), "save_to=": save_to is not None, "executor=": executor is not None}
+    missing = {
+        "reduce=": not isinstance(reduce, tuple) or len(reduce) > 0,
+        "save_to=": save_to is not None,
+        "executor=": executor is not None,
+    }
     for name in (name for name, given_here in missing.items() if given_here):
         refuse_varying(method, f"{name} of da.simulate_many")
     with preparing(progress):

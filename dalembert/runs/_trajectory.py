@@ -395,7 +395,7 @@ class StoredTrajectory(Trajectory):
             stage[name] = self._stored(store, name) if size else np.zeros((progress.rows, 0))
         parameters = {name: np.array(value, dtype=float) for name, value in header.parameters.items()}
         vars(self).update(  # a frozen dataclass, of which `t`, `impacts` and `contacts` are read when they are asked for
-            {name: getattr(header, name) for name in ("blocks", "h", "method", "fingerprint")},
+            {name: getattr(header, name) for name in ("blocks", "h", "method", "fingerprint", *CHOSEN)},
             store=store,
             states=self._stored(store, "states"),
             parameters=parameters,
@@ -430,10 +430,20 @@ class StoredTrajectory(Trajectory):
 
     @functools.cached_property
     def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
-        """The step size at each stored state, for runs by a method that varies it."""
-        if "rate" not in self.store.header.clock:
+        """The step size at each stored state, for runs by a method that varies it.
+
+        None in runs by `SymplecticSteps` that were loaded: they follow from its density, which is not in the store.
+        """
+        if "rate" in self.store.header.clock:
+            return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
+        if not self.store.header.clock or self.system is None or self.start is None or self.solver is None:
             return None
-        return 1 / read_rows(self.store.array("clock"), slice(0, len(self)))[:, 1]
+        parts, chunk = [np.zeros(0)], self.store.header.chunk
+        for k in range(0, len(self), chunk):
+            rows = slice(k, min(len(self), k + chunk))
+            states = np.hstack([self.states[rows], read_rows(self.store.array("clock"), rows)])
+            parts.append(self.solver.step_sizes(self.system, states, self.start.theta, self.h))
+        return np.concatenate(parts)
 
     @functools.cached_property
     def impacts(self) -> Impacts | None:  # type: ignore[override]

@@ -54,6 +54,10 @@ class Header:
     """What is stored behind each state where step sizes vary: t, and 1/h or the energy."""
     names: dict[str, Any] = field(default_factory=dict)
     """What coordinates and rows of constraints are called, where they have names."""
+    error: float | None = None
+    """The estimated error of a whole run that was asked for with `rtol=`."""
+    choice: str = ""
+    """Why its method and its step size were chosen."""
 
     @property
     def chunk_steps(self) -> int:
@@ -219,12 +223,19 @@ class RunStore(Store):
         if progress.steps % every:
             progress = replace(progress, rows=progress.rows - 1, steps=progress.steps // every * every)
         running = replace(progress, status="running", message="")
-        store = replace(self, header=replace(self.header, steps=steps), progress=running, _opened={})
+        header = replace(self.header, steps=steps, error=None, choice="")  # which were those of the run as it was planned
+        store = replace(self, header=header, progress=running, _opened={})
         if steps < self.header.steps:
             store._write_attributes()
         store._resize()
         if steps >= self.header.steps:
             store._write_attributes()
+        return store
+
+    def judged(self, error: float | None, choice: str) -> RunStore:
+        """The same run with what is known about its error."""
+        store = replace(self, header=replace(self.header, error=error, choice=choice))
+        store._write_attributes()
         return store
 
     def _resize(self) -> None:

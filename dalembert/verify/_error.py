@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dalembert._progress import ProgressLine, busy
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem
 from dalembert.methods._base import refuse_varying
@@ -33,12 +34,12 @@ class ErrorEstimate:
         )
 
 
-def error(run: Trajectory) -> ErrorEstimate:
+def error(run: Trajectory, *, progress: bool | None = None) -> ErrorEstimate:
     """Estimate the error of the positions of a run: it is made again with half the step size.
 
     With a method of order p the difference of both, times 2^p/(2^p - 1), is the error of the first run, if h is small enough
     for errors to fall with h^p. Methods that claim no order, and time stepping over impacts, count as p = 1. It takes twice as
-    long as the run did.
+    long as the run did; `progress` forces or forbids a line on the terminal after two seconds.
 
     Example:
         >>> import dalembert as da
@@ -53,8 +54,13 @@ def error(run: Trajectory) -> ErrorEstimate:
     if not isinstance(run, Trajectory):
         raise InputError(f"error takes a run that da.simulate returned; got {type(run).__name__}")
     system, method, start = run.system, run.solver, run.start
-    if system is None or method is None or start is None:
+    if system is None or start is None:
         raise DalembertError("this run was loaded without its model, so that it cannot be made again: simulate it")
+    if method is None:
+        raise DalembertError(
+            "this run was loaded without its method, so that it cannot be made again: da.resume(path, system, method) gives a "
+            "stored run both"
+        )
     if method.starting is not None:
         raise UnsupportedSystem(
             f"{method} prepares its first step by h, so that a run with h/2 starts elsewhere: it has no estimate"
@@ -65,11 +71,15 @@ def error(run: Trajectory) -> ErrorEstimate:
     except UnsupportedSystem:
         order = 1
     steps, numbers = int(run.stats["steps"]), np.round((np.asarray(run.t) - run.t[0]) / run.h).astype(int)
+    if run.t[0] != start.t or numbers[-1] != steps:
+        raise InputError("this is a part of a run, whose errors come from what was before it: give the whole run")
     every = int(numbers[1]) if len(numbers) > 1 else 1
     controls = None if run.controls is None else replace(run.controls, hold=2 * run.controls.hold)
     spec = RunSpec(system, method, start, run.h / 2, 2 * steps, 2 * every, controls=controls)
-    made = make_run(spec)
-    reason = made.advance()
+    with busy("making the run again with half its steps", progress):
+        made = make_run(spec)
+        with ProgressLine(spec.steps, progress) as line:
+            reason = made.advance(line.update)
     if reason is not None:
         raise StepFailed(f"the run with h/2 fails at t = {made.time:.6g}, where that with h does not: {reason}")
     q, finer = (positions(system, each.states[:]) for each in (run, trajectory_of(spec, made, "done", "", None)))

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from dalembert.errors import ToleranceError
-from dalembert.runs import _pilot
+from dalembert.runs import _pilot, _stored_run
 from dalembert.runs._default_method import family
 from dalembert.runs._unreachable import amplification
 
@@ -46,6 +46,25 @@ def test_kepler_orbits_are_as_exact_as_asked(rtol):
 
 
 @pytest.mark.parametrize(("method", "rtol"), [(da.Rattle(), 1e-4), (da.RadauIIA(3), 1e-6)])
+@pytest.mark.parametrize(("e", "periods", "rtol"), [(0.95, 1, 1e-6), (0.95, 3, 1e-8), (0.9, 3, 1e-6)])
+def test_close_encounters_behind_the_pilots_are_found(e, periods, rtol):
+    """From the pericentre: steps that follow from what pilots see of it miss the tolerance up to 170 times."""
+    orbit = da.Hamiltonian(lambda q, p: p @ p / 2 - 1 / np.hypot(q[0], q[1]), dim=2)
+    run = da.simulate(orbit, q0=[1 - e, 0.0], p0=[0.0, np.sqrt((1 + e) / (1 - e))], t1=2 * np.pi * periods, rtol=rtol)
+    u = np.array([brentq(lambda u, M=M: u - e * np.sin(u) - M, M - 1.1, M + 1.1, xtol=1e-15, rtol=1e-15) for M in run.t])
+    true = relative_error(run, np.column_stack([np.cos(u) - e, np.sqrt(1 - e**2) * np.sin(u)]))
+    assert true < rtol
+    assert run.error < rtol
+    assert 0.5 < run.error / true < 3
+
+
+def test_errors_that_fall_slowly_are_not_taken_for_small_ones():
+    """Dry friction, made smooth over 0.1 mm/s: steps cross it, so that errors fall with h instead of h^8."""
+    dry = da.Lagrangian(lambda q, v: v @ v / 2 - 50 * q @ q, dim=1, force=lambda v: -0.8 * np.tanh(v / 1e-4))
+    with pytest.raises(ToleranceError, match="the error is still"):
+        da.simulate(dry, da.LobattoIIIAB(stages=5), q0=[0.1], v0=[0.0], t1=3.0, rtol=1e-9)
+
+
 def test_a_given_method_is_kept(method, rtol):
     run = da.simulate(KEPLER, method, **kepler_start(), t1=4.0, rtol=rtol)
     assert run.method == str(method) and 0.01 * rtol < relative_error(run, kepler_exact(run.t)) <= rtol
@@ -258,6 +277,30 @@ def test_saved_and_stored_runs(tmp_path):
     assert (loaded.error, loaded.choice) == (run.error, run.choice)
     stored = da.simulate(KEPLER, **kepler_start(), t1=5.0, rtol=1e-6, save_to=tmp_path / "run.zarr")
     assert stored.error == run.error and np.array_equal(stored.q, run.q)
+    loaded = da.load(tmp_path / "run.zarr")
+    assert (loaded.error, loaded.choice) == (stored.error, stored.choice) and loaded.error is not None
+    longer = da.resume(tmp_path / "run.zarr", KEPLER, run.solver, steps=run.stats["steps"] + 10)
+    assert (longer.error, longer.choice) == (None, "") == (da.load(tmp_path / "run.zarr").error, longer.choice)
+
+
+def test_estimates_need_whole_runs_and_their_method(tmp_path, monkeypatch):
+    monkeypatch.setattr(_stored_run, "CHUNK_NUMBERS", 40)  # ten rows a chunk
+    given = kepler_start() | {"h": 0.01, "steps": 25, "save_to": tmp_path / "run.zarr"}
+    stored = da.simulate(KEPLER, da.Rattle(), **given)
+    for part in stored.chunks():
+        with pytest.raises(da.DalembertError, match=r"a part of a run.*give the whole run"):
+            da.verify.error(part)
+    with pytest.raises(da.DalembertError, match=r"loaded without its method.*da\.resume\(path, system, method\)"):
+        da.verify.error(da.load(tmp_path / "run.zarr", KEPLER))
+    again = da.resume(tmp_path / "run.zarr", KEPLER, da.Rattle())
+    assert np.array_equal(da.verify.error(again).q, da.verify.error(stored).q)
+
+
+def test_pilots_and_estimates_have_a_progress_line():
+    run = da.simulate(KEPLER, da.Rattle(), **kepler_start(), h=1e-3, steps=10)
+    for call in (lambda: da.verify.error(run, progress="on"), lambda: da.suggest(KEPLER, progress="on")):
+        with pytest.raises(da.InputError, match="progress is True, False, or None"):
+            call()
 
 
 def test_estimates_of_runs_that_are_there():

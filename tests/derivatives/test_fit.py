@@ -241,3 +241,30 @@ def test_what_makes_no_sense_is_refused(change, words):
     given = {"t": t, "data": np.cos(2 * t)[:, None], "params": ["k"], "q0": [1.0], "p0": [0.0], "h": 0.1} | change
     with pytest.raises(da.DalembertError, match=words):
         da.fit(spring, da.Gauss(2), **given)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"t": [0.0, 0.1, 1e308], "h": 0.05}, "steps of h"),
+        ({"h": 5e-324}, "steps of h"),
+        ({"sigma": 5e-324}, "sigma has the units"),
+        ({"sigma": 1e-300}, "sigma has the units"),
+        ({"params": np.array("k")}, "params names what is sought"),
+    ],
+    ids=str,
+)
+def test_numbers_that_overflow_are_refused(change, words):
+    spring = da.Hamiltonian(lambda q, p, k: p @ p / 2 + k * q @ q / 2, dim=1, params={"k": 3.0})
+    given = {"t": [0.0, 0.1, 0.2], "data": [1.0, 0.9, 0.8], "params": ["k"], "q0": [1.0], "p0": [0.0], "h": 0.1} | change
+    with pytest.raises(da.InputError, match=words):
+        da.fit(spring, da.Gauss(1), **given)
+
+
+@pytest.mark.parametrize("wrong", [None, 1.0, [None], [[1, 2], [3, 4]]], ids=str)
+def test_values_of_a_region_are_given_by_name(wrong):
+    spring = da.Hamiltonian(lambda q, p, k: p @ p / 2 + k * q @ q / 2, dim=1, params={"k": 3.0})
+    t = np.arange(0.0, 1.0, 0.1)
+    found = da.fit(spring, da.Gauss(1), t, np.cos(2 * t) + 1e-3 * np.sin(50 * t), params=["k"], q0=[1.0], p0=[0.0], h=0.1)
+    with pytest.raises(da.InputError, match="values by name"):
+        found.contains(wrong)

@@ -60,7 +60,8 @@ def test_members_that_bounce_and_one_that_fails():
     unstable = dict(wrt="q0", q0=[[0.1], [5.0]], p0=[1.0], h=0.1, steps=10)
     with pytest.raises(da.StepFailed, match="member 1"):
         da.gradient_many(lambda q: q[0], steep, da.Gauss(2), **unstable)
-    values, slopes = da.gradient_many(lambda q: q[0], steep, da.Gauss(2), on_failure="return", **unstable)
+    with pytest.warns(UserWarning, match="member 1 of 2: step"):
+        values, slopes = da.gradient_many(lambda q: q[0], steep, da.Gauss(2), on_failure="return", **unstable)
     assert np.isfinite(values[0]) and np.isfinite(slopes[0]).all() and np.isnan(values[1]) and np.isnan(slopes[1]).all()
 
 
@@ -79,3 +80,11 @@ def test_refusals(change, words):
     given = {"wrt": "k", "q0": [1.0], "p0": [0.0], "h": 0.1, "steps": 3} | change
     with pytest.raises(da.DalembertError, match=words):
         da.gradient_many(lambda q: q[0], SPRING, da.Gauss(1), **given)
+
+
+def test_what_is_wrong_for_all_members_is_an_error():
+    """A run that starts on the wall has no derivative from any of these starts, which on_failure="return" must not hide."""
+    ball = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0], dim=1, unilateral=lambda q: [q[0]])
+    given = dict(wrt="q0", q0=[[0.0], [0.0]], p0=[-1.0], h=0.1, steps=3)
+    with pytest.raises(da.InputError, match="starts with an impact"):
+        da.gradient_many(lambda q: q[0], ball, da.CVA(), on_failure="return", **given)

@@ -190,3 +190,28 @@ def test_controls_that_are_linear_in_every_step():
     exact = A.T @ np.linalg.solve(A / weights @ A.T, [0.0, 1.0]) / weights
     np.testing.assert_allclose(best.controls["u"], exact, atol=1e-7)
     assert abs(best.cost - weights @ exact**2) < 1e-8
+
+
+def test_a_path_bounds_the_first_of_linear_controls():
+    """The cart of u = 6 - 12 t, whose control must stay within 5 also at the start."""
+    cart = da.Lagrangian(lambda v, m: m * v @ v / 2, dim=1, force=lambda u: [u], params={"m": 1.0, "u": 0.0})
+    task = da.OptimalControl(
+        cart, da.Gauss(1), controls="u", cost=lambda u: u**2, final=lambda q, v: [q[0] - 1, v[0]], steps=20, h=0.05,
+        linear=True, path=lambda u: [5 - u, 5 + u],
+    )  # fmt: skip
+    u = task.solve(q0=[0.0], v0=[0.0]).controls["u"]
+    assert abs(u[0] - 5) < 1e-5 and np.abs(u).max() < 5 + 1e-7
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, -1, 3])
+def test_linear_is_true_or_false(wrong):
+    cart = da.Lagrangian(lambda v: v @ v / 2, dim=1, force=lambda u: [u], params={"u": 0.0})
+    with pytest.raises(da.InputError, match="linear is True or False"):
+        da.OptimalControl(cart, da.Gauss(1), controls="u", cost=lambda u: u**2, h=0.1, linear=wrong)
+    with pytest.raises(da.InputError, match="verbose is True or False"):
+        da.OptimalControl(cart, da.Gauss(1), controls="u", cost=lambda u: u**2, h=0.1).solve(
+            verbose=np.zeros(2), q0=[0], v0=[0]
+        )
+    with pytest.raises(da.InputError, match="controls names parameters"):
+        task = da.OptimalControl(cart, da.Gauss(1), controls=np.array("u"), cost=lambda u: u**2, h=0.1)
+        task.solve(q0=[0.0], v0=[0.0])

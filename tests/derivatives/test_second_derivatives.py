@@ -178,3 +178,10 @@ def test_refusals(change, words):
     walled = da.Lagrangian(lambda v: v @ v / 2, dim=1, unilateral=lambda q: q[0])
     with pytest.raises(da.InputError, match="impacts"):
         da.hessian_product(lambda q: q[0], walled, da.CVA(), wrt="q0", direction=[1.0], q0=[1.0], v0=[-1.0], h=0.1, steps=3)
+
+
+def test_a_ragged_direction_is_refused():
+    spring = da.Hamiltonian(lambda q, p: p @ p / 2 + q @ q / 2, dim=2)
+    given = dict(wrt="q0", q0=[1.0, 0.0], p0=[0.0, 0.0], h=0.1, steps=2)
+    with pytest.raises(da.InputError, match="direction of 'q0'"):
+        da.hessian_product(lambda q: q[0], spring, da.Gauss(1), direction=[1, [2]], **given)

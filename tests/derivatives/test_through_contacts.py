@@ -201,3 +201,40 @@ def test_a_run_that_starts_with_an_impact_is_refused():
         da.gradient(lambda q: q[0], floor, da.CVA(), wrt="q0", q0=[0.0], v0=[-1.0], h=0.1, steps=3)
     _, slope = da.gradient(lambda q: q[0], floor, da.CVA(), wrt="q0", q0=[0.0], v0=[1.0], h=0.1, steps=3)
     np.testing.assert_allclose(slope, [1.0])
+
+
+@pytest.mark.slow
+def test_blocks_that_turn_at_one_instant_are_refused():
+    """Each stops at a time of its own from other starts; one after the other they have the derivatives of one block."""
+    system = da.Lagrangian(
+        lambda q, v: 0.1 * v @ v - 0.2 * G * ((q[0] + q[2]) * np.sin(0.5) + (q[1] + q[3]) * np.cos(0.5)),
+        dim=4,
+        unilateral=lambda q: [q[1], q[3]],
+        slip=lambda v: [v[0], v[2]],
+        friction=0.3,
+        restitution=0.0,
+    )
+    given = dict(q0=np.zeros(4), h=0.02, steps=20)
+    with pytest.raises(da.StepFailed, match="several events at one instant"):
+        da.gradient(lambda q: q[2], system, da.CVA(), wrt="v0", v0=[1.0, 0.0, 1.0, 0.0], **given)
+    _, slope = da.gradient(lambda q: q[2], system, da.CVA(), wrt="v0", v0=[1.0, 0.0, 1.01, 0.0], **given)
+    up, down = (G * (np.sin(0.5) + sign * 0.3 * np.cos(0.5)) for sign in (1, -1))
+    stop = 1.01 / up  # v^2/(2 up) - down (T - v/up)^2/2
+    np.testing.assert_allclose(slope[[0, 2]], [0, stop + down * (0.4 - stop) / up], atol=1e-10)
+
+
+@pytest.mark.slow
+def test_corners_of_one_box_stop_at_one_instant():
+    """A box that slides up an incline on two corners, which cannot but stop together, moves as a block does."""
+    box = da.Lagrangian(
+        lambda q, v: 0.1 * (v[0] ** 2 + v[1] ** 2) + 5e-5 * v[2] ** 2 - 0.2 * G * (q[0] * np.sin(0.5) + q[1] * np.cos(0.5)),
+        dim=3,
+        unilateral=lambda q: [q[1] - 0.05 * np.sin(q[2]), q[1] + 0.05 * np.sin(q[2])],
+        slip=lambda q, v: [v[0] + 0.05 * np.sin(q[2]) * v[2], v[0] - 0.05 * np.sin(q[2]) * v[2]],
+        friction=0.3,
+        restitution=0.0,
+    )
+    given = dict(q0=np.zeros(3), v0=[1.0, 0.0, 0.0], h=0.02, steps=20)
+    _, slope = da.gradient(lambda q: q[0], box, da.CVA(da.Gauss(2)), wrt="v0", **given)
+    up, down = (G * (np.sin(0.5) + sign * 0.3 * np.cos(0.5)) for sign in (1, -1))
+    np.testing.assert_allclose(slope[0], 1 / up + down * (0.4 - 1 / up) / up, rtol=1e-10)

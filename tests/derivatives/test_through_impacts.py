@@ -106,3 +106,45 @@ def test_a_grazing_impact_has_no_derivative():
     disc = da.Lagrangian(lambda v: v @ v / 2, dim=2, unilateral=lambda q: [q @ q - 1])
     with pytest.raises(da.InputError, match="grazing"):
         da.sensitivities(disc, da.CVA(), wrt="q0", q0=[-1.0, 1 - 1e-13], v0=[1.0, 0.0], h=0.3, steps=6)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-10])
+def test_walls_struck_at_one_instant_are_refused(apart):
+    """Two balls that fall side by side: the time of the first bounce is not that of the second from other starts."""
+    balls = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0] + q[1], dim=2, unilateral=lambda q: [q[0], q[1]])
+    given = dict(wrt="q0", p0=[0.0, 0.0], h=0.11, steps=20)
+    with pytest.raises(da.StepFailed, match="several events at one instant"):
+        da.gradient(lambda q: q[1], balls, da.CVA(da.Gauss(2)), q0=[1.0, 1.0 + apart], **given)
+    t, T = np.sqrt(2 * 1.001), 0.11 * 20  # one after the other: q_1(T) = s (T - t) - (T - t)^2/2 with s = t
+    _, slope = da.gradient(lambda q: q[1], balls, da.CVA(da.Gauss(2)), q0=[1.0, 1.001], **given)
+    np.testing.assert_allclose(slope, [0.0, ((T - t) - t + (T - t)) / t], atol=1e-12)
+
+
+def test_a_rod_that_lands_flat_has_no_derivative():
+    """Which end of it strikes the floor first is decided by its angle."""
+    rod = da.Lagrangian(
+        lambda q, v: 0.1 * (v[0] ** 2 + v[1] ** 2 / 12) - 0.2 * 9.81 * q[0],
+        dim=2,
+        unilateral=lambda q: [q[0] - np.sin(q[1]) / 2, q[0] + np.sin(q[1]) / 2],
+        restitution=0.5,
+    )
+    with pytest.raises(da.StepFailed, match="several events at one instant"):
+        da.sensitivities(rod, da.CVA(), wrt="q0", q0=[0.1, 0.0], v0=[0.0, 0.0], h=0.01, steps=20)
+
+
+def test_memory_is_looked_at_before_a_run_with_impacts():
+    """All states and derivatives are kept, whatever save_every is: 1e13 steps of one ball are 640 TB."""
+    ball = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0], dim=1, unilateral=lambda q: [q[0]])
+    given = dict(wrt="q0", q0=[1.0], p0=[0.0], h=0.1, steps=10**13, save_every=10**12)
+    with pytest.raises(da.InputError, match="GB of memory: take fewer steps"):
+        da.sensitivities(ball, da.CVA(), **given)
+    with pytest.raises(da.InputError, match="GB of memory: take fewer steps"):
+        da.gradient(lambda q: q[0], ball, da.CVA(), **given)
+
+
+def test_progress_of_a_run_with_impacts(monkeypatch, capsys):
+    """The run itself, whose steps are not counted, and the derivatives after it."""
+    monkeypatch.setattr("dalembert._progress.PATIENCE", 0.0)
+    ball = da.Hamiltonian(lambda q, p: p @ p / 2 + q[0], dim=1, unilateral=lambda q: [q[0]])
+    da.sensitivities(ball, da.CVA(), wrt="q0", q0=[1.0], p0=[0.0], h=0.11, steps=20, progress=True)
+    assert "making the run with impacts" in capsys.readouterr().err

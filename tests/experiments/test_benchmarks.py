@@ -2,6 +2,8 @@
 
 import functools
 import sys
+import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +17,19 @@ from dalembert.experiments.benchmarks.records import RECORDS, energy_drift
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "problems"))
 import published_digits as published
 
-WRONG = {
-    f"benchmarks.{record.name}": {
-        "an error above the target": lambda data: {"error": np.maximum(data["error"], 1e-8)},
+
+def wrong(record):
+    """Data that must fail; that errors fall is claimed of methods with several numbers of steps."""
+    cases = {
+        "an error above the target": lambda data: {"error": np.maximum(data["error"], 2 * record.target)},
         "no run that reaches the end": scaled("error", np.inf),
     }
-    for record in RECORDS
-}
+    if any(len(numbers) > 1 for _, numbers in record.runs):
+        cases["errors that do not fall"] = lambda data: {"error": np.full_like(data["error"], record.target)}
+    return cases
+
+
+WRONG = {f"benchmarks.{record.name}": wrong(record) for record in RECORDS}
 
 PUBLISHED = {  # digits that were published, and how far they are right
     "car_axis": (published.CAR_AXIS[:4], slice(0, 4), 3e-13),
@@ -75,6 +83,7 @@ def test_the_table_shows_the_fastest_of_each_accuracy_and_what_was_published():
     head, *rows = _benchmark.table(benchmark, data)
     assert {len(row) for row in rows} == {len(head)}
     assert rows[0][0] == "dalembert Rattle()" and rows[0][3] == "-"  # order 2 does not reach 1e-9
+    assert rows[3][0] == _benchmark.STEPS_ONLY and float(rows[3][1]) < float(rows[2][1].strip("*"))
     for k, target in enumerate(_benchmark.TARGETS, start=1):
         reached = [seconds for error, seconds in zip(data["error"], data["seconds"], strict=True) if error <= target]
         bold = [row[k] for row in rows if row[k].startswith("**")]
@@ -82,10 +91,116 @@ def test_the_table_shows_the_fastest_of_each_accuracy_and_what_was_published():
     assert rows[-1][0] == "X, 1 s" and rows[-1][-1] == "as published"
 
 
-def test_wrong_data_of_a_benchmark_fail():
+@pytest.mark.parametrize(
+    ("errors", "failing"),
+    [
+        ([np.inf] * 3, "runs that reach the end"),
+        ([1e-2, 1e-8, 2e-9], "least error"),
+        ([1e-2, 1e-10, 1e-10], "error with the most steps over that with the fewest"),
+        ([1e-2, 1e-10, np.inf], "error with the most steps over that with the fewest"),
+    ],
+)
+def test_each_check_of_a_benchmark_can_fail_alone(errors, failing):
     benchmark, data = small()
-    for change in next(iter(WRONG.values())).values():
-        assert not all(check.passes for check in _benchmark.holds(benchmark, dict(data) | change(data)))
+    checks = list(_benchmark.holds(benchmark, dict(data) | {"error": np.array([*errors, *data["error"][3:]])}))
+    assert [check.name.split(": ")[-1] for check in checks if not check.passes] == [failing]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_wrong_data_fail_whatever_the_target_of_a_benchmark_is(record):
+    """On data that pass: errors that fall to a tenth of the target. The measured ones are tried in test_every_experiment."""
+    rows = [(str(method), 0.1 ** (1 + k)) for method, numbers in record.runs for k in range(len(numbers))]
+    good = {
+        "tool": np.array([f"dalembert {method}" for method, _ in rows]),
+        "error": record.target * np.array([error for _, error in rows]),
+    }
+    assert all(check.passes for check in _benchmark.holds(record, good))
+    for change in wrong(record).values():
+        assert not all(check.passes for check in _benchmark.holds(record, good | change(good)))
+
+
+def test_peers_of_benchmarks_are_known_and_steps_become_more():
+    default = _benchmark.Benchmark("x", "x", da.problems.pendulum, 1.0, (), energy_drift, "J")
+    for record in (default, *RECORDS):
+        assert record.peers == () or set(record.peers) <= set(_peers.PEERS)
+        for _, numbers in record.runs:
+            counted = [_benchmark._number(steps) for steps in numbers]
+            assert counted == sorted(set(counted))  # holds() compares the first with the last
+
+
+def burn(seconds):
+    began = time.thread_time()
+    while time.thread_time() - began < seconds:
+        pass
+
+
+def test_the_time_of_a_call_contains_what_is_before_and_after_its_steps(monkeypatch):
+    """As the time of SciPy's solve_ivp does."""
+    benchmark, data = small()
+    assert np.all(data["steps"][:3] < data["seconds"][:3]) and np.all(data["steps"][3:] == np.inf)
+    for name in ("prepared", "trajectory_of"):
+        before = getattr(_benchmark, name)
+        monkeypatch.setattr(_benchmark, name, lambda *given, before=before: burn(0.05) or before(*given))
+    stats = _benchmark.stepped(benchmark.problem(), da.Rattle(), 1.0, 10, 2).stats
+    assert stats["cpu_seconds"] - stats["step_seconds"] >= 0.1 and stats["step_seconds"] < 0.05
+
+
+def test_the_first_run_is_not_timed_and_long_ones_are_timed_twice(monkeypatch):
+    calls = []
+
+    def solve(tolerance):
+        calls.append(tolerance)
+        return types.SimpleNamespace(stats={"cpu_seconds": 1.0 / len(calls)})
+
+    peer = _peers.Peer("numpy", "numpy", lambda *_: solve, (1e-4,))
+    monkeypatch.setitem(_peers.PEERS, "long", peer)
+    benchmark = _benchmark.Benchmark("x", "x", da.problems.pendulum, 1.0, (), lambda _: 1e-3, "J", peers=("long",))
+    data = _benchmark.compute(benchmark, True)
+    assert len(calls) == 3 and data["seconds"] == [1.0 / 3] and data["steps"] == [np.inf]
+
+
+def test_peers_seldom_look_at_the_clock(monkeypatch):
+    """A look takes as long as a small right-hand side; one that is slow is still stopped soon."""
+    forms = _peers.Formulations(da.problems.pendulum(), np.linspace(0, 1, 3), 1.0)
+    now, looks = [0.0], []
+    monkeypatch.setattr(_peers.time, "thread_time", lambda: looks.append(0) or now[0])
+    call = forms._timed(lambda theta: theta)
+    forms.start()
+    for _ in range(100_000):
+        call()
+    assert len(looks) < 150
+    forms.start()
+    for made in range(100):  # a call takes 0.1 s
+        now[0] += 0.1
+        if made > 11:
+            with pytest.raises(_peers.Timeout):
+                [call() for _ in range(10)]
+            break
+        call()
+
+
+def test_the_construction_of_a_solver_is_not_in_its_time(monkeypatch):
+    ida = pytest.importorskip("sksundae.ida")
+
+    class Slow(ida.IDA):
+        def __init__(self, *given, **options):
+            burn(0.2)
+            super().__init__(*given, **options)
+
+    monkeypatch.setattr(ida, "IDA", Slow)
+    found = _peers.ida(da.problems.pendulum(), np.linspace(0.0, 0.01, 3), 10.0)(1e-4)
+    assert found.stats["cpu_seconds"] < 0.2
+
+
+def test_the_largest_drift_is_that_of_all_steps():
+    """Against all states of `da.simulate`: at fifty of the instants of A03 the drift is smaller by more than a half."""
+    record = next(record for record in RECORDS if record.name == "andrews_energy")
+    row = next(_benchmark.own(record, record.problem()))
+    run = da.simulate(record.problem(), record.runs[0][0], h=5e-5, steps=1000)
+    balance = run.energy - run.energy[0] - 0.033 * (run.q[:, 0] - run.q[0, 0])
+    assert row.setting == "1000 steps" and row.error == pytest.approx(np.max(np.abs(balance)), rel=1e-3)
+    assert row.error > 2 * np.max(np.abs(balance[::20]))
+    assert all(record.every_step for record in RECORDS if record.measured.startswith("largest"))
 
 
 def test_a_peer_that_takes_too_long_or_is_missing_says_so(monkeypatch):

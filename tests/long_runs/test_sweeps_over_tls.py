@@ -1,6 +1,8 @@
-"""A sweep with impacts on a Dask cluster that talks TLS: it has the bits of threads, and who has no certificate is refused."""
+"""A sweep with impacts over TLS has the bits of threads; who has the certificate of another authority is refused."""
 
 import shutil
+import socket
+import ssl
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,6 +33,15 @@ def authority(folder):
     return distributed.security.Security(require_encryption=True, **files)
 
 
+def first_byte(address, security):
+    """What the scheduler says first to a client that trusts everyone, so that it is the scheduler that checks."""
+    trusting = security.get_connection_args("client")["ssl_context"]
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    host, port = address.removeprefix("tls://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as line, trusting.wrap_socket(line) as encrypted:
+        return encrypted.recv(1)
+
+
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 def test_a_sweep_with_impacts_over_tls(tmp_path):
     security = authority(tmp_path)
@@ -39,8 +50,13 @@ def test_a_sweep_with_impacts_over_tls(tmp_path):
         assert cluster.scheduler_address.startswith("tls://")
         with distributed.Client(cluster, security=security) as client:
             da.simulate_many(BALL, da.CVA(), executor=client, save_to=tmp_path / "sweep.zarr", progress=False, **GIVEN)
-        with pytest.raises((OSError, TypeError, RuntimeError)):
-            distributed.Client(cluster.scheduler_address, timeout=2)
+        (tmp_path / "another").mkdir()
+        foreign = authority(tmp_path / "another")
+        with pytest.raises(OSError, match="TLS certificate does not match"):
+            distributed.Client(cluster.scheduler_address, security=foreign, timeout=5)
+        with pytest.raises(ssl.SSLError, match=r"(?i)alert unknown ca"):
+            first_byte(cluster.scheduler_address, foreign)
+        assert first_byte(cluster.scheduler_address, security)
     with ThreadPoolExecutor(1) as pool:
         runs = da.simulate_many(BALL, da.CVA(), executor=pool, progress=False, **GIVEN)
     read = da.load(tmp_path / "sweep.zarr")

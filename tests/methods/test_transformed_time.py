@@ -108,6 +108,11 @@ def test_stores_go_on(tmp_path):
     memory = da.simulate(system, method, **START, h=0.1, steps=200)
     assert np.array_equal(memory.t, whole.t) and np.array_equal(memory.states, whole.states[:])
     assert np.abs(longer.energy - memory.energy).max() == 0
+    sizes = 0.1 / np.array([turning(v) for v in memory.v])
+    for run in (memory, whole, longer):
+        assert run.step_sizes == pytest.approx(sizes, rel=1e-12)
+    assert np.array_equal(np.concatenate([part.step_sizes for part in whole.chunks()]), whole.step_sizes)
+    assert da.load(whole.save(tmp_path / "run.npz")).step_sizes == pytest.approx(sizes, rel=1e-12)
 
 
 def test_what_has_no_symplectic_steps_says_so():

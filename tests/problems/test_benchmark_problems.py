@@ -13,6 +13,7 @@ from published_digits import ANDREWS, CAR_AXIS, CRANK_U, FEKETE_Z, PLEIADES_Q, P
 from scipy.integrate import solve_ivp
 
 import dalembert as da
+from dalembert.experiments.benchmarks._benchmark import reference
 from dalembert.problems.railway import Contact
 
 
@@ -64,7 +65,7 @@ def test_elastic_slider_crank_starts_with_the_published_accelerations():
 
 
 def test_elastic_slider_crank_on_its_way():
-    """The elastic coordinates after a revolution against SciPy's Radau on the system without multipliers."""
+    """The elastic coordinates on the way against SciPy's DOP853 on the system without multipliers."""
     problem = da.problems.elastic_slider_crank()
     run = da.simulate(problem, da.LobattoIIIAB(4), h=2e-5, t1=0.01)
     other = da.reduce_index(problem).simulate("DOP853", t1=0.01, rtol=1e-11, atol=1e-12, multipliers="eliminated")
@@ -73,9 +74,11 @@ def test_elastic_slider_crank_on_its_way():
 
 @pytest.mark.slow
 def test_elastic_slider_crank_at_its_published_time():
+    """The published elastic coordinates are right to seven digits."""
     run = da.simulate(da.problems.elastic_slider_crank(), da.LobattoIIIAB(5), h=1e-5, t1=0.1)
-    assert run.q[-1, 1] == pytest.approx(-0.3311734988256260, abs=1e-7)
-    np.testing.assert_allclose(run.q[-1, 3:], CRANK_U, rtol=1e-2)
+    np.testing.assert_allclose(run.q[-1], reference("slider_crank"), rtol=1e-9)
+    assert run.q[-1, 1] == pytest.approx(-0.3311734988256260, abs=1e-12)
+    np.testing.assert_allclose(run.q[-1, 3:], CRANK_U, rtol=1e-7)
 
 
 def test_fekete_points_repel_each_other():
@@ -128,9 +131,10 @@ def test_gradient_of_the_gap_needs_no_derivatives_of_the_point_of_contact(side):
 
 @pytest.mark.slow
 def test_wheelset_at_its_published_time():
-    """The published digits, of a tolerance of 1e-9, are right to about three."""
-    run = da.simulate(da.problems.wheelset(), da.RadauIIA(3), h=2e-4, t1=10.0, save_every=50_000)
-    np.testing.assert_allclose(run.y[-1, :5], WHEELSET, rtol=5e-2, atol=1e-6)
+    """The published digits are right to seven places."""
+    run = da.simulate(da.problems.wheelset(), da.RadauIIA(3), h=1.25e-4, t1=10.0, save_every=80_000)
+    np.testing.assert_allclose(run.y[-1, :5], reference("wheelset")[:5], rtol=2e-6)
+    np.testing.assert_allclose(run.y[-1, :5], WHEELSET, rtol=0, atol=1e-7)
 
 
 def test_n_four_bar_has_the_motion_of_its_exact_solution():

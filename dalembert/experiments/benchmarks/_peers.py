@@ -1,7 +1,7 @@
 """General-purpose solvers that can be installed from PyPI, each on the formulation that suits it.
 
-A peer prepares a problem once, and what comes back is run with one tolerance after another; only that is timed. All functions
-and Jacobians that it calls are compiled. They stop a run after a given CPU time.
+A peer prepares a problem once, and what comes back is run with one tolerance after another; only the call that integrates is
+timed. All functions and Jacobians that it calls are compiled. They stop a run after a given CPU time.
 """
 
 from __future__ import annotations
@@ -33,23 +33,34 @@ class Timeout(Exception):
 
 
 class Formulations:
-    """A problem in the forms that solvers take, with theta in place; every call looks at the clock."""
+    """A problem in the forms that solvers take, with theta in place; functions look at the clock now and then."""
+
+    SELDOM = 1000
+    """Calls from one look at the clock to the next, once as many were made: a look may take as long as a call."""
 
     def __init__(self, problem: Problem, times: np.ndarray, longest: float) -> None:
         self.reduced, self.times, self.longest = reduce_index(problem), times, longest
         self.state = initial_state(problem)[1]
         self.theta, self.xi0 = self.state.theta, self.reduced._pack(self.state)
         self.n, self.m = self.reduced.form.n_state, self.reduced.form.n_multipliers
-        self.began = 0.0
+        self.began, self.calls, self.next_look = 0.0, 0, 1
 
     def start(self) -> None:
         """Set the clock."""
+        self.calls, self.next_look = 0, 1
         self.began = time.thread_time()
+
+    def look(self) -> None:
+        """Stop a run that takes too long; look again after as many calls as there were, at most SELDOM."""
+        self.next_look = self.calls + min(self.calls, self.SELDOM)
+        if time.thread_time() - self.began > self.longest:
+            raise Timeout(f"stopped after {self.longest:.0f} s")
 
     def _timed(self, function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         def call(*arguments: Any) -> np.ndarray:
-            if time.thread_time() - self.began > self.longest:
-                raise Timeout(f"stopped after {self.longest:.0f} s")
+            self.calls += 1
+            if self.calls >= self.next_look:
+                self.look()
             return function(*arguments, self.theta)
 
         return call
@@ -184,8 +195,8 @@ def ida(problem: Problem, times: np.ndarray, longest: float) -> Solve:
         JJ[:] = slope(t, y, yp, cj)
 
     def solve(tolerance: float) -> Trajectory:
-        forms.start()
         solver = IDA(fill, jacfn=fill_slope, rtol=tolerance, atol=tolerance, max_num_steps=10_000_000, **algebraic)
+        forms.start()
         found = solver.solve(times, forms.xi0, rate)
         return forms.trajectory("IDA", found.y, "" if found.success else found.message)
 

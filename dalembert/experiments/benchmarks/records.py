@@ -81,7 +81,7 @@ RECORDS = [
     Benchmark(
         "pendulum", "IFToMM A01: pendulum in Cartesian coordinates", lambda: problems.pendulum(g=9.81, angle=-np.pi / 2), 10.0,
         lobatto((4, (200, 400, 800)), (6, (100, 200, 300)), (8, (60, 100, 150))), energy_drift, ENERGY,
-        ("OpenSim, 0.637 s", "Exudyn, 0.037 s for 5e-5 J, h = 0.8e-3"), ALL, outputs=10,
+        ("OpenSim, 0.637 s", "Exudyn, 0.037 s for 5e-5 J, h = 0.8e-3"), ALL, outputs=10, every_step=True,
     ),
     Benchmark(
         "four_bars", "IFToMM A02: forty four-bar linkages", functools.partial(problems.n_four_bar, loops=40), 20.0,
@@ -91,12 +91,12 @@ RECORDS = [
     Benchmark(
         "andrews_energy", "IFToMM A03: Andrews' squeezing mechanism", problems.andrews_in_angles, 0.05,
         lobatto((4, (1000, 2000, 4000)), (6, (500, 1000, 1500))), energy_balance, "largest E - E_0 - tau (beta - beta_0), J",
-        ("OpenSim, 0.384 s",), ALL[:4], outputs=50,
+        ("OpenSim, 0.384 s",), ALL[:4], outputs=50, every_step=True,
     ),
     Benchmark(
         "bricard", "IFToMM A04: Bricard's mechanism", problems.bricard, 10.0,
         lobatto((3, (1000, 2000)), (4, (1000,))), energy_drift, ENERGY,
-        ("OpenSim, 0.258 s", "Exudyn, 3.6 to 5.7 s for T = 5 s"), ODE[:1], outputs=50,
+        ("OpenSim, 0.258 s", "Exudyn, 3.6 to 5.7 s for T = 5 s"), ODE[:1], outputs=50, every_step=True,
     ),
     Benchmark(
         "governor", "IFToMM A05: stiff flyball governor", problems.flyball_governor_in_angles, 10.0,

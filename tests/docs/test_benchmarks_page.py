@@ -1,0 +1,49 @@
+"""The page of benchmarks is what its command wrote: all of its rows, and nothing by hand."""
+
+import importlib.util
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dalembert.experiments.benchmarks._benchmark import STEPS_ONLY
+from dalembert.experiments.benchmarks.records import RECORDS
+
+DOCS = Path(__file__).parents[2] / "docs"
+SPEC = importlib.util.spec_from_file_location("benchmarks_page", DOCS / "benchmarks.py")
+page = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(page)
+WRITTEN, MARK = page.PAGE.read_text(encoding="utf-8").split(page.BEGIN)[1].split(page.END)
+
+
+def test_nothing_was_changed_by_hand():
+    assert MARK.split(" -->")[0] == page.digest(WRITTEN)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_a_problem_has_all_of_its_rows_or_is_said_not_to_be_measured(record):
+    section = WRITTEN.split(f"### {record.item}\n")[1].split("###")[0]
+    if page.NOT_MEASURED in section:
+        assert "|" not in section
+        return
+    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("|")][2:]
+    ours = [row for method, _ in record.runs for row in (f"dalembert {method}".replace("da.", ""), STEPS_ONLY)]
+    assert rows == [*ours, *record.peers, *record.published]
+
+
+def test_a_problem_without_a_result_of_this_state_is_said_not_to_be_measured(tmp_path):
+    assert page.tables([tmp_path]) == {}
+    text = page.sections({}, "x")
+    assert text.count(page.NOT_MEASURED) == len(RECORDS) and f"Measured: 0 of {len(RECORDS)} problems" in text
+    assert page.iftomm({})[0]["results"] == []
+
+
+def test_pairs_of_methods_behind_references_are_of_different_orders_unless_the_page_says_otherwise():
+    """Of the bicycle it does."""
+    import dalembert as da
+
+    file = DOCS.parent / "dalembert" / "experiments" / "benchmarks" / "references.toml"
+    for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
+        one, other = (eval(part.split(" with ")[0], {"da": da}) for part in entry["by"].split(" and "))
+        assert type(one) is not type(other)
+        assert (one.order == other.order) == name.startswith("bicycle")
