@@ -23,6 +23,8 @@ from dalembert.systems import State, System
 
 TRIALS, ENOUGH = 6, 0.85
 """How often a run is made at most, and the part of the tolerance that its estimated error may take."""
+MOST_MORE, SHORTER = 20, 0.7
+"""How many times the steps a run may take that is made again, and how much shorter they are at least."""
 
 
 def suggest(
@@ -73,7 +75,7 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
 
     A `stored` run is not: its store is there already.
     """
-    task, worst, before = task_of(arguments, rtol, atol), math.inf, math.inf
+    task, worst = task_of(arguments, rtol, atol), math.inf
     run: Trajectory | None = None
     tried = chosen = choose(task, arguments.method, first_guess(arguments.system))
     chosen = at_most(task, chosen) if stored else chosen
@@ -95,9 +97,9 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
         if worst <= ENOUGH:
             chosen = replace(chosen, error=worst * chosen.error / chosen.worst, worst=worst)
             break
-        if worst > before / 2:
-            raise missed(chosen, worst, ", and falls no more with h, as in chaotic motion: ask for a shorter t1 or a larger rtol")
-        tried, before, chosen = chosen, worst, finer(task, chosen)
+        tried, chosen = chosen, finer(task, chosen)
+        if chosen.steps > MOST_MORE * tried.steps:
+            raise missed(tried, worst, ", and falls too slowly with h: ask for a shorter t1 or a larger rtol, or give h=")
         remember(task, arguments.method, chosen)
     else:
         again = "remove the store and run again, h is known better now"
@@ -135,14 +137,15 @@ def checked(task: Task, chosen: Suggestion, run: Trajectory) -> float:
     with busy("checking the run with half the step size"):
         finer = path(task, chosen.method, abs(chosen.h) / 2, 2 * chosen.steps, 2 * every)
     q = positions(task.system, run.states[:])
-    if finer.reason or len(finer.q) < len(q):
+    if finer.reason:
         return math.inf
-    p = chosen.pilot.order
-    return float(np.max(np.abs(q - finer.q[: len(q)]) / task.tolerances(finer.q), initial=0.0)) * max(4 / 3, 2**p / (2**p - 1))
+    p, common = chosen.pilot.order, min(len(q), len(finer.q))
+    missed_by = np.abs(q[:common] - finer.q[:common]) / task.tolerances(finer.q)
+    return float(np.max(missed_by, initial=0.0)) * max(4 / 3, 2**p / (2**p - 1))
 
 
 def finer(task: Task, chosen: Suggestion) -> Suggestion:
     """The same method with steps that follow from a pilot with those that were too large."""
     flown = pilot(task, chosen.method, abs(chosen.h), chosen.steps)
     grown = growth(task, flown)
-    return suggestion(task, flown, grown, min(next_size(flown, grown), 0.95 * abs(chosen.h)))
+    return suggestion(task, flown, grown, min(next_size(flown, grown), SHORTER * abs(chosen.h)))
