@@ -48,7 +48,7 @@ import pytest
         ("run mass_on_surface --method 'SymplecticEuler(variant=natural)'", "is not a method"),
         ("run mass_on_surface --method 'compose(SymplecticEuler)'", "needs scheme_or_order"),
         ("run mass_on_surface --method 'compose(SymplecticEuler, 5)'", "order"),
-        ("run mass_on_surface --method 'compose(Symplectic, 4)'", "did you mean SymplecticEuler"),
+        ("run mass_on_surface --method 'compose(Symplectic, 4)'", "did you mean SymplecticSteps or SymplecticEuler"),
         ("run mymodel.py:growth --z0 1", "give --y0\n"),
         ("run mymodel.py:growth --y0 1,1", "give --h"),
         ("run index_two_growth --y0 1,2", "--project"),

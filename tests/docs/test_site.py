@@ -256,7 +256,8 @@ def test_the_search_finds_words_of_the_text(browser, screen, site, word):
     assert found
     for href in found[:3]:
         page = site / href.partition("#")[0].partition("?")[0].rpartition("/site/")[2]
-        assert re.search(word[:5], text_of(page), re.IGNORECASE), (word, href)
+        # what has the same stem is found, too: damped for damping
+        assert re.search(word[:4], text_of(page), re.IGNORECASE), (word, href)
     assert not browser.get_log("browser")
 
 
