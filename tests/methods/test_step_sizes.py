@@ -269,7 +269,8 @@ def test_close_encounters_need_few_steps_and_lead_back(name):
     q = run.q[-1] * [1, -1] if name == "around_the_earth" else run.q[-1]
     method = da.ReversibleSteps(da.LobattoIIIAB(4), problem.density, first=run.step_sizes[-1])
     back = da.simulate(problem.system, method, q0=q, p0=p, h=problem.h, steps=600)
-    assert np.abs(back.q[-1] - run.q[0]).max() < 1e-12 and abs(back.t[-1] - run.t[-1]) < 1e-12 * run.t[-1]
+    # step sizes take up the rounding errors of the density's rate, which is large in encounters
+    assert np.abs(back.q[-1] - run.q[0]).max() < 1e-12 and abs(back.t[-1] - run.t[-1]) < 1e-11 * run.t[-1]
 
 
 @pytest.mark.slow
