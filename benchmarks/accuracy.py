@@ -4,8 +4,9 @@
 
 A case is a problem of the catalogue, to its own end or 500 of its own steps, and a tolerance. Its line has the true error over
 the tolerance, against a reference of another family with a third of the steps of the run to 1e-10 (and how far that is from
-itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps; and,
-with --search, the CPU time over that of the best (stages, h) of the family, each with the largest h that meets the tolerance.
+itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps; those of
+the run with h/2, for comparison, over those of the run (0 where a pilot served); and, with --search, the CPU time over that
+of the best (stages, h) of the family, each with the largest h that meets the tolerance.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def largest_step(
     for _ in range(8):
         if steps in tried or steps > 200_000:
             break
-        path = _pilot.path(task, method, task.length / steps, steps)
+        path = _pilot.path(task, method, task.length / steps, steps, 1)
         failed = path.reason is not None
         right = reference(steps)
         tried[steps] = error = math.inf if failed else float(np.max(np.abs(path.q - right) / sizes(right)))
@@ -159,18 +160,21 @@ def case(problem: Any, rtol: float, search: bool, kept: dict[str, Any]) -> dict[
         run = da.simulate(problem, t1=t1, rtol=rtol, progress=False)
     except da.DalembertError as error:
         return {"refused": str(error), "cpu": round(time.process_time() - began, 2)}
-    cpu, pilots, steps = time.process_time() - began, PILOTS.operations(), len(run) - 1
+    cpu, steps = time.process_time() - began, len(run) - 1
+    compared = operations(PILOTS.runs[-1]) if "half of h" in run.choice else 0.0  # the last one that was made
+    pilots = PILOTS.operations() - compared
     kept.setdefault("h", abs(run.h) / 3)
     reference = Reference(problem, t1, kept["h"])
     right = reference(steps)
     own = error_of(run, right) / rtol
     doubt = float(np.max(np.abs(reference(steps, 1.4) - right) / sizes(right))) / rtol
     task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
-    _pilot.path(task, run.solver, abs(run.h), steps)
+    _pilot.path(task, run.solver, abs(run.h), steps, 1)
     cost = PILOTS.operations() / steps
     line: dict[str, Any] = {
         "method": run.method, "h": run.h, "steps": steps, "estimate": run.error / rtol, "true": own, "reference": doubt,
-        "pilots": pilots / (cost * max(steps, 10_000)), "cpu": round(cpu, 2), "choice": run.choice,
+        "pilots": pilots / (cost * max(steps, 10_000)), "compared": compared / (cost * steps),
+        "cpu": round(cpu, 2), "choice": run.choice,
     }  # fmt: skip
     if search:
         found = []
@@ -227,6 +231,10 @@ def summary(lines: list[dict[str, Any]]) -> None:
         print(f"true error within the tolerance: {100 * np.mean(true <= 1):.1f} %, largest {true.max():.2f} times")
         print(f"pilots, of 10^4 steps or the run: median {np.median([line['pilots'] for line in made]):.3f}, "
               f"largest {max(line['pilots'] for line in made):.3f}")  # fmt: skip
+        compared = [line["compared"] for line in made if "compared" in line]
+        halves = np.median([each for each in compared if each] or [0.0])
+        print(f"compared with a pilot, at no cost: {sum(each == 0 for each in compared)} of {len(compared)}; "
+              f"with a run with h/2: {halves:.2f} times the run in the median")  # fmt: skip
     if len(ratios):
         print(f"CPU over the best of the search: median {np.median(ratios):.2f}, 95 % below {np.quantile(ratios, 0.95):.2f}, "
               f"largest {ratios.max():.2f}")  # fmt: skip

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -24,7 +23,9 @@ import numpy as np
 from common import Section, note, table
 
 import dalembert as da
-from dalembert.mechanisms import Joint
+from dalembert.experiments.benchmarks._exudyn import exudyn
+from dalembert.experiments.benchmarks._motion import Motion
+from dalembert.experiments.benchmarks._mujoco import mujoco
 
 TARGETS = (1e-3, 1e-5, 1e-7)
 LONGEST = 1.5
@@ -93,8 +94,6 @@ def bicycle() -> Case:
 SYMPLECTIC = (da.Rattle(), da.LobattoIIIAB(3))
 CASES: dict[str, Callable[[], Case]] = {"four_bar": four_bar, "chain": chain, "bricard": bricard, "bicycle": bicycle}
 
-STIFF = 'solimp="0.9999 0.9999 0.001"'
-"""How little a loop of MuJoCo's gives way."""
 Runner = Callable[[int], tuple[float, np.ndarray]]
 """From a number of steps to CPU seconds and where the body is in the end."""
 
@@ -109,144 +108,12 @@ def by_dalembert(case: Case, method: da.OneStepMethod) -> Runner:
     return run
 
 
-# -- Exudyn ---------------------------------------------------------------------------------------------------------------
-
-
-def by_exudyn(case: Case, radius: float) -> Runner:
-    """The trapezoidal rule with constraints of index 2 (spectral radius 1), or the generalised alpha method."""
-    import exudyn as exu
-    import exudyn.utilities as eu
-
-    def model() -> tuple[Any, list[int]]:
-        container = exu.SystemContainer()
-        mbs = container.AddSystem()
-        snap, gravity = case.m.at(case.start), [*case.m.gravity, 0.0][:3]
-        planar = case.m.default_coordinates == "planar"
-        numbers = {"ground": mbs.CreateGround()}
-        for body in case.m.bodies:
-            speed, spin = snap.of(body).velocity[0], snap.of(body).angular_velocity[0]
-            if planar:
-                place = [*snap.of(body).position[0, :2], float(case.start.q[body.first + 2])]
-                node = mbs.AddNode(
-                    eu.NodeRigidBody2D(referenceCoordinates=place, initialVelocities=[speed[0], speed[1], spin[2]])
-                )
-                numbers[body.name] = mbs.AddObject(
-                    eu.RigidBody2D(physicsMass=body.mass, physicsInertia=body.inertia[2], nodeNumber=node)
-                )
-                marker = mbs.AddMarker(eu.MarkerNodePosition(nodeNumber=node))
-                mbs.AddLoad(eu.Force(markerNumber=marker, loadVector=[body.mass * g for g in gravity]))
-            else:
-                inertia = eu.RigidBodyInertia(mass=body.mass, inertiaTensor=np.diag(body.inertia))
-                numbers[body.name] = mbs.CreateRigidBody(
-                    inertia=inertia, referencePosition=snap.of(body).position[0].tolist(),
-                    referenceRotationMatrix=snap.of(body).rotation[0] @ (body.rotation.T @ body.axes),
-                    initialVelocity=speed.tolist(), initialAngularVelocity=spin.tolist(), gravity=gravity,
-                )  # fmt: skip
-        for part in case.m.parts:
-            if isinstance(part, Joint):
-                pair = [numbers[part.first.name], numbers[part.second.name]]
-                if planar:
-                    ends = [
-                        mbs.AddMarker(eu.MarkerBodyPosition(bodyNumber=number, localPosition=list(body.arm(point))))
-                        for number, body, point in zip(pair, (part.first, part.second), part.points, strict=True)
-                    ]
-                    mbs.AddObject(eu.RevoluteJoint2D(markerNumbers=ends))
-                else:
-                    mbs.CreateRevoluteJoint(
-                        bodyNumbers=pair, position=part.points[0].tolist(), axis=part.axis.tolist(), useGlobalFrame=True
-                    )
-            else:
-                mbs.CreateRollingDisc(
-                    bodyNumbers=[numbers["ground"], numbers[part.body.name]], discRadius=part.radius,
-                    axisPosition=[0.0, 0.0, 0.0], axisVector=list(part.body.local(part.axis)),
-                    planePosition=[0.0, 0.0, 0.0], planeNormal=[0.0, 0.0, 1.0],
-                )  # fmt: skip
-        mbs.Assemble()
-        return mbs, [numbers[case.body.name], container]
+def by_peer(case: Case, prepare: Callable[..., Callable[[float], Motion]]) -> Runner:
+    solve = prepare(case.m, case.start, np.array([0.0, case.t1]), np.inf)
 
     def run(steps: int) -> tuple[float, np.ndarray]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            mbs, (number, _container) = model()
-            settings = exu.SimulationSettings()
-            settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = steps, case.t1
-            settings.solutionSettings.writeSolutionToFile, settings.timeIntegration.verboseMode = False, 0
-            settings.timeIntegration.newton.useModifiedNewton = True
-            settings.timeIntegration.newton.relativeTolerance = 1e-10
-            settings.timeIntegration.newton.absoluteTolerance = 1e-12
-            settings.timeIntegration.generalizedAlpha.spectralRadius = radius
-            settings.timeIntegration.generalizedAlpha.useIndex2Constraints = radius == 1
-            settings.timeIntegration.generalizedAlpha.useNewmark = radius == 1
-            settings.linearSolverType = exu.LinearSolverType.EigenDense
-            settings.linearSolverSettings.ignoreSingularJacobian = True
-            begin = time.process_time()
-            mbs.SolveDynamic(settings)
-            return time.process_time() - begin, np.array(
-                mbs.GetObjectOutputBody(number, exu.OutputVariableType.Position, [0, 0, 0])
-            )
-
-    return run
-
-
-# -- MuJoCo ---------------------------------------------------------------------------------------------------------------
-
-
-def by_mujoco(case: Case) -> Runner:
-    """A tree of the bodies by their first joints; the joint that closes a loop is a connect at two points of its axis."""
-    import mujoco
-
-    children: dict[str, list[Joint]] = {}
-    loops, seen = [], {"ground"}
-    for joint in case.m.joints:
-        if joint.second.name in seen:
-            loops.append(joint)
-        else:
-            children.setdefault(joint.first.name, []).append(joint)
-            seen.add(joint.second.name)
-    planar = case.m.default_coordinates == "planar"
-
-    def numbers(values: Any) -> str:
-        return " ".join(f"{float(value):.17g}" for value in values)
-
-    def element(body: Any, parent: np.ndarray) -> str:
-        joint = next(j for joints in children.values() for j in joints if j.second is body)
-        inertia = body.axes @ np.diag([float(x) for x in body.inertia]) @ body.axes.T
-        full = [inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2]]
-        inner = "".join(element(j.second, body.centre) for j in children.get(body.name, []))
-        return (
-            f'<body name="{body.name}" pos="{numbers(body.centre - parent)}">'
-            f'<inertial pos="0 0 0" mass="{body.mass}" fullinertia="{numbers(full)}"/>'
-            f'<joint name="{joint.name}" type="hinge" pos="{numbers(joint.points[0] - body.centre)}" '
-            f'axis="{numbers(joint.axis)}"/>'
-            f"{inner}</body>"
-        )
-
-    gravity = [*case.m.gravity, 0.0][:3]
-    rates = {joint.name: case.m.at(case.start).of(joint).rate[0] for joints in children.values() for joint in joints}
-
-    def run(steps: int) -> tuple[float, np.ndarray]:
-        h = case.t1 / steps
-        closed = ""
-        for joint in loops:
-            one, other = (joint.first, joint.second) if joint.second is case.m.ground else (joint.second, joint.first)
-            held = "world" if other is case.m.ground else other.name
-            for side in (0.0,) if planar else (-0.1, 0.1):
-                anchor = numbers(joint.points[0] + side * joint.axis - one.centre)
-                closed += f'<connect body1="{one.name}" body2="{held}" anchor="{anchor}" solref="{2 * h} 1" {STIFF}/>'
-        bodies = "".join(element(j.second, np.zeros(3)) for j in children["ground"])
-        xml = (
-            f'<mujoco><compiler balanceinertia="false"/><option timestep="{h!r}" integrator="RK4" gravity="{numbers(gravity)}" '
-            f'iterations="100" tolerance="1e-14"/><worldbody>{bodies}</worldbody><equality>{closed}</equality></mujoco>'
-        )
-        model = mujoco.MjModel.from_xml_string(xml)
-        data = mujoco.MjData(model)
-        for name, rate in rates.items():
-            data.joint(name).qvel[0] = rate
-        begin = time.process_time()
-        mujoco.mj_step(model, data, steps)
-        spent = time.process_time() - begin
-        mujoco.mj_kinematics(model, data)
-        return spent, np.array(data.body(case.body.name).xipos)
+        motion = solve(steps)
+        return motion.stats["cpu_seconds"], motion.position[-1, motion.number(case.body)]
 
     return run
 
@@ -284,10 +151,10 @@ def compared(name: str) -> str:
         da.simulate(case.m, method, start=case.start, h=1e-4, steps=1)
         ready.append(f"{method} {time.process_time() - begin:.1f} s")
     if find_spec("exudyn"):
-        tools["Exudyn, trapezoidal rule, index 2"] = by_exudyn(case, 1.0)
-        tools["Exudyn, generalised alpha, 0.9"] = by_exudyn(case, 0.9)
+        tools["Exudyn, trapezoidal rule, index 2"] = by_peer(case, exudyn(1.0))
+        tools["Exudyn, generalised alpha, 0.9"] = by_peer(case, exudyn(0.9))
     if find_spec("mujoco") and name != "bicycle":
-        tools["MuJoCo, RK4"] = by_mujoco(case)
+        tools["MuJoCo, RK4"] = by_peer(case, mujoco)
     rows = []
     for tool, run in tools.items():
         columns, least = to_accuracy(run, exact, first)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from fuzz_families import IndexTwo, Nonlinear
 from fuzz_models import Quartic
+from fuzz_record import doing
 
 import dalembert as da
 from dalembert.cli import main as command
@@ -27,17 +28,27 @@ FAMILIES = (Quartic(2), Quartic(3, 1), Quartic(4, 1, 1), Nonlinear(2, 1), IndexT
 START = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0", "t0", "params")
 MANY = (*START, "start", "h", "steps", "t1", "newton_tolerance", "progress")
 CALLS: dict[Callable, tuple[str, ...]] = {
-    da.simulate: (*MANY, "save_every", "on_failure", "save_to", "stage_multipliers", "controls"),
+    da.simulate: (*MANY, "save_every", "on_failure", "save_to", "stage_multipliers", "controls", "rtol", "atol"),
     da.simulate_many: (*MANY, "save_every", "reduce", "workers", "simd", "executor", "stage_multipliers", "save_to"),
     da.poincare: (*MANY[:-2], "direction", "workers", "simd", "section"),
     da.consistent: START,
 }
 """What is called, and the arguments that may be nonsense."""
 
+DERIVATIVES: dict[Callable, tuple[str, ...]] = {
+    da.gradient: ("loss", "wrt", "at", "running", *MANY),
+    da.gradient_many: ("loss", "wrt", "at", "running", "workers", "on_failure", *MANY),
+    da.hessian_product: ("loss", "wrt", "at", "running", "direction", *MANY),
+    da.sensitivities: ("wrt", *MANY),
+    da.fit: ("t", "data", "params", "h", "observe", "sigma", "bounds", "fixed", *START[:-1]),
+}
+"""The same of derivatives, whose kernels are compiled for each choice of `wrt`."""
+
 METHODS = (
     da.LobattoIIIAB, da.Rattle, da.RadauIIA, da.Gauss, da.LobattoIIIC, da.GaussLobattoSPARK, da.LobattoSPARK, da.SRK,
     da.SymplecticEuler, da.ConstrainedEuler, da.Variational, da.LobattoGalerkin, da.UnderlyingODE, da.RungeKutta, da.CVA,
     da.VCI, da.MCVA, da.MoreauJean, da.NonsmoothRattle, da.adjoint, da.compose, da.GaussLobattoEMPRK, da.PartitionedRungeKutta,
+    da.ReversibleSteps, da.SymplecticSteps, da.PiecewiseLinear, da.OptimalControl,
 )  # fmt: skip
 MODELS = (da.Hamiltonian, da.Lagrangian, da.ODAE, da.IndexTwoDAE, da.Mechanism, da.Spheres, da.load, da.resume)
 PARTS = (
@@ -53,13 +64,14 @@ WORDS = (
 
 def outcome(call: Callable, *positional: Any, **named: Any) -> str:
     """'refused', 'accepted' or what is wrong."""
+    said = f"{getattr(call, '__name__', call)} with {str((positional, named))[:300]}"
+    doing(said)
     try:
         call(*positional, **named)
     except da.DalembertError as error:
         return "refused" if str(error).strip() and "\n" not in str(error) else f"a message {error!r}"
-    except Exception as error:
-        given = str((positional, named))[:300]
-        return f"{type(error).__name__} ({str(error)[:80]}) of {getattr(call, '__name__', call)} with {given}"
+    except (Exception, SystemExit, GeneratorExit) as error:
+        return f"{type(error).__name__} ({str(error)[:80]}) of {said}"
     return "accepted"
 
 
@@ -82,6 +94,27 @@ def a_run(rng: np.random.Generator) -> str:
     if isinstance(given.get("save_to"), (str, bytes)):
         del given["save_to"]  # a name like any other
     return outcome(call, family.system if rng.integers(8) else nasty(rng), **given)
+
+
+def a_derivative(rng: np.random.Generator) -> str:
+    """A derivative or a fit with one or two arguments that make no sense; only one model, which is compiled once."""
+    family, call = FAMILIES[1], list(DERIVATIVES)[rng.integers(len(DERIVATIVES))]
+    batch = family.draw(rng, 2 if call is da.gradient_many else 1)
+    member: Any = slice(None) if call is da.gradient_many else 0
+    start = {name: values[member] for name, values in family.initial(batch).items()}
+    numbers = {name: values[member] for name, values in batch.numbers.items()}
+    given: dict[str, Any] = {"system": family.system, "method": da.LobattoIIIAB(2), "t0": batch.t0, "h": 0.01, **start}
+    if call is da.fit:
+        params = {"d": numbers.pop("d")}
+        given |= {"t": [batch.t0 + 0.01, batch.t0 + 0.02], "data": np.zeros((2, 3)), "params": params, "fixed": numbers}
+    else:
+        given |= {"steps": 3, "params": numbers, "wrt": "q0", "progress": False}
+    if "loss" in DERIVATIVES[call]:
+        given["loss"] = lambda q: q @ q
+    if call is da.hessian_product:
+        given["direction"] = np.ones(3)
+    names = ("system", "method", *DERIVATIVES[call])
+    return outcome(call, **given | {names[rng.integers(len(names))]: nasty(rng) for _ in range(rng.integers(1, 3))})
 
 
 @cache
@@ -138,6 +171,7 @@ def a_command(rng: np.random.Generator) -> str:
     if rng.integers(4) == 0:
         words[0] = ("list", "resume", "info", "run", "nonsense")[rng.integers(5)]
     said = io.StringIO()
+    doing(f"the command {words}")
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             code: Any = command(words)

@@ -79,7 +79,7 @@ def _Here() -> Any:
 
 
 def works() -> dict[str, Work]:
-    """A run, one that is made longer, one with impacts and a contact, a sweep, and one with impacts."""
+    """A run, one that is made longer, one with impacts and a contact, two by time stepping, a sweep, and one with impacts."""
     pendulum = da.Hamiltonian(
         lambda q, p, g: p @ p / 0.4 + 0.2 * g * q[1], dim=2, holonomic=lambda q: [q @ q - 1], params={"g": 9.81}
     )
@@ -88,10 +88,17 @@ def works() -> dict[str, Work]:
     starts = np.stack([np.sin(angles), -np.cos(angles)], axis=1)
     swing = {"q0": [0.6, -0.8], "p0": [0.0, 0.0], "h": 0.01}
     fall = {"q0": [0.3], "v0": [0.0], "h": 0.01, "steps": 200}
+    block = da.Lagrangian(
+        lambda q, v: 0.1 * v @ v - 0.2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.3, restitution=0.5
+    )
+    discs = da.Spheres([0.01] * 2, masses=[0.2, 0.1], gravity=(0, -9.81), planes=[((0, 1), 0)], friction=0.4)
+    pile = {"q0": [0, 0.01, 0, 0.005, 0.04, 0], "v0": [0.2, 0, 0, 0, 0, 0], "h": 1e-3, "steps": 200}
     return {
         "run": Work(pendulum, da.LobattoIIIAB(3), swing | {"steps": 400, "save_every": 3}),
         "longer": Work(pendulum, da.Rattle(), swing | {"steps": 150, "stage_multipliers": True}, longer=400),
         "impacts": Work(ball, da.CVA(), fall),
+        "time stepping": Work(block, da.NonsmoothRattle(), {"q0": [0, 0.05], "v0": [1, 0], "h": 2e-3, "steps": 200}),
+        "spheres": Work(discs, da.MoreauJean(), pile, longer=300),
         "sweep": Work(pendulum, da.Rattle(), {"q0": starts, "p0": [0.0, 0.0], "h": 0.01, "steps": 50}),
         "sweep with impacts": Work(ball, da.CVA(), fall | {"q0": 0.1 + 0.1 * np.arange(6.0)[:, None]}),
     }  # fmt: skip

@@ -15,7 +15,12 @@ class CtrlC:
     """Watches over Ctrl-C, in the main thread and where nobody else does so."""
 
     def __init__(self) -> None:
-        self.pending, mine = False, threading.current_thread() is threading.main_thread()
+        self.pending = self.watches = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Watch, from now on or again."""
+        mine = threading.current_thread() is threading.main_thread()
         self.watches = mine and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self.watches:
             signal.signal(signal.SIGINT, self._note)

@@ -21,9 +21,11 @@ class ProgressLine:
         self.began = self.shown = time.perf_counter()
         self.visible = False
         shown = _shown
+        self.watch: CtrlC | None = None
         if shown is not None and shown.thread == threading.get_ident():
             shown.ctrl_c.check()
             shown.ctrl_c.end()
+            self.watch = shown.ctrl_c
             if self.enabled:
                 shown.close()
 
@@ -49,7 +51,10 @@ class ProgressLine:
         self.close()
 
     def close(self) -> None:
-        """End the line, if one was drawn."""
+        """End the line, if one was drawn, and leave Ctrl-C to those who watched it before."""
+        watch, self.watch = self.watch, None
+        if watch is not None:
+            watch.begin()
         if self.visible:
             sys.stderr.write("\n")
             sys.stderr.flush()

@@ -3,7 +3,7 @@
 dalembert reproduce benchmarks --jobs 1 --out out/benchmarks    measure
 python docs/benchmarks.py out/benchmarks                        write; several reports may have a part of the problems each
 
-Only results of the library as it is now are shown; of a problem that has none the page says so.
+Results of the library as it is now are shown; of a problem that has none, those of the page before, and the page says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from dalembert import experiments
-from dalembert.experiments.benchmarks._benchmark import STEPS_ONLY, Benchmark, references
+from dalembert.experiments.benchmarks._benchmark import Benchmark
+from dalembert.experiments.benchmarks._references import references
+from dalembert.experiments.benchmarks._shown import STEPS_ONLY
 from dalembert.experiments.benchmarks.records import RECORDS
 from dalembert.reproduction import machine, versions
 from dalembert.reproduction._results import Store, fingerprint
@@ -26,6 +28,7 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, RESULTS = FOLDER / "benchmarks.md", FOLDER / "_static" / "iftomm_results.json"
 BEGIN, END = "<!-- measured: benchmarks -->", "<!-- end: "
 NOT_MEASURED = "Not measured for this page: the command measures it."
+EARLIER = "Not measured again since the library was changed, and without programs for bodies; the command measures all rows"
 Table = list[list[str]]
 
 
@@ -40,32 +43,57 @@ def tables(reports: Sequence[Path]) -> dict[str, Table]:
     return found
 
 
-def sections(measured: dict[str, Table], sources: str) -> str:
+def earlier(page: str) -> dict[str, str]:
+    """The tables that the page has of problems, with what they were measured with, by the names of problems."""
+    state = page.split("hash of the sources: ")[1].split(")")[0] if "hash of the sources: " in page else ""
+    found = {}
+    for record in RECORDS:
+        section = page.split(f"### {record.item}\n")[-1].split("###")[0] if f"### {record.item}\n" in page else ""
+        rows = "\n".join(line for line in section.splitlines() if line.startswith("|"))
+        said = next((line for line in section.splitlines() if line.startswith(EARLIER)), f"{EARLIER} (sources: {state}).")
+        if rows:
+            found[record.name] = f"{said}\n\n{rows}"
+    return found
+
+
+def sections(measured: dict[str, Table], sources: str, before: dict[str, str] | None = None) -> str:
     """What was measured with what, then a section a problem."""
     state = f"dalembert {versions()['dalembert']} (hash of the sources: {sources}), {machine()}"
     return "\n".join([
         f"Measured: {len(measured)} of {len(RECORDS)} problems, with {state}.\n",
-        *(_section(record, measured.get(record.name)) for record in RECORDS),
+        *(_section(record, measured.get(record.name), (before or {}).get(record.name, NOT_MEASURED)) for record in RECORDS),
     ])  # fmt: skip
 
 
-def _section(record: Benchmark, table: Table | None) -> str:
-    """What is measured, its table, its reference."""
-    shown = NOT_MEASURED
+def _section(record: Benchmark, table: Table | None, shown: str) -> str:
+    """What is measured, its table, or what is `shown` without one, its reference."""
     if table is not None:
         head, *rows = [[cell.replace("|", "/") for cell in row] for row in table]
         shown = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
     known = references().get(record.name)
-    digits = f"\nReference: {known['by']}; they differ by {known['agreement']:.0e} (`{known['command']}`).\n" if known else ""
+    digits = f"\n{_certificate(known)}\n" if known else ""
     remark = f"\n{record.remark}\n" if record.remark else ""
     command = f"`dalembert reproduce benchmarks.{record.name}`"
     return f"### {record.item}\n\nError: {record.measured}. {command}\n\n{shown}\n{digits}{remark}"
 
 
-def iftomm(measured: dict[str, Table]) -> list[dict[str, Any]]:
-    """What a submission to IFToMM's library states: problem, accuracy as the problem defines it, CPU time, method, machine."""
+def _certificate(known: dict[str, Any]) -> str:
+    """By what a reference was found, and how far that agrees."""
+    one, other = (f"{method} (order {p})" for method, p in zip(known["methods"], known["orders"], strict=True))
+    switches = f", which end at {known['switches']} switches" if known["switches"] else ""
+    agree = f"at most {known['agreement']:.0e} apart, each position relative to itself {known['relative']:.0e}"
+    return f"Reference: {one} and {other}{switches}, with {known['digits']} digits: {agree} (`{known['command']}`)."
+
+
+def iftomm(measured: dict[str, Table], before: Sequence[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """What a submission to IFToMM's library states: problem, accuracy as the problem defines it, CPU time, method, machine.
+
+    Problems that were not measured keep what is stated of them.
+    """
     found = []
     for record in RECORDS:
+        if record.name not in measured:
+            found += [entry for entry in before if entry["problem"] == record.item]
         if record.item.startswith(("IFToMM", "Bicycle")) and record.name in measured:
             head, *rows = measured[record.name]
             column = head.index(f"ms to {record.target:.0e}")
@@ -94,9 +122,10 @@ def main(reports: Sequence[Path]) -> None:
     measured, sources = tables(reports), fingerprint(experiments.find(f"benchmarks.{RECORDS[0].name}"))
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1].split("-->", 1)[1]
-    text = f"\n\n{sections(measured, sources)}\n"
+    text = f"\n\n{sections(measured, sources, earlier(rest))}\n"
     PAGE.write_text(f"{before}{BEGIN}{text}{END}{digest(text)} -->{after}", encoding="utf-8")
-    RESULTS.write_text(json.dumps(iftomm(measured), indent=1) + "\n", encoding="utf-8")
+    stated = json.loads(RESULTS.read_text(encoding="utf-8"))[0]["results"]
+    RESULTS.write_text(json.dumps(iftomm(measured, stated), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -235,6 +235,7 @@ def _variants() -> list[da.OneStepMethod]:
     plain = (da.RungeKutta(da.tableaux.radau_iia(2)), da.SRK("gauss", 2), da.MoreauJean(), da.NonsmoothRattle())
     bases = (da.GaussLobattoSPARK(2), da.Gauss(2), da.compose(da.SymplecticEuler(), 2))
     varying = [da.ReversibleSteps(base, density=lambda t: 1 + t**2) for base in bases]
+    varying += [da.ControlledSteps(base) for base in (da.RadauIIA(2), da.RadauIIA(2, projected=True), da.GaussLobattoSPARK(2))]
     symplectic = (da.SymplecticSteps(da.LobattoIIIAB(2), least=1.0), da.SymplecticSteps(da.Gauss(2), least=1.0))
     return [*(row.method for row in ALL_ROWS), *COLLISIONS.values(), *plain, *varying, *symplectic]
 

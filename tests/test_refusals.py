@@ -105,7 +105,7 @@ GRIDS = {
     "h zero": ({"h": 0}, ["h must be a positive number", "0"]),
     "h nan": ({"h": np.nan}, ["h must be a positive number", "nan"]),
     "h infinite": ({"h": np.inf}, ["h must be a positive number", "inf"]),
-    "h missing": ({"h": None}, ["h must be a positive number"]),
+    "h missing": ({"h": None}, ["give h=", "rtol="]),
     "h text": ({"h": "small"}, ["h must be a positive number", "small"]),
     "h a number as text": ({"h": "1e-3"}, ["h must be a positive number", "'1e-3'"]),
     "steps and t1": ({"t1": 1.0}, ["steps", "t1", "not both"]),

@@ -10,6 +10,7 @@ examples:
   dalembert explore double_pendulum
   dalembert explore heavy_top --method Rattle --h 0.02
   dalembert explore four_bar --set crank=2 --t1 50
+  dalembert explore four_bar --rtol 1e-6
   dalembert explore mymodel.py:problem
   dalembert explore mymodel.py:system --q0 1,0 --p0 0,0 --h 1/50 --steps 1000 --draw mymodel.py:drawing
   dalembert explore double_pendulum --port 9000 --no-browser
@@ -25,14 +26,16 @@ from dalembert._progress import busy
 from dalembert.cli._methods import default, method
 from dalembert.cli._models import Model, catalogue, drawing, maker, model
 from dalembert.cli._numbers import assignments, count, number
-from dalembert.cli._run_command import add_model, add_steps, initial_values
+from dalembert.cli._run_command import add_model, add_steps, add_tolerances, initial_values
 from dalembert.cli._user_code import UsageError, user_code
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dalembert explore`."""
     parser.add_argument("problem", metavar="PROBLEM", help="a name of the catalogue, or mymodel.py:name")
-    add_steps(parser.add_argument_group("method"))
+    how = parser.add_argument_group("method")
+    add_steps(how)
+    add_tolerances(how)
     what = parser.add_argument_group("model")
     add_model(what)
     what.add_argument("--draw", metavar="FILE.py:NAME", help="a function of the state that draws it")
@@ -50,8 +53,11 @@ def execute(options: argparse.Namespace) -> int:
     stepper = None
     if options.method is not None or stages is not None:
         stepper = default(chosen.system, stages) if options.method is None else method(options.method, stages)
-    if chosen.problem is None and (options.h is None or (options.steps is None and options.t1 is None)):
-        raise UsageError(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
+    rtol, atol = number("--rtol", options.rtol), number("--atol", options.atol)
+    length = options.t1 is not None or (options.h is not None and options.steps is not None)
+    if chosen.problem is None and not (length and (options.h is not None or rtol is not None or atol is not None)):
+        advice = "give --h, and --steps or --t1; or --rtol and --t1"
+        raise UsageError(f"{options.problem} is a system without a step size and a length: {advice}")
     given: dict[str, Any] = initial_values(options)
     if options.project:
         raise UsageError("the page projects initial values as they are changed: leave --project out")
@@ -59,7 +65,8 @@ def execute(options: argparse.Namespace) -> int:
     with user_code(chosen.file):
         da.explore(
             what, stepper, params=settings, **given, h=number("--h", options.h), steps=count("--steps", options.steps),
-            t1=number("--t1", options.t1), draw=None if options.draw is None else drawing(options.draw, chosen)[0],
+            t1=number("--t1", options.t1), rtol=rtol, atol=atol,
+            draw=None if options.draw is None else drawing(options.draw, chosen)[0],
             port=count("--port", options.port, least=0), browser=not options.no_browser, source=source,
         )  # fmt: skip
     return 0

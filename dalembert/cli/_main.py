@@ -25,6 +25,7 @@ from dalembert.cli import (
     _run_command,
 )
 from dalembert.cli._user_code import UsageError
+from dalembert.cli._wording import in_options
 from dalembert.errors import DalembertError, InputError, ModelError, UnsupportedSystem, suggestion
 
 RawText = argparse.RawDescriptionHelpFormatter
@@ -123,10 +124,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (UsageError, InputError, ModelError, UnsupportedSystem) as error:
-        _complain(error)
+        _complain(in_options(str(error)))
         return 2
     except DalembertError as error:
-        _complain(error)
+        _complain(in_options(str(error)))
         return 1
     except MemoryError:
         _complain("there is not enough memory to store this run: give a larger --save-every, or --save-to")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = {"tableau": "gauss(2)", "L_d": '"SVC"', "method": "Rattle", "scheme_or_order": "4"}
 """What may stand for an argument that has no default."""
 OTHER_EXAMPLES = {
+    "ControlledSteps": {"method": "RadauIIA(3)"},
     "SPARK": {"tableau": "gauss_lobatto(2)"},
     "EMPRK": {"tableau": "gauss_lobatto(2)"},
     "PartitionedRungeKutta": {"tableau": "lobatto_iiia(3)", "hat": "lobatto_iiib(3)"},

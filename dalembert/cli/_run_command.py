@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dalembert as da
 from dalembert._progress import busy
@@ -45,16 +45,16 @@ from dalembert.cli._report import add_output, conclude, prepare
 from dalembert.cli._user_code import UsageError
 from dalembert.errors import InconsistentStart
 
+if TYPE_CHECKING:
+    from dalembert.methods import OneStepMethod
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dalembert run`."""
     parser.add_argument("problem", metavar="PROBLEM", help="a name of the catalogue, or mymodel.py:name")
     how = parser.add_argument_group("method")
     add_steps(how)
-    how.add_argument(
-        "--rtol", metavar="TOL", help="choose h, and the method, so that positions are right to this part of their size"
-    )
-    how.add_argument("--atol", metavar="TOL", help="the same as an absolute error; with --rtol both are added")
+    add_tolerances(how)
     how.add_argument("--t0", metavar="T", help="start time; the problem's own, or 0, by default")
     how.add_argument("--newton-tolerance", metavar="TOL", help="solve steps to a relative tolerance instead of round-off")
     what = parser.add_argument_group("model")
@@ -74,6 +74,14 @@ def add_steps(how: argparse._ArgumentGroup) -> None:
     length = how.add_mutually_exclusive_group()
     length.add_argument("--steps", metavar="N", help="number of steps; the problem's own by default")
     length.add_argument("--t1", metavar="T", help="final time, instead of --steps")
+
+
+def add_tolerances(how: argparse._ArgumentGroup) -> None:
+    """The options that say how exact a run is to be."""
+    how.add_argument(
+        "--rtol", metavar="TOL", help="choose h, and the method, so that positions are right to this part of their size"
+    )
+    how.add_argument("--atol", metavar="TOL", help="the same as an absolute error; with --rtol both are added")
 
 
 def add_model(what: argparse._ArgumentGroup) -> None:
@@ -100,7 +108,7 @@ def execute(options: argparse.Namespace) -> int:
     output = prepare(options, chosen)
     try:
         with busy("looking for a consistent start"):
-            start = _start(chosen, options)
+            start = _start(chosen, stepper, options)
         run = da.simulate(
             chosen.subject,
             None if chosen_by_tolerance else stepper,
@@ -129,7 +137,7 @@ def initial_values(options: argparse.Namespace) -> dict[str, Any]:
     return {name: values for name, values in given.items() if values is not None}
 
 
-def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
+def _start(chosen: Model, stepper: OneStepMethod, options: argparse.Namespace) -> dict[str, Any]:
     """The initial values and parameters, as `da.simulate` takes them."""
     initial, t0 = initial_values(options), number("--t0", options.t0)
     problem, params = chosen.problem, chosen.params or None
@@ -141,7 +149,8 @@ def _start(chosen: Model, options: argparse.Namespace) -> dict[str, Any]:
         wanted = "--q0, and --p0 or --v0" if mechanical else "--y0" if guessed else "--y0 and --z0"
         raise UsageError(f"{options.problem} is a system without initial values: give {wanted}")
     length = options.steps is not None or options.t1 is not None
-    if problem is None and not (options.rtol or options.atol) and (options.h is None or not length):
+    sized = options.h is not None or (stepper.rejects and options.t1 is not None)
+    if problem is None and not (options.rtol or options.atol) and not (sized and length):
         raise UsageError(f"{options.problem} is a system without a step size and a length: give --h, and --steps or --t1")
     if problem is not None and (position in initial or options.project):
         fixed = (position, "lam0", *(() if any(name in initial for name in motion) else motion))

@@ -42,7 +42,7 @@ def first_guess(reduced: ReducedStep, system: System, state: State, h: float) ->
 def first_guesses(reduced: ReducedStep, states: States, h: np.ndarray) -> np.ndarray:
     """`first_guess` for many states, each with a step size of its own; the same numbers, bit for bit."""
     if reduced.equations.step.limits:
-        rows = [first_guess(reduced, states.system, states[k], float(h[k])) for k in range(len(states))]
+        rows = [first_guess(reduced, states.system, states.known(k), float(h[k])) for k in range(len(states))]
         return np.array(rows).reshape(len(states), reduced.x.shape[0])
     (y, _), (z, _) = states.system.state_blocks
     lam, psi = np.split(states.multipliers, [states.system.n_holonomic], axis=1)
@@ -106,13 +106,13 @@ def _explicit_stages(reduced: ReducedStep) -> list[tuple[UnknownBlock, ca.Functi
     ]
 
 
-def extrapolation(block: UnknownBlock, ratio: ca.SX) -> ca.SX:
+def extrapolation(block: UnknownBlock, ratio: ca.SX, origin: ca.SX) -> ca.SX:
     """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve).
 
-    The next step is `ratio` times as long.
+    The next step is `ratio` times as long, and begins where the other one ends if `origin` is 1, or where it began if 0.
     """
     nodes = np.concatenate([[0.0] * block.anchored, block.nodes, [1.0] * block.ends])
-    targets = 1.0 + ratio * ca.DM(block.nodes)
+    targets = origin + ratio * ca.DM(block.nodes)
     distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
     matrix = ca.SX.zeros(len(block.nodes), len(nodes))
     for j in distinct:
@@ -130,10 +130,13 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
     and that of the next one.
     """
     h = last = reduced.equations.step.h_symbol
-    symbols, ratio = [(h, layout.h)], ca.SX(1)
-    if layout.n_clock:
+    clock, symbols, ratio, origin = reduced.equations.step.clock, [(h, layout.h)], ca.SX(1), ca.SX(1)
+    if clock is not None:
         last = ca.SX.sym("last_h")
         symbols, ratio = [*symbols, (last, layout.last_h)], h / last
+        if clock.following is not None:  # a step that was rejected is made again from where it began
+            origin = ca.SX.sym("taken")
+            symbols = [*symbols, (origin, layout.taken)]
     sizes = [symbols.shape[0] for symbols in reduced.equations.step.state.values()]
     deltas = dict(zip(reduced.equations.step.state, ca.vertsplit(delta, [0, *np.cumsum(sizes).tolist()]), strict=True))
     stage = {name: ca.SX.sym(f"stage_{name}", value.shape[0]) for name, value in reduced.stage_multipliers.items()}
@@ -149,8 +152,9 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
             unit = 1 / ratio if block.per_h else ca.SX(1)
         else:
             at_end, moved, unit = last * stage[block.of], ca.SX.zeros(block.size, 1), ratio
+        moved = origin * moved
         known = ca.vertcat(known, at_end.T) if block.ends else known
-        values = ca.mtimes(extrapolation(block, ratio), known)
+        values = ca.mtimes(extrapolation(block, ratio, origin), known)
         predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     given = ca.vertcat(*stage.values())
@@ -163,7 +167,10 @@ def clock_kernels(reduced: ReducedStep, layout: Layout) -> tuple[Kernel, ...]:
     clock, (t, h, theta, state) = reduced.equations.step.clock, reduced.data
     if clock is None:
         return ()
-    given = [(theta, layout.theta), (state, layout.state), (clock.values, layout.clock)]
-    made = [(t, layout.time), (h, layout.h), (clock.delta, layout.delta)]
-    left = [(clock.change, layout.delta + layout.n_state), (h, layout.last_h)]
+    given = [(theta, layout.theta), (state, layout.state), (clock.values, layout.clock), (clock.end, layout.t_end)]
+    made = [(t, layout.time), (h, layout.h), (clock.delta, layout.delta), (reduced.x, layout.x)]
+    left = [(reduced.express(clock.change), layout.delta + layout.n_state), (h, layout.last_h)]
+    left.append((reduced.express(clock.taken), layout.taken))
+    if clock.following is not None:
+        left.append((reduced.express(clock.following), layout.clock + 1))
     return Kernel("clock", given, [(clock.begin, layout.time)]), Kernel("tick", [*given, *made], left)

@@ -27,6 +27,9 @@ GUARD = 1e7
 REST = 1e-8**2
 """Velocities below this part of q/h, or of the velocities that they are coupled with, squared, count as rest."""
 
+PROJECTED = 0.25
+"""How much less, squared, corrections weigh than guesses: one that is larger than all else makes up the whole increment."""
+
 NOTHING = 1e-250
 """An energy that is zero in all units."""
 
@@ -132,7 +135,8 @@ class Measure:
         """The squared part of the new position's increment that is due to carried unknowns, such as those of a projection.
 
         Their increments in Newton's iteration are not measured, but a projection may end on another branch, too. Groups are
-        measured by themselves; the largest counts.
+        measured by themselves; the largest counts. What velocities at the start contribute to the increment does not: on a
+        carriage that moves fast a jump would be a small part of the way.
         """
         carried = ca.vertcat(ca.SX(0, 1), *(block.symbols for block in reduced.blocks if block.kind == "carried"))
         if not carried.shape[0]:
@@ -140,11 +144,14 @@ class Measure:
         name, y = next(iter(reduced.equations.step.state.items()))
         moved = reduced.increment[: y.shape[0]]
         corrected, largest = ca.jtimes(moved, carried, carried), ca.SX(0)
+        step = reduced.equations.step
+        v = step.definition.function("v")(step.time_symbol, *step.state.values(), step.theta)
         for unit in (reduced.metric.mass, ca.SX.ones(y.shape[0], 1)):
-            size, by, place = (self.groups.total(name, unit * part**2) for part in (corrected, moved, y))
+            parts = (corrected, moved - step.h_symbol * v, y)
+            size, by, place = (self.groups.total(name, unit * part**2) for part in parts)
             by += REST * place  # at rest all are rounding errors
             largest = ca.fmax(largest, ca.mmax(size / (by + REST * ca.sum1(by) + 1e-300)))
-        return largest
+        return PROJECTED * largest
 
 
 def measured(block: UnknownBlock) -> bool:

@@ -119,7 +119,7 @@ def independent_states(states: States) -> States:
 
 def _refuse_others(states: States) -> None:
     """Refuse members with redundant constraints where member 0 has none."""
-    redundant = np.flatnonzero(redundant_rows(states)) if not states.system.large else np.zeros(0, dtype=int)
+    redundant = np.flatnonzero(redundant_rows(states))
     if len(redundant):
         raise InconsistentStart(
             f"member {redundant[0]}: constraints are redundant that are independent in member 0: run such members in an "

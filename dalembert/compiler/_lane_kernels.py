@@ -66,7 +66,7 @@ def compile_lanes(
     total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
     # With a tolerance the step may miss its constraints, which makes the orientation nan.
     agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
-    certain = ca.logic_or(ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR), lane["tolerance"] > 0) if watchful else 1
+    certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR) if watchful else 1
     right = ca.logic_and(ca.logic_and(total < np.inf, agrees), certain)
     wrong = ca.if_else(right, 0.0, lane["alive"])
     altered = (
@@ -113,6 +113,6 @@ def _decide(lane: dict[str, ca.SX], size: ca.SX, noise: ca.SX, fastest: float) -
         "rate": rate,
         "last_rate": ca.if_else(both(both(mask, closed), age > 0), rate, lane["last_rate"]),
         "age": age + 1,
-        "doubt": either(lane["doubt"], both(open_, either(guessed_far, slowly))),
+        "doubt": either(lane["doubt"], both(mask, either(guessed_far, slowly))),
         "attention": open_ * ca.if_else(diverges, DIVERGES, either(slow, far) * ASKS),
     }

@@ -24,7 +24,7 @@ class Layout:
     """Entries of the matrix whose determinant is the orientation, where it is eliminated at run time."""
     n_metric: int = 0
     n_clock: int = 0
-    """Numbers that a step of varying size carries behind the state: t and 1/h."""
+    """Numbers that a step of varying size carries behind the state: t, 1/h and what else decides the next size."""
 
     time = 0
     h = 1
@@ -55,6 +55,10 @@ class Layout:
     """Numbers that a run is given once (`compiler._metric`)."""
     last_h: int = field(init=False)
     """The size of the step before, where sizes vary."""
+    taken: int = field(init=False)
+    """1 if the step before was taken, 0 if it was rejected, where sizes vary."""
+    t_end: int = field(init=False)
+    """When the run ends, where sizes vary."""
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +67,7 @@ class Layout:
         sizes |= {"weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
         sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric}
-        sizes |= {"last_h": min(1, self.n_clock), "work": 0}
+        sizes |= dict.fromkeys(("last_h", "taken", "t_end"), min(1, self.n_clock)) | {"work": 0}
         place_in_order(self, self.theta, sizes)
 
     @property

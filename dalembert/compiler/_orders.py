@@ -8,6 +8,7 @@ first is taken with which a solve at the start has a small backward error.
 from __future__ import annotations
 
 import logging
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -31,6 +32,15 @@ LARGEST_ERROR: dict[Part, float] = {"jacobian": 1e-8, "last": 1e-14}
 
 _needed: dict[tuple[ReducedStep, Part], list[PivotOrder]] = Recent()
 """Orders that starts have needed because the structure's own would not do, oldest first."""
+
+NEARLY = 10.0
+"""How much larger the error of an earlier order may be than that of one of its own, if that is too large as well."""
+
+STARTS = 32
+"""For how many starts of a model it is remembered which orders they have."""
+
+_decided: dict[tuple[ReducedStep, bool], dict[tuple[Hashable, ...], list[PivotOrder]]] = Recent()
+"""By start and step size, oldest first: what was looked for once is not looked for again when the same run is made again."""
 
 SHORT = 2.0**-10
 """How much shorter a step is by which entries are found that vanish with h."""
@@ -58,10 +68,21 @@ def build_program(
     if near is not None:
         orders = [_order_at(reduced, part, state, h, near) for part in _parts(reduced)]
         return program_of(system, method, *_pair(orders), contiguous)
-    states = States.of(system, state)
-    guesses = first_guess(reduced, system, state, h)[None]
-    orders = [_orders_for(reduced, part, states, h, guesses, alone)[0] for part in _parts(reduced)]
-    return program_of(system, method, *_pair(orders), contiguous)
+    return program_of(system, method, *_pair(_orders_at(reduced, system, state, h, alone)), contiguous)
+
+
+def _orders_at(reduced: ReducedStep, system: System, state: State, h: float, alone: bool) -> list[PivotOrder]:
+    """The orders for a start, as they were found when it was last asked for."""
+    decided = _decided.setdefault((reduced, alone), {})
+    start = (system.fingerprint, state.t, h, *(x.tobytes() for x in (state.packed, state.multipliers, state.theta)))
+    orders = decided.pop(start, None)
+    if orders is None:
+        guesses = first_guess(reduced, system, state, h)[None]
+        orders = [_orders_for(reduced, part, States.of(system, state), h, guesses, alone)[0] for part in _parts(reduced)]
+    decided[start] = orders
+    if len(decided) > STARTS:
+        del decided[next(iter(decided))]
+    return orders
 
 
 @one_at_a_time
@@ -114,7 +135,7 @@ def _orders_for(
     made: list[PivotOrder] = []
     while len(open_members) and len(made) < OWN_ORDERS:
         member, rest = open_members[0], open_members[1:]
-        order = _own_order(reduced, part, states, int(member), h, guesses[member])
+        order = _own_order(reduced, part, states, int(member), h, guesses[member], [] if alone else needed)
         chosen[member] = order
         made.append(order)
         if order not in needed:
@@ -125,15 +146,29 @@ def _orders_for(
     return [order or made[0] for order in chosen]
 
 
-def _own_order(reduced: ReducedStep, part: Part, states: States, member: int, h: float, guess: np.ndarray) -> PivotOrder:
-    """The order of one state: from its neighbourhood, or, where that does not serve it, from just this step."""
-    state = states[member]
+def _own_order(
+    reduced: ReducedStep, part: Part, states: States, member: int, h: float, guess: np.ndarray, earlier: list[PivotOrder]
+) -> PivotOrder:
+    """The order of one state: from its neighbourhood, or, where that does not serve it, the best that is known.
+
+    Then no order has an error as small as it should be, and one of an earlier start is preferred to another program.
+    """
+    state, alone = states[member], states.take(np.array([member]))
+
+    def error_of(order: PivotOrder) -> float:
+        return float(np.nan_to_num(order_errors(order, reduced, part, alone, h, guess[None])[0], nan=np.inf))
+
+    here: list[PivotOrder] = []
     try:
-        order = _chosen_from(reduced, part, sampled_entries(reduced, part, states.system, state, h))
+        here.append(_chosen_from(reduced, part, sampled_entries(reduced, part, states.system, state, h)))
+        if error_of(here[0]) <= LARGEST_ERROR[part]:
+            return here[0]
     except SingularMatrix:
-        return _order_at(reduced, part, state, h, guess)
-    error = order_errors(order, reduced, part, states.take(np.array([member])), h, guess[None])[0]
-    return order if error <= LARGEST_ERROR[part] else _order_at(reduced, part, state, h, guess)
+        pass
+    here.append(_order_at(reduced, part, state, h, guess))
+    errors = [error_of(order) for order in here]
+    best = int(np.argmin(errors))
+    return next((order for order in earlier if error_of(order) <= NEARLY * errors[best]), here[best])
 
 
 def _order_at(reduced: ReducedStep, part: Part, state: State, h: float, x: np.ndarray) -> PivotOrder:

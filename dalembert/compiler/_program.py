@@ -29,7 +29,6 @@ from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
 from dalembert.compiler._tape import entries_of, read_tape
 from dalembert.methods import OneStepMethod
-from dalembert.methods._clock import CLOCK
 from dalembert.symbolic._kept import Recent, kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
@@ -266,7 +265,7 @@ def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool
         n_last_entries=0 if last is None else last.matrix.nnz(),
         n_turn_entries=0 if turn is None else turn.matrix.nnz(),
         n_metric=reduced.metric.column.shape[0],
-        n_clock=0 if reduced.equations.step.clock is None else CLOCK,
+        n_clock=0 if reduced.equations.step.clock is None else reduced.equations.step.clock.values.shape[0],
     )  # fmt: skip
 
 

@@ -70,6 +70,10 @@ class Assembly:
         return "\n\n".join([*arrays, *self.functions, main])
 
 
+MANY = 40_000
+"""Pieces from which on code without loops takes minutes to compile, however much of it repeats."""
+
+
 def emit_rolled(
     name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
 ) -> tuple[str, set[str], int] | None:
@@ -102,7 +106,7 @@ def _groups(pieces: Pieces) -> list[np.ndarray]:
 def _mostly_repeated(pieces: Pieces, groups: list[np.ndarray]) -> bool:
     """Whether a model's structure repeats, so that more pieces do not mean more shapes; those of a random graph do."""
     count, in_loops = np.count_nonzero(pieces.root), sum(len(group) for group in groups if len(group) >= SHORTEST)
-    return bool(in_loops > 0.8 * count and count > max(TYPICAL * len(groups), len(groups) ** 2 / 4))
+    return bool(in_loops > 0.8 * count and count > max(TYPICAL * len(groups), min(len(groups) ** 2 / 4, MANY)))
 
 
 class _Rolled:

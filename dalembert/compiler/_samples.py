@@ -12,6 +12,7 @@ from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._projection import project_momentum, project_position
 from dalembert.systems._states import evaluate_rows
+from dalembert.systems._transformed_time import TransformedTime
 
 TURNED = 0.05
 """How much a row of G changes, relative to its size, in the neighbourhood of a state."""
@@ -49,8 +50,14 @@ def sampled_entries(reduced: ReducedStep, part: Part, system: System, state: Sta
 def neighbours(system: System, state: State, count: int = 6) -> tuple[list[State], float | None]:
     """The state and others around it on the constraints, where those have turned, and the time that the motion takes so far.
 
-    Directions and distances are taken in the metric of the mass matrix: units of coordinates do not matter.
+    Directions and distances are taken in the metric of the mass matrix: units of coordinates do not matter. In transformed time
+    they are those of the original system, because K_pp need not be definite.
     """
+    if isinstance(system, TransformedTime):
+        original = system.original_state(state)
+        states, time = neighbours(system.original, original, count)
+        mapped = [state, *(system.state(system.original, near) for near in states[1:])]
+        return mapped, time and time * system.density_at(original)
     if not system.n_holonomic or not 0 < len(state.first) <= MOST_COORDINATES:
         return [state], None
     root = _root_of_inverse_mass(system, state)

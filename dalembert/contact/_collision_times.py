@@ -259,6 +259,13 @@ def step_to_wall(plan, memory, after, t, left, which, guess):
     return bisect(plan, memory, after, t, left, which)
 
 
+@compiled_as("boolean", "int64", "float64")
+def lost_in_round_off(plan, memory, which, flight):
+    """Whether a bounce, from a wall that was just hit back to it, is not higher than round-off blurs phi."""
+    bounces = which < plan[at.WALLS] and plan[plan[at.JUST_HIT] + which] != 0
+    return bounces and memory[plan[at.RATE_HERE] + which] * flight <= BEHIND * memory[plan[at.BLUR] + which]
+
+
 @compiled_as("float64", "boolean", "float64", "float64")
 def collision_time(plan, memory, after, t, left):
     """The first collision on the way from HERE to THERE, made up to CONTACT; its time from HERE, or -1 if there is none.
@@ -271,7 +278,8 @@ def collision_time(plan, memory, after, t, left):
             return -1.0
         choose(plan, memory, at.AHEAD, which)
         shortest = MERGE if starts_on_wall(plan, memory, which) else MERGE * MERGE
-        if where * left <= shortest * memory[at.H_SLOT]:  # HERE itself
+        flight = where * left
+        if flight <= shortest * memory[at.H_SLOT] or lost_in_round_off(plan, memory, which, flight):  # HERE itself
             for k in range(2 * plan[at.N]):
                 memory[plan[at.CONTACT] + k] = memory[plan[at.HERE] + k]
             observe(plan, memory, at.CONTACT, t, at.PHI_CONTACT, at.RATE_CONTACT)

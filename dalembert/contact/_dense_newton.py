@@ -42,8 +42,9 @@ def newton(plan, memory, equations, dt):
 
     The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
     blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, to |p| and its change in
-    a step, or to 1; the rule of `compiler._stopping` judges them. Round-off of positions, divided by dt, blurs the multipliers
-    of holonomic constraints: increments below 1e-7 h/dt that no longer shrink are accepted as well.
+    a step, and to M |q|/dt, from which rounding errors of positions come, or to 1; the rule of `compiler._stopping` judges
+    them. Round-off of positions, divided by dt, blurs the multipliers of holonomic constraints, whatever their units are:
+    increments below 1e-7 h/dt, not compared with M |q|/dt, that no longer shrink are accepted as well.
     """
     row, x, f = plan[equations], plan[at.X], plan[at.F]
     matrix, pivots = plan[at.A], plan[at.PIVOTS]
@@ -51,6 +52,9 @@ def newton(plan, memory, equations, dt):
     if n == 0:
         return True
     positions = largest_of(plan, memory, plan[at.STATE], plan[at.N]) / dt
+    blur = 0.0
+    for k in range(plan[at.N]):
+        blur = max(blur, 1e-4 * memory[plan[at.MASSES] + k] * abs(memory[plan[at.STATE] + k]) / dt)
     momenta = max(memory[at.PUSH_SLOT], largest_of(plan, memory, plan[at.STATE] + plan[at.N], plan[at.N]))
     for block in range(plan[row + at.BLOCKS]):
         kind = plan[row + at.FIRST_BLOCK + 2 * block + 1]
@@ -64,12 +68,14 @@ def newton(plan, memory, equations, dt):
             if not eliminate_dense(memory, matrix, pivots, n):
                 return False
         substitute_dense(memory, matrix, pivots, n, memory[f : f + n])
-        size, first = 0.0, 0
+        size, apart, first = 0.0, 0.0, 0
         for block in range(plan[row + at.BLOCKS]):
             count = plan[row + at.FIRST_BLOCK + 2 * block]
             scale = max(memory[plan[at.SIZES] + block], largest_of(plan, memory, x + first, count))
             memory[plan[at.SIZES] + block] = scale
-            size = max(size, largest_of(plan, memory, f + first, count) / scale)
+            change = largest_of(plan, memory, f + first, count)
+            apart = max(apart, change / scale)
+            size = max(size, change / (max(scale, blur) if plan[row + at.FIRST_BLOCK + 2 * block + 1] == 1 else scale))
             first += count
         for k in range(n):
             memory[x + k] -= memory[f + k]
@@ -77,7 +83,7 @@ def newton(plan, memory, equations, dt):
             return False
         stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
         converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, STALL, iteration)
-        if converged or (size <= blurred and stalled == 3):
+        if converged or (apart <= blurred and stalled == 3):
             return True
         least = min(least, size)
         fresh = size > 1e-6 or size > 1e-2 * previous

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,14 +12,12 @@ from dalembert.contact import CollisionIntegrator
 from dalembert.contact import _plan as at
 from dalembert.contact._event_program import event_program
 from dalembert.contact._impact_run import ImpactRun
-from dalembert.contact._records import TALLIED, Contacts, Impacts
-from dalembert.engine._ensemble_run import MOST_UNITS, EnsembleRun
+from dalembert.contact._members_apart import BatchApart, EnsembleApart
+from dalembert.contact._records import TALLIED
 from dalembert.engine._member import MemberRun
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InputError
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, State
-from dalembert.systems._states import States
 
 
 @dataclass
@@ -68,75 +67,36 @@ class ImpactMember(MemberRun, ImpactRun):
         return np.array([self.tally[name] for name in TALLIED])
 
 
-class ImpactBatch:
-    """Some members of an ensemble, one after the other."""
-
-    def __init__(self, ensemble: ImpactEnsembleRun, members: list[int]) -> None:
-        self.ensemble, self.members = ensemble, members
-        self._finished, self._running = 0, None  # type: tuple[int, ImpactMember | None]
-
-    @property
-    def steps_done(self) -> int:
-        """How many steps of all members together are done."""
-        running = self._running
-        return self._finished + (0 if running is None else running.steps_done)
-
-    def prepare(self) -> None:
-        """Make the first member's run, which compiles what all of them share."""
-        self._running = self._begun(self.members[0])
-
-    def advance(self) -> None:
-        """Run all members to the end, or until the ensemble is told to stop."""
-        for member in self.members:
-            if self.ensemble.stop.is_set():
-                return
-            self._carry(member)
-
-    def _carry(self, member: int) -> None:
-        ensemble, run, reason = self.ensemble, self._running, None
-        try:
-            if run is None:
-                run = self._running = self._begun(member)
-            reason = run.run_to_end(ensemble.stop, unsolved=False)
-        except Exception as error:  # whatever goes wrong with one member must not stop the others
-            reason = f"{type(error).__name__}: {error}"
-        self._running = None
-        if run is None:
-            ensemble.failures[member] = str(reason)
-            return
-        self._finished += run.steps_done
-        stats = run.stats()
-        for name, values in ensemble.impact_counts.items():
-            values[member] = stats[name]
-        ensemble.keep(member, run, reason)
-        if run.tallies:
-            ensemble.tallies[member] = run.tallied()
-        else:
-            ensemble.impacts[member], ensemble.contacts[member] = run.impacts, run.contacts
-
-    def _begun(self, member: int) -> ImpactMember:
-        ensemble = self.ensemble
-        with symbolic:
-            return ImpactMember(
-                ensemble.of_member(member), watch=ensemble.watch, tallies=ensemble.tally_impacts, given=ensemble.given[member]
-            )
-
-
 @dataclass(eq=False)
-class ImpactEnsembleRun(EnsembleRun):
+class ImpactEnsembleRun(EnsembleApart):
     """Many runs by a collision integrator. Impacts fall into different steps of different members: each is run on its own."""
 
+    apart: ClassVar[str] = "impacts fall into different steps of different members"
     tally_impacts: bool = False
     """Whether impacts are counted instead of stored."""
 
     def __post_init__(self) -> None:
-        assert isinstance(self.spec.start, States)
-        members = len(self.spec.start)
-        self.keeps_impacts = not self.tally_impacts
-        self.impacts: list[Impacts | None] = [None] * members
-        self.contacts: list[Contacts | None] = [None] * members
         super().__post_init__()
-        self.tallies = np.full((members, len(TALLIED)), np.nan)
+        self.tallies = np.full((len(self.states), len(TALLIED)), np.nan)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What is counted of impacts."""
+        assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
+        return event_program(self.system, self.method).counted
+
+    def begun(self, member: int) -> ImpactMember:
+        """The run of one member."""
+        with symbolic():
+            return ImpactMember(self.of_member(member), watch=self.watch, tallies=self.tally_impacts, given=self.given[member])
+
+    def keep(self, member: int, run: MemberRun, reason: str | None) -> None:
+        """Keep the results of a member, and its impacts or their tally."""
+        super().keep(member, run, reason)
+        assert isinstance(run, ImpactMember)
+        if run.tallies:
+            self.tallies[member] = run.tallied()
+            self.impacts[member] = self.contacts[member] = None
 
     def of_member(self, member: int) -> RunSpec:
         """The run of one member, whose state knows only what a run needs: what more a state knows takes a millisecond."""
@@ -155,19 +115,6 @@ class ImpactEnsembleRun(EnsembleRun):
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
         return self._smooth_programs(system.smooth, method.full, replace(self.states, system=system.smooth))
 
-    def _batches(self, programs: list[list[Program]]) -> list[ImpactBatch]:
-        if self.simd:
-            raise InputError(
-                f"simd=True: impacts fall into different steps of different members, so {self.method} computes them "
-                "one by one; leave simd= out"
-            )
-        if self.watch is not None:
-            self.watch.code(1)
-        assert isinstance(self.system, MechanicalSystem) and isinstance(self.method, CollisionIntegrator)
+    def _batches(self, programs: list[list[Program]]) -> list[BatchApart]:
         self.given = list(zip(programs[0], self.guesses[0], self.signs, strict=True))
-        counted = event_program(self.system, self.method).counted
-        self.impact_counts = {name: np.zeros(len(self.states), dtype=np.int64) for name in counted}
-        members = list(range(len(self.states)))
-        assert self.workers is not None
-        size = max(1, min(MOST_UNITS, len(members) // (16 * self.workers)))
-        return [ImpactBatch(self, members[first : first + size]) for first in range(0, len(members), size)]
+        return super()._batches(programs)

@@ -89,7 +89,7 @@ class ImpactRun(Run):
         if spec.h < 0:
             raise InputError("collision integrators run forwards: take h > 0")
         self.walled, self.collision = system, method
-        with symbolic:
+        with symbolic():
             self._program = event_program(self.walled, self.collision)
             tolerance = self.collision.collision_tolerance
             self.grid = 0.0 if tolerance is None else float(2.0 ** np.ceil(-np.log2(tolerance)))
@@ -114,6 +114,8 @@ class ImpactRun(Run):
         self.contact = np.zeros(size)
         self.contact[at.H_SLOT] = self.h
         self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
+        H_pp = self.walled.evaluate("H_pp", t, *np.split(state, 2), theta=self.start.theta)
+        self.contact[self.plan[at.MASSES] :][: self.walled.dim] = np.abs(np.diag(np.linalg.pinv(H_pp)))
         self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
         self._observe(t, state)
 
@@ -216,7 +218,7 @@ class ImpactRun(Run):
         self._observe(t, here)
         energy_of(self.plan, self.contact, at.HERE, t)
         unit = np.sqrt(self.contact[self.places.strength :][:m])
-        with symbolic:
+        with symbolic():
             H_pp = self.walled.evaluate("H_pp", t, here[:n], here[n:], theta=self.start.theta)
             phi_t = self.walled.evaluate("phi_t", t, here[:n], theta=self.start.theta)
         speed = np.sqrt(max(here[n:] @ H_pp @ here[n:], 0.0))
@@ -237,7 +239,7 @@ class ImpactRun(Run):
         reason = contact.move(ahead, hit)
         self.touching, self.since = contact.touching, contact.begin if contact.touching else 0.0
         if reason is None:
-            with symbolic:
+            with symbolic():
                 self._resume_free_motion(contact.here, contact.released)
         self.settled = True
         return reason
@@ -316,6 +318,7 @@ def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarra
     named |= {name: getattr(places, name.lower()) for name in IN_KERNELS}
     named |= {name: program.code.addresses.get(kernel, 0) for name, kernel in KERNELS.items()}
     size = program.memory_size
+    named["MASSES"], size = size, size + n
     for name in ("HERE", "THERE", "CONTACT"):
         named[name], size = size, size + 2 * n
     for name in ("PHI_HERE", "RATE_HERE", "PHI_THERE", "RATE_THERE", "PHI_CONTACT", "RATE_CONTACT", "BLUR", "STRENGTH_BEFORE",

@@ -46,7 +46,10 @@ LOGGED, STATUS, UNCOUPLED = range(48, 51)
 
 # a table in the plan: guards that are not looked at; and whether a hit is left to Python, because of friction
 IGNORED, STOPS_AT_HIT = range(52, 54)
-N_NAMED = 54
+
+# a place in memory: the diagonal of the mass matrix
+MASSES = 54
+N_NAMED = 55
 
 # a system of equations, from its place in the plan on
 SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)

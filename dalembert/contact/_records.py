@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ class Impacts:
     constraints add their own impulse. Impacts at the same time follow each other in the order in which they were resolved.
     Energies are values of H.
     """
+
+    ACROSS: ClassVar[tuple[str, ...]] = ()
+    """Columns with an entry for each direction across the normal."""
 
     t: np.ndarray
     which: np.ndarray
@@ -43,6 +46,8 @@ class Contacts:
     to another has a row for each; without friction it is 0. Forces: `run.contact_forces`.
     """
 
+    ACROSS: ClassVar[tuple[str, ...]] = ()
+
     which: np.ndarray
     begin: np.ndarray
     end: np.ndarray
@@ -63,14 +68,15 @@ class SteppedContacts(Contacts):
     directions of `slip`, which is the sliding velocity at `end`; impulse / (end - begin) is the mean force.
     """
 
+    ACROSS: ClassVar[tuple[str, ...]] = ("friction", "slip")
+
     normal: np.ndarray
     friction: np.ndarray
     slip: np.ndarray
 
     def of(self, which: int) -> SteppedContacts:
         """The rows of one unilateral constraint."""
-        mine = self.which == which
-        return SteppedContacts(*(column[mine] for column in vars(self).values()))
+        return rows_of(type(self), self, self.which == which)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,29 +86,53 @@ class SphereContacts(Contacts):
     `normal` is the impulse of the step, and `friction` that across it, a vector that acts on `which`.
     """
 
+    ACROSS: ClassVar[tuple[str, ...]] = ("friction",)
+
     other: np.ndarray
     normal: np.ndarray
     friction: np.ndarray
 
 
+class OfMembers:
+    """Events of all members of an ensemble, in the order of members; `events[i]` are those of member i."""
+
+    KIND: ClassVar[type]
+    member: np.ndarray
+
+    def __getitem__(self, member: int) -> Any:
+        return rows_of(self.KIND, self, slice(*np.searchsorted(self.member, [member, member + 1])))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class MemberImpacts(Impacts):
+class MemberImpacts(OfMembers, Impacts):
     """The impacts of all members of an ensemble, in the order of members; `impacts[i]` are those of member i."""
 
+    KIND: ClassVar[type] = Impacts
     member: np.ndarray
-
-    def __getitem__(self, member: int) -> Impacts:
-        return rows_of(Impacts, self, slice(*np.searchsorted(self.member, [member, member + 1])))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MemberContacts(Contacts):
+class MemberContacts(OfMembers, Contacts):
     """The sustained contacts of all members of an ensemble, in the order of members; `contacts[i]` are those of member i."""
 
+    KIND: ClassVar[type] = Contacts
     member: np.ndarray
 
-    def __getitem__(self, member: int) -> Contacts:
-        return rows_of(Contacts, self, slice(*np.searchsorted(self.member, [member, member + 1])))
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MemberSteppedContacts(OfMembers, SteppedContacts):
+    """The same by time stepping."""
+
+    KIND: ClassVar[type] = SteppedContacts
+    member: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MemberSphereContacts(OfMembers, SphereContacts):
+    """The same of spheres."""
+
+    KIND: ClassVar[type] = SphereContacts
+    member: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,27 +165,69 @@ class ImpactReduction:
 
 
 TALLIED = tuple(f.name for f in fields(ImpactReduction))
-KINDS: dict[str, type] = {"impact": Impacts, "contact": Contacts}
-OF_MEMBERS: dict[str, type] = {"impact": MemberImpacts, "contact": MemberContacts}
+KINDS = ("impact", "contact")
+RECORDS: dict[str, dict[str, type]] = {
+    "": {},
+    "impacts": {"impact": Impacts, "contact": Contacts},
+    "time stepping": {"contact": SteppedContacts},
+    "spheres": {"contact": SphereContacts},
+}
+"""What runs record, by the names under which stores know it."""
+OF_MEMBERS: dict[type, type] = {
+    kind.KIND: kind for kind in (MemberImpacts, MemberContacts, MemberSteppedContacts, MemberSphereContacts)
+}
 STORED: dict[str, tuple[type, ...]] = {"impact": (Impacts,), "contact": (SteppedContacts, SphereContacts, Contacts)}
 """The kinds that a file of one run may hold, those with more columns first."""
 VECTORS = ("q", "p_before", "p_after")
-INTEGERS = ("which", "member", "slides")
+INTEGERS = ("which", "member", "slides", "other")
 LATER = ("friction", "slides")
 """Columns that files of earlier versions do not have: there was no friction."""
 
-
-def layout(kind: type, prefix: str, dim: int) -> dict[str, tuple[tuple[int, ...], str]]:
-    """The columns of a kind of event under the names that they have in files: the shape of an entry, and its type."""
-    return {
-        f"{prefix}_{f.name}": ((dim,) if f.name in VECTORS else (), "int64" if f.name in INTEGERS else "float64")
-        for f in fields(kind)
-    }
+Columns = dict[str, tuple[tuple[int, ...], str]]
+"""Names of columns in files, the shape of an entry of each and the type of its numbers."""
 
 
-def layout_of_members(dim: int) -> dict[str, tuple[tuple[int, ...], str]]:
-    """`layout` of all events of an ensemble."""
-    return {name: shape for prefix, kind in OF_MEMBERS.items() for name, shape in layout(kind, prefix, dim).items()}
+@dataclass(frozen=True)
+class Recorded:
+    """What runs record beside their states: one of RECORDS, and how long the vectors in it are."""
+
+    name: str
+    dim: int
+    directions: int = 0
+    """Across the normal of a contact."""
+
+    @property
+    def kinds(self) -> dict[str, type]:
+        """The kinds of events by the prefix of their columns."""
+        return RECORDS[self.name]
+
+    @property
+    def columns(self) -> Columns:
+        """Those of a run; vectors of no components have none."""
+        return {name: shape for prefix, kind in self.kinds.items() for name, shape in self._layout(kind, prefix).items()}
+
+    @property
+    def columns_of_members(self) -> Columns:
+        """Those of an ensemble."""
+        kinds = {prefix: OF_MEMBERS[kind] for prefix, kind in self.kinds.items()}
+        return {name: shape for prefix, kind in kinds.items() for name, shape in self._layout(kind, prefix).items()}
+
+    def _layout(self, kind: Any, prefix: str) -> Columns:
+        sizes = dict.fromkeys(VECTORS, self.dim) | dict.fromkeys(kind.ACROSS, self.directions)
+        shapes = {f.name: (sizes[f.name],) if f.name in sizes else () for f in fields(kind)}
+        types = {name: "int64" if name in INTEGERS else "float64" for name in shapes}
+        return {f"{prefix}_{name}": (shape, types[name]) for name, shape in shapes.items() if shape != (0,)}
+
+    def of_members(self, prefix: str, parts: Sequence[Any]) -> Any:
+        """The events of all members, one part each, of which some may be None."""
+        kind, known = self.kinds[prefix], {k: part for k, part in enumerate(parts) if part is not None}
+        member = np.repeat(np.array(list(known), dtype=int), [len(part) for part in known.values()])
+        columns = [columns_of(part, prefix) for part in known.values()]
+        joined = {
+            name: np.concatenate([np.zeros((0, *shape), dtype), *(column[name] for column in columns)])
+            for name, (shape, dtype) in self._layout(kind, prefix).items()
+        }
+        return from_columns(OF_MEMBERS[kind], prefix, {**joined, f"{prefix}_member": member}.__getitem__)
 
 
 def columns_of(events: Any, prefix: str) -> dict[str, np.ndarray]:
@@ -163,16 +235,18 @@ def columns_of(events: Any, prefix: str) -> dict[str, np.ndarray]:
     return {f"{prefix}_{f.name}": getattr(events, f.name) for f in fields(events)}
 
 
-def from_columns(kind: type, prefix: str, column: Callable[[str], np.ndarray]) -> Any:
-    """Events whose columns are found by their names in files; those of `LATER` that are not there are zero."""
+def from_columns(kind: Any, prefix: str, column: Callable[[str], np.ndarray]) -> Any:
+    """Events whose columns are found by their names in files; those of `LATER`, and empty vectors, may be missing."""
     found: dict[str, np.ndarray] = {}
     for f in fields(kind):
         try:
             found[f.name] = column(f"{prefix}_{f.name}")
         except KeyError:
-            if f.name not in LATER:
+            if f.name not in (*LATER, *kind.ACROSS):
                 raise
-            found[f.name] = np.zeros(len(found["which"]), dtype=int if f.name in INTEGERS else float)
+            count = len(found["which"])
+            empty = np.zeros(count, dtype=int if f.name in INTEGERS else float)
+            found[f.name] = np.zeros((count, 0)) if f.name in kind.ACROSS else empty
     return kind(**found)
 
 
@@ -181,24 +255,12 @@ def from_file(prefix: str, file: Mapping[str, np.ndarray]) -> Any:
     if f"{prefix}_which" not in file:
         return None
     kinds = (kind for kind in STORED[prefix] if all(f"{prefix}_{f.name}" in file for f in fields(kind)))
-    return from_columns(next(kinds, KINDS[prefix]), prefix, file.__getitem__)
+    return from_columns(next(kinds, STORED[prefix][-1]), prefix, file.__getitem__)
 
 
 def rows_of(kind: type, events: Any, rows: slice | np.ndarray) -> Any:
     """Some of the events."""
     return kind(**{f.name: getattr(events, f.name)[rows] for f in fields(kind)})
-
-
-def of_members(prefix: str, dim: int, parts: Sequence[Any]) -> Any:
-    """The events of all members, one part each, of which some may be None."""
-    known = {k: part for k, part in enumerate(parts) if part is not None}
-    member = np.repeat(np.array(list(known), dtype=int), [len(part) for part in known.values()])
-    columns = [columns_of(part, prefix) for part in known.values()]
-    joined = {
-        name: np.concatenate([np.zeros((0, *shape), dtype), *(column[name] for column in columns)])
-        for name, (shape, dtype) in layout(KINDS[prefix], prefix, dim).items()
-    }
-    return from_columns(OF_MEMBERS[prefix], prefix, {**joined, f"{prefix}_member": member}.__getitem__)
 
 
 def in_order_of_members(events: Any) -> Any:

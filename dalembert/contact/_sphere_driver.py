@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.contact._stepping_driver import DONE, NOT_FINITE, TOO_MANY
+from dalembert.contact._stepping_driver import DONE, FULL, LOGGED, NOT_FINITE, TOO_MANY
 from dalembert.engine._compiled import compiled, internal
 
 SWEEPS, TOLERANCE = 1000, 1e-9
+SWEPT, LEFT = range(2)
+"""Counters of a run beside LOGGED: sweeps, and steps that were not solved."""
 
 
 @internal()
@@ -166,11 +168,15 @@ def solve(bodies, found, count, mu, e, h, gravity, slip):
 
 
 @compiled()
-def advance_spheres(bodies, planes, table, found, before, counts, laws, store, last_step, save_every):
-    """Steps until `last_step`; counts: sweeps, steps that were not solved, steps, rows stored, contacts of the last step."""
+def advance_spheres(
+    bodies, planes, table, found, before, all_counts, tally, laws, store, log, last_step, save_every, log_every, final, t0
+):
+    """Steps until `last_step`, or until the log is full or one fails; contacts of every `log_every`-th step are logged."""
     h, size, mu, e = laws[0], laws[1], laws[2], laws[3]
-    gravity, slip = laws[4:7], laws[7:10]
-    while counts[2] < last_step:
+    gravity, slip, axes, counts = laws[4:7], laws[7:10], int(laws[10]), all_counts[0]
+    while counts.steps_done < last_step:
+        if tally[LOGGED] + len(found.pairs) > len(log):
+            return FULL
         for b in range(len(bodies.x)):
             for j in range(3):
                 bodies.middle[b, j] = bodies.x[b, j] + h / 2 * bodies.v[b, j]
@@ -180,8 +186,8 @@ def advance_spheres(bodies, planes, table, found, before, counts, laws, store, l
             return TOO_MANY
         inherit(found, before, count)
         sweeps = solve(bodies, found, count, mu, e, h, gravity, slip)
-        counts[0] += sweeps
-        counts[1] += sweeps > SWEEPS
+        tally[SWEPT] += sweeps
+        tally[LEFT] += sweeps > SWEEPS
         total = 0.0
         for b in range(len(bodies.x)):
             for j in range(3):
@@ -196,13 +202,37 @@ def advance_spheres(bodies, planes, table, found, before, counts, laws, store, l
                 before.pairs[k, j] = found.pairs[k, j]
             for j in range(4):
                 before.impulses[k, j] = found.impulses[k, j]
-        counts[2] += 1
-        counts[4] = count
-        if counts[2] % save_every == 0:
-            for b in range(len(bodies.x)):
-                for j in range(3):
-                    store[counts[3], 0, b, j], store[counts[3], 1, b, j] = bodies.x[b, j], bodies.turned[b, j]
-                    store[counts[3], 2, b, j], store[counts[3], 3, b, j] = bodies.v[b, j], bodies.w[b, j]
-            counts[3] += 1
-            return DONE
+        counts.steps_done += 1
+        step = counts.steps_done
+        if step % log_every == 0 or step == final:
+            note(found, count, tally, log, t0 + step * h - h, t0 + step * h)
+        if step % save_every == 0:
+            save(bodies, axes, store[counts.saved])
+            counts.saved += 1
     return DONE
+
+
+@internal()
+def note(found, count, tally, log, begin, end):
+    """Log the contacts of a step that act: which, other, begin, end, P_N, P_F."""
+    for k in range(count):
+        if found.impulses[k, 0] > 0.0:
+            row = log[tally[LOGGED]]
+            row[0], row[1], row[2], row[3] = found.pairs[k, 1], found.pairs[k, 0], begin, end
+            for j in range(4):
+                row[4 + j] = found.impulses[k, j]
+            tally[LOGGED] += 1
+
+
+@compiled()
+def save(bodies, axes, row):
+    """Positions and momenta, body by body: as many components as there are axes, then angles."""
+    angles = 2 * axes - 3
+    each, half = axes + angles, len(row) // 2
+    for b in range(len(bodies.x)):
+        for j in range(axes):
+            row[each * b + j] = bodies.x[b, j]
+            row[half + each * b + j] = bodies.masses[b] * bodies.v[b, j]
+        for j in range(angles):
+            row[each * b + axes + j] = bodies.turned[b, 3 - angles + j]
+            row[half + each * b + axes + j] = bodies.inertias[b] * bodies.w[b, 3 - angles + j]

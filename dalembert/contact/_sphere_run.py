@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.contact import _sphere_driver as driver
 from dalembert.contact._records import SphereContacts
+from dalembert.contact._stepping_driver import LOGGED
 from dalembert.contact._stepping_run import SteppingRun
 from dalembert.contact.time_stepping import MoreauJean
 from dalembert.errors import ContactWarning, InconsistentStart, UnsupportedSystem
@@ -60,84 +61,76 @@ class SphereRun(SteppingRun):
             vectors[2 * k + 1][:, 3 - (part.shape[1] - axes) :] = part[:, axes:]
         room = (np.zeros((n, 3)), np.zeros((n, 6)))
         self.bodies = Bodies._make([*vectors, *room, system.radii, system.masses, system.inertias])
-        self.laws = np.array([self.h, 2.01 * system.radii.max(), system.mu, system.e, *system.gravity, 0.0, 0.0, 0.0])
+        numbers = (self.h, 2.01 * system.radii.max(), system.mu, system.e, *system.gravity)
+        self.laws = np.array([*numbers, 0.0, 0.0, 0.0, system.space])
         self.table = (np.zeros(2 * n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64))
         most = (len(system.planes) + 3) * n if system.space == 2 else (len(system.planes) + 6) * n
         self.found, self.before = Found.of(2 * most, n), Found.of(2 * most, n)
-        self.sphere_counts = np.zeros(5, dtype=np.int64)
-        self.noted: list[np.ndarray] = []
-        self._refuse_overlap(system)
+        self.log = np.zeros((4 * most, 8))
+        refuse_overlap(system, start.first)
 
-    def _refuse_overlap(self, system: Spheres) -> None:
-        """Refuse starts in which bodies overlap by more than a millionth of the smallest radius."""
-        from scipy.spatial import cKDTree
+    @property
+    def walls(self) -> dict[str, Any]:
+        """Velocities, which momenta give but for rounding, and the impulses that the next step begins with."""
+        before, count = self.before, self.before.first[-1]
+        parts = {"first": before.first, "pairs": before.pairs[:count], "impulses": before.impulses[:count]}
+        return {name: part.tolist() for name, part in {"v": self.bodies.v, "w": self.bodies.w, **parts}.items()}
 
-        x, r = self.bodies.x, system.radii
-        pairs = cKDTree(x).query_pairs(2 * r.max(), output_type="ndarray")
-        gaps = np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1) - r[pairs].sum(axis=1)
-        below = x @ system.planes[:, :3].T - system.planes[:, 3] - r[:, None]
-        least = min([0.0, *gaps, *below.ravel()])
-        if least < -1e-6 * r.min():
-            raise InconsistentStart(f"bodies overlap each other or planes by up to {-least:.3g} at the start: move them apart")
+    def _carry_on(self, row: np.ndarray, walls: Mapping[str, Any]) -> None:
+        system, bodies, count = self.system, self.bodies, walls["first"][-1]
+        assert isinstance(system, Spheres)
+        q, axes = row[: len(row) // 2].reshape(len(bodies.x), -1), system.space
+        bodies.x[:, :axes], bodies.turned[:, axes - q.shape[1] :] = q[:, :axes], q[:, axes:]  # angles come last
+        bodies.v[:], bodies.w[:] = walls["v"], walls["w"]
+        self.before.first[:] = walls["first"]
+        self.before.pairs[:count] = np.reshape(walls["pairs"], (count, 2))
+        self.before.impulses[:count] = np.reshape(walls["impulses"], (count, 4))
 
-    def _drive(self, last_step: int) -> int:
-        counts, began = self.sphere_counts, time.perf_counter()
-        status, room = driver.DONE, np.zeros((1, 4, len(self.bodies.x), 3))
-        while status == driver.DONE and self.counts[3] < last_step and time.perf_counter() < began + 0.2:
-            counts[3] = 0
-            until = min(last_step, (counts[2] // self.save_every + 1) * self.save_every)
-            status = driver.advance_spheres(
-                self.bodies, self.spec.system.planes, self.table, self.found, self.before, counts, self.laws, room,  # type: ignore
-                until, self.save_every,
-            )  # fmt: skip
-            self.counts[0], self.counts[1], self.counts[3] = counts[0], counts[1], counts[2]
-            if counts[3] or counts[2] == self.spec.steps:
-                self._note(int(counts[4]))
-            if counts[3]:
-                self.rows[self.counts[4]] = self.state
-                self.counts[4] += 1
-        return status
-
-    def _note(self, count: int) -> None:
-        """Keep the contacts of the last step."""
-        acting = np.flatnonzero(self.found.impulses[:count, 0] > 0)
-        t = np.full(len(acting), self.time)
-        columns = (self.found.pairs[acting][:, ::-1], t - self.h, t, self.found.impulses[acting])
-        self.noted.append(np.column_stack(columns))
+    def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
+        assert isinstance(self.system, Spheres)
+        return driver.advance_spheres(
+            self.bodies, self.system.planes, self.table, self.found, self.before, self.counts, self.tally, self.laws, store,
+            self.log, last_step, save_every, self.save_every, self.steps, self.start.t,
+        )  # fmt: skip
 
     @property
     def state(self) -> np.ndarray:
         """The state at the end of the last step."""
-        system, bodies = self.spec.system, self.bodies
-        assert isinstance(system, Spheres)
-        axes = system.space
-        q, v = (
-            np.column_stack([x[:, :axes], y[:, 2 if axes == 2 else 0 :]]) for x, y in ((bodies.x, bodies.turned), bodies[2:4])
-        )
-        masses = np.column_stack([np.tile(m[:, None], k) for m, k in ((system.masses, axes), (system.inertias, 2 * axes - 3))])
-        return np.concatenate([q.ravel(), (masses * v).ravel()])
+        row = np.zeros(self.system.n_state)
+        driver.save(self.bodies, int(self.laws[-1]), row)
+        return row
 
-    def advance(self, report=None, last_step=None) -> str | None:  # type: ignore[no-untyped-def]
-        """`SteppingRun.advance`, and a warning where sweeps did not solve all steps."""
+    def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
+        """`Run.advance`, and a warning where sweeps did not solve all steps."""
         reason = super().advance(report, last_step)
-        if self.sphere_counts[1]:
+        if self.tally[driver.LEFT]:
             warnings.warn(
-                f"{self.sphere_counts[1]} of {self.steps_done} steps ended after {driver.SWEEPS} sweeps over all contacts "
+                f"{self.tally[driver.LEFT]} of {self.steps_done} steps ended after {driver.SWEEPS} sweeps over all contacts "
                 "without being solved to round-off: their impulses are approximate",
                 ContactWarning,
                 stacklevel=2,
             )
         return reason
 
-    def stats(self) -> dict[str, float]:
-        """What the run took; a sweep solves every contact once."""
-        counted = {"sweeps": int(self.counts[0]), "unsolved_steps": int(self.counts[1])}
-        return {"steps": self.steps_done, **counted, "build_seconds": self.build_time, "wall_seconds": self.wall_time}
-
     @property
     def contacts(self) -> SphereContacts:  # type: ignore[override]
         """The contacts of the steps that end in stored states."""
-        rows = np.vstack([np.zeros((0, 8)), *self.noted])
+        rows = self.log[: self.tally[LOGGED]].copy()
         which, other = rows[:, :2].astype(int).T
-        none = np.zeros(len(rows), dtype=int)
-        return SphereContacts(which, rows[:, 2], rows[:, 3], none, other, rows[:, 4], rows[:, 5:])
+        return SphereContacts(which, rows[:, 2], rows[:, 3], np.zeros(len(rows), dtype=int), other, rows[:, 4], rows[:, 5:])
+
+
+def refuse_overlap(system: Spheres, q: np.ndarray, whose: str = "") -> None:
+    """Refuse starts in which bodies overlap by more than a millionth of the smallest radius."""
+    from scipy.spatial import cKDTree
+
+    r, space = system.radii, system.space
+    x = q.reshape(len(r), -1)[:, :space]
+    pairs = cKDTree(x).query_pairs(2 * r.max(), output_type="ndarray")
+    gaps = np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1) - r[pairs].sum(axis=1)
+    below = x @ system.planes[:, :space].T - system.planes[:, 3] - r[:, None]
+    least = min([0.0, *gaps, *below.ravel()])
+    if least < -1e-6 * r.min():
+        raise InconsistentStart(
+            f"{whose}bodies overlap each other or planes by up to {-least:.3g} at the start: move them apart"
+        )

@@ -21,6 +21,9 @@ from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
 
 DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL, TOO_MANY, UNLAWFUL = range(7)
+TALLIED = 3
+PROJECTED, DAMPED, LOGGED = range(TALLIED)
+"""Counters of a run: steps that Newton's method alone did not solve, impacts that would add energy, rows of the log."""
 NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 """Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
 DIAGONAL, STIFFEST = 1e-2, 1e-7
@@ -30,9 +33,13 @@ LEAST = 1e-15
 NEAR = 0.1
 """What part of its own stiffness a sliding contact may have left for an unsolved step to be put down to the paradox."""
 STALLED, TIGHT, CAREFUL, STALL = 1e-7**2, 4e-16**2, 1e-2**2, 0.25**2
+ON_CIRCLE = 1e-6
+"""How near to mu P_N, relative to it, the friction of a contact is that slides."""
 LOOSE, BLURRED = 1e-5, 1e-2
 """How much less the impulses of single contacts count than their sums, which move the bodies, and those of constraints, which
 rounding errors of positions, divided by h, blur."""
+BLUR = 1e-5
+"""Momenta are known as well as rounding errors of positions let them be, M q/h: what part of it stands for a momentum."""
 
 
 @internal()
@@ -79,11 +86,16 @@ def increment(at, kernels, tables, memory):
         memory[at.x + i] -= work[i]
     dim = at.n_state // 2
     positions = largest(memory, at.state, dim) / memory[1]
+    blur = 0.0
+    for k in range(dim):
+        blur = max(blur, BLUR * memory[at.masses + k] * abs(memory[at.state + k]) / memory[1])
     momenta = max(memory[at.push], largest(memory, at.state + dim, dim), 1e-5 * memory[at.peak])
     size, first = 0.0, 0
     for block in range(len(tables.blocks)):
         count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
         scale = max(largest(memory, at.x + first, count), 1e-4 * (positions if kind == 0 else momenta) + 1e-300)
+        if abs(kind) == 1:
+            scale = max(scale, blur)
         weight = LOOSE if kind >= 2 else BLURRED if kind < 0 else 1.0
         size = max(size, weight * largest(memory, at.residual + first, count) / scale)
         if not np.isfinite(largest(memory, at.x + first, count)):
@@ -97,7 +109,7 @@ def newton(at, kernels, tables, memory, counts, diagonal):
     """Newton's method from the unknowns in memory; whether it found a solution to round-off."""
     previous, rate = np.inf, 1.0
     for iteration in range(1, NEWTON + 1):
-        counts[0] += 1
+        counts.iterations += 1
         if not factorize(at, kernels, tables, memory, max(STIFFEST, diagonal * min(1.0, previous))):
             return False
         size = increment(at, kernels, tables, memory)
@@ -123,7 +135,7 @@ def load(at, tables, memory):
 
 
 @internal()
-def solve(at, kernels, tables, memory, counts, diagonal):
+def solve(at, kernels, tables, memory, counts, tally, diagonal):
     """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
     for attempt in range(TRIES):
         memory[2] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
@@ -131,7 +143,7 @@ def solve(at, kernels, tables, memory, counts, diagonal):
             return True
         diagonal = DIAGONAL
         if attempt == 0:
-            counts[1] += 1
+            tally[PROJECTED] += 1
             load(at, tables, memory)
             if newton(at, kernels, tables, memory, counts, STIFFEST):
                 return True
@@ -151,18 +163,21 @@ def solve(at, kernels, tables, memory, counts, diagonal):
 
 
 @internal()
-def solve_without_gain(at, kernels, tables, memory, counts, diagonal):
+def solve_without_gain(at, kernels, tables, memory, counts, tally, diagonal):
     """Solve a step whose contacts add no energy: restitution is reduced, at last left out, while they would."""
+    gained = 0
     for share in (1.0, 0.99, 0.95, 0.8, 0.5, 0.0):
         memory[3] = share
-        solved = solve(at, kernels, tables, memory, counts, diagonal)
+        solved = solve(at, kernels, tables, memory, counts, tally, diagonal)
         call_kernel(kernels[2], memory)
         if solved and (memory[4] <= 1e-9 * memory[5] or memory[5] <= 0.0):
-            return True
-        if not solved:
+            break
+        if solved:
+            gained = 1
+        else:
             for k in range(at.n_x):
                 memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
-        counts[2] += 1
+    tally[DAMPED] += gained
     return solved
 
 
@@ -176,16 +191,15 @@ def contradicts(at, memory, least):
 
 
 @compiled()
-def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step, final, save_every, t0, h, stops):
-    """Steps until `last_step`, or until the log is full or a step fails.
-
-    `counts` are Newton iterations, projected steps, steps of less restitution, steps, rows stored and rows logged.
-    """
-    n, laws = at.n_state, at.n_contacts * (1 + at.n_tangents)
-    while counts[3] < last_step:
-        if counts[5] + at.n_contacts > len(log):
+def advance_stepping(
+    at, kernels, tables, memory, all_counts, tally, store, log, last_step, save_every, log_every, final, t0, h, stops
+):
+    """Steps until `last_step`, or until the log is full or a step fails; the log has a row every `log_every` steps."""
+    n, laws, counts = at.n_state, at.n_contacts * (1 + at.n_tangents), all_counts[0]
+    while counts.steps_done < last_step:
+        if tally[LOGGED] + at.n_contacts > len(log):
             return FULL
-        memory[0] = t0 + counts[3] * h
+        memory[0] = t0 + counts.steps_done * h
         for k in range(at.n_x):
             memory[at.guess + k] = memory[at.saved + k] = memory[at.x + k]
         diagonal = DIAGONAL
@@ -196,7 +210,7 @@ def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step,
                     return PAINLEVE
                 load(at, tables, memory)
                 diagonal = STIFFEST
-        if not solve_without_gain(at, kernels, tables, memory, counts, diagonal):
+        if not solve_without_gain(at, kernels, tables, memory, counts, tally, diagonal):
             near = contradicts(at, memory, NEAR)
             for k in range(at.n_x):
                 memory[at.x + k] = memory[at.saved + k]
@@ -214,28 +228,31 @@ def advance_stepping(at, kernels, tables, memory, counts, store, log, last_step,
         for k in range(laws):
             memory[at.sums + k] += memory[at.impulses + k]
         memory[at.most] = max(memory[at.most], largest(memory, at.impulses, at.n_contacts))
-        counts[3] += 1
-        if counts[3] % save_every == 0 or counts[3] == final:
-            note(at, memory, counts, log, counts[3] - (counts[3] - 1) % save_every - 1, t0, h)
-        if counts[3] % save_every == 0:
+        counts.steps_done += 1
+        step = counts.steps_done
+        if step % log_every == 0 or step == final:
+            note(at, memory, tally, log, t0 + (step - (step - 1) % log_every - 1) * h, t0 + step * h)
+        if step % save_every == 0:
             for k in range(n):
-                store[counts[4], k] = memory[at.state + k]
-            counts[4] += 1
+                store[counts.saved, k] = memory[at.state + k]
+            counts.saved += 1
     return DONE
 
 
 @internal()
-def note(at, memory, counts, log, since, t0, h):
-    """Log the impulses that contacts had since a step: which, begin, end, P_N, P_F, sliding velocity."""
+def note(at, memory, tally, log, begin, end):
+    """Log the impulses that contacts had from one time to another: which, begin, end, how it slides, P_N, P_F, slip."""
     m, d = at.n_contacts, at.n_tangents
     for k in range(m):
         if memory[at.sums + k] > LEAST * memory[at.most]:
-            row = log[counts[5]]
-            row[0], row[1], row[2], row[3] = k, t0 + since * h, t0 + counts[3] * h, memory[at.sums + k]
+            row = log[tally[LOGGED]]
+            row[0], row[1], row[2], row[3], row[4] = k, begin, end, 0.0, memory[at.sums + k]
+            if d == 1 and abs(memory[at.impulses + m + k]) >= (1.0 - ON_CIRCLE) * memory[at.bound + k]:
+                row[3] = np.sign(memory[at.slip + k])
             for j in range(d):
-                row[4 + j] = memory[at.sums + m + d * k + j]
-                row[4 + d + j] = memory[at.slip + d * k + j]
-            counts[5] += 1
+                row[5 + j] = memory[at.sums + m + d * k + j]
+                row[5 + d + j] = memory[at.slip + d * k + j]
+            tally[LOGGED] += 1
         memory[at.sums + k] = 0.0
         for j in range(d):
             memory[at.sums + m + d * k + j] = 0.0

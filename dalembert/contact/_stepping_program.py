@@ -59,6 +59,8 @@ class Slots:
     impulses: int = field(init=False)
     """P_N, then P_F."""
     slip: int = field(init=False)
+    bound: int = field(init=False)
+    """mu P_N, where there is friction."""
     stiff: int = field(init=False)
     """What a normal impulse does to the normal velocity of a contact that slides; negative in Painleve's paradox."""
     room: int = field(init=False)
@@ -67,7 +69,7 @@ class Slots:
         n, m, d = self.n_x, self.n_contacts, self.n_tangents
         sizes = {"theta": self.n_theta, "state": self.n_state, "x": n, "residual": n, "entries": self.n_entries}
         sizes |= {"matrix": n * n, "scales": 2 * n, "pivots": n, "delta": self.n_state, "impulses": m * (1 + d)}
-        place_in_order(self, self.theta, sizes | {"slip": m * d, "stiff": m, "room": 0})
+        place_in_order(self, self.theta, sizes | {"slip": m * d, "bound": m if d else 0, "stiff": m, "room": 0})
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +129,12 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
 def _results(system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, slots: Slots) -> list[tuple[ca.SX, int]]:
     """What a finished step leaves in memory."""
     impulses = ca.vertcat(as_column(outcome.P_N), as_column(outcome.P_F))
-    slip = as_column(outcome.slip) if system.n_tangents else ca.SX(0, 1)
+    slip, bound = (as_column(x) if system.n_tangents else ca.SX(0, 1) for x in (outcome.slip, outcome.bound))
     given = [
         (reduced.increment, slots.delta),
         (impulses, slots.impulses),
         (slip, slots.slip),
+        (bound, slots.bound),
         (as_column([outcome.work]), slots.work),
         (as_column([outcome.bounce]), slots.bounce),
         (as_column([outcome.lawful]), slots.lawful),

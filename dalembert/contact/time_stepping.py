@@ -28,6 +28,9 @@ from dalembert.methods import OneStepMethod, Step
 from dalembert.symbolic import SymbolicArray, as_column, from_column
 from dalembert.systems import BoundSystem, MechanicalSystem, Spheres, System
 
+RESTS = 1e-9
+"""An approach below this part of what the normal impulse does to its velocity is a rounding error of a contact that lasts."""
+
 
 class Tuning(NamedTuple):
     """What the driver may change in the equations of a step: r is multiplied by `relaxation`, e by `restitution`."""
@@ -46,6 +49,8 @@ class Outcome(NamedTuple):
     bounce: Any
     lawful: Any
     """Negative where a contact acts with mu < 0, or with e outside of [0, 1]."""
+    bound: Any
+    """mu P_N, which |P_F| reaches where a contact slides; None where there is no friction."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,11 @@ class Point:
     def coefficients(self) -> Any:
         """mu of each contact."""
         return self.system.friction(self.t, self.q)
+
+
+def counted_of(system: System) -> tuple[str, ...]:
+    """What a run counts: steps that needed projections or less restitution; of spheres, sweeps and steps that these left."""
+    return ("sweeps", "unsolved_steps") if isinstance(system, Spheres) else ("projected_steps", "damped_impacts")
 
 
 class TimeStepping(OneStepMethod):
@@ -196,7 +206,7 @@ class MoreauJean(TimeStepping):
         bounce = velocity_laws(step, tuning, M, M, system.phi(M.t, M.q) <= 0, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
         added = energy_added(M.work(P_N, P_F, p0, p1), M, M, P_N, P_F)
-        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, M, M, P_N))
+        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, M, M, P_N), bound)
 
 
 @dataclass(frozen=True)
@@ -267,7 +277,7 @@ class NonsmoothRattle(TimeStepping):
         step.result(q=h * V, p=W)
         work = old.work(P_N1, P_F1, p0, p1) + new.work(P_N - P_N1, P_F - P_F1, p0, p1)
         added = energy_added(work, old, new, P_N, P_F)
-        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, old, new, P_N))
+        return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, old, new, P_N), bound)
 
 
 def contact_unknowns(step: Step, stage: str) -> tuple[Any, Any]:
@@ -284,7 +294,7 @@ def velocity_laws(
 ) -> Any:
     """Newton's law of impact and Coulomb's law of friction for the contacts that are closed; no impulses at the others.
 
-    `bound` is mu P_N. Returns e gamma_N- of each contact.
+    `bound` is mu P_N. Returns e gamma_N- of each contact that is hit, zero of those that last.
     """
     approach, e = newton_coefficients(step, before)
     bounce = tuning.restitution * approach * e
@@ -293,7 +303,7 @@ def velocity_laws(
     step.equation(P_N, np.where(closed, np.maximum(P_N - tuning.relaxation * r * xi, 0), 0))
     if after.rubs:
         on_discs(step, P_F, after.slip(p1), tuning.relaxation, r_F, np.maximum(bound, 0))
-    return bounce
+    return np.where(approach > RESTS * P_N / r, bounce, 0)
 
 
 def newton_coefficients(step: Step, before: Point) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert._progress import busy
 from dalembert.derivatives._fitted import UNDETERMINED, Fit, warn_of_misfit
 from dalembert.derivatives._given import checked_data, deviations, finite, limits, names_of
@@ -27,6 +28,7 @@ from dalembert.systems._model import one_line
 from dalembert.systems._state_function import state_function
 
 
+@interruptible()
 def fit(
     system: Any,
     method: Any,

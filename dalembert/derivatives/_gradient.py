@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert._progress import ProgressLine, busy
 from dalembert.derivatives._loss import AtTimes, Running, Weighted
 from dalembert.derivatives._record import Part, Record
@@ -28,6 +29,7 @@ SEGMENT = 3_000_000
 """Numbers of a record that are kept at a time: 24 MB."""
 
 
+@interruptible()
 def gradient(
     loss: Callable | None,
     system: Any,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert._progress import ProgressLine, preparing
 from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._wanted import Differentiated, initial_values, run_arguments, start_from, wanted
@@ -21,6 +22,7 @@ from dalembert.runs._drivers import check_differentiable
 from dalembert.systems._states import States
 
 
+@interruptible()
 def gradient_many(
     loss: Callable | None,
     system: Any,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert.derivatives._given import finite
 from dalembert.derivatives._gradient import Adjoint, Losses, named
 from dalembert.derivatives._loss import AtTimes
@@ -25,6 +26,7 @@ from dalembert.runs._drivers import driver_of
 from dalembert.systems._model import one_line
 
 
+@interruptible()
 def hessian_product(
     loss: Callable | None,
     system: Any,

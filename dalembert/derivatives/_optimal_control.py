@@ -15,6 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert._progress import busy
 from dalembert.compiler import first_guess, reduced_step
 from dalembert.compiler._independence import independent
@@ -29,7 +30,7 @@ from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
-from dalembert.systems._model import one_line
+from dalembert.systems._model import one_line, shape_of
 from dalembert.systems._ramped import ramped
 from dalembert.systems._state_function import state_function
 
@@ -95,13 +96,14 @@ class OptimalControl:
             raise InputError(
                 "give a cost, a final_cost, or a final time that is sought, t1=(lower, upper), which is minimised then"
             )
-        if self.t1 is not None and (np.shape(self.t1) != (2,) or not 0 < finite("t1", self.t1)[0] <= self.t1[1]):
+        if self.t1 is not None and (shape_of(self.t1) != (2,) or not 0 < finite("t1", self.t1)[0] <= self.t1[1]):
             raise InputError(f"t1 are two positive times, (lower, upper); got {one_line(self.t1)}")
         count("steps", self.steps, least=1)
         truth("linear", self.linear)
         if self.h is not None:
             positive("h", self.h)
 
+    @interruptible()
     def solve(
         self, *, guess: Mapping[str, Any] | None = None, tolerance: float = 1e-9, max_iterations: int = 1000,
         verbose: bool = False, **start: Any,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert._progress import ProgressLine, busy
 from dalembert.derivatives._record import Record
 from dalembert.derivatives._through_impacts import ImpactSteps
@@ -57,6 +58,7 @@ class Sensitivities:
         raise InputError(f"a state has the blocks {[known for known, _ in self.run.blocks]}; got {block!r}")
 
 
+@interruptible()
 def sensitivities(
     system: Any, method: Any, *, wrt: str | Sequence[str], progress: bool | None = None, **arguments: Any
 ) -> Sensitivities:

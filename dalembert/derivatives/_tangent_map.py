@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._interrupts import interruptible
 from dalembert._progress import ProgressLine
 from dalembert.compiler._independence import independent
 from dalembert.derivatives._record import Record
@@ -41,6 +42,7 @@ def tangent_space(system: System, state: State) -> np.ndarray:
     return np.linalg.svd(normals)[2][len(normals) :].T
 
 
+@interruptible()
 def lyapunov(
     system: Any, method: Any, *, exponents: int | None = None, every: int = 10, progress: bool | None = None, **arguments: Any
 ) -> np.ndarray:

@@ -139,7 +139,7 @@ def animate(
         speed = min(1.0, abs(last - first) / SHORTEST)
     seconds = min(abs(last - first) / speed, LONGEST if duration is None else duration)
     times = first + along * speed / fps * np.arange(int(seconds * fps * (1 + 1e-12)) + 1)
-    method = run.method.removeprefix("da.")
+    method = run.method.replace("da.", "")
     scene = sample(run, drawing, along * np.minimum(along * times, along * last), smooth=True)
     if shaded and scene.dim == 2:
         raise InputError("a shaded film shows a mechanism in space, and this drawing is in the plane: leave shaded= out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ from dalembert.engine._follow import ROWS
 from dalembert.engine._lane_driver import FULL, RUNNING, advance_units
 from dalembert.engine._layout import COUNTED, COUNTS, KNOWN_AGES, NUMBERS, LaneSteps, Steps, Units
 from dalembert.engine._member import MemberRun, WatchState, advance_watched, aligned
-from dalembert.engine._run import CHUNK_SECONDS
+from dalembert.engine._run import next_chunk
 from dalembert.engine._stepper import begin_steps, driver_records, set_rules, write_start
+from dalembert.methods._clock import NEVER as NO_END
 from dalembert.symbolic._lock import symbolic
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ class Batch:
             write_start(part, program.layout, fraction * ensemble.first_h[filled], theta, state, x, metric)
             clock = program.layout.clock
             part[clock : clock + program.layout.n_clock] = ensemble.clocks[filled].transpose(2, 0, 1)
+            if program.layout.n_clock:
+                part[program.layout.t_end] = math.copysign(NO_END, ensemble.spec.h)
             signs = ensemble.signs[filled]
             set_rules(self.counts[:, k], self.numbers[:, k], program, ensemble.system, signs[:, 0], tolerance)
             if self.lanes > 1:
@@ -116,9 +120,9 @@ class Batch:
         while np.any(self.status == RUNNING) and not ensemble.stop.is_set():
             began, before = time.perf_counter(), self.counts["steps_done"][:, 0].sum()
             self.take_steps(budget)
-            elapsed = time.perf_counter() - began
-            if self.counts["steps_done"][:, 0].sum() > before:
-                budget = int(np.clip(budget * CHUNK_SECONDS / max(elapsed, 1e-4), 1, 10 * budget))
+            elapsed, done = time.perf_counter() - began, int(self.counts["steps_done"][:, 0].sum() - before)
+            if done:
+                budget = next_chunk(done, elapsed, budget, len(self.members) * ensemble.steps)
             for unit in np.flatnonzero((self.status == FULL) | (self.status == driver.UNSOLVED)).tolist():
                 for lane in np.flatnonzero(self.alive[unit]).tolist():
                     ensemble.events[self.members[unit, lane]] += self.watching.take_events(unit, lane)
@@ -180,7 +184,7 @@ class Batch:
             self._deactivate(unit, int(lane))
             member = int(self.members[unit, lane])
             try:
-                with symbolic:
+                with symbolic():
                     run = self._own_run(unit, int(lane), member)
                 reason = run.run_to_end(self.ensemble.stop, unsolved=self.lanes == 1)
             except Exception as error:  # whatever goes wrong with one member must not stop the others
@@ -216,6 +220,9 @@ class Batch:
             if not same:
                 run.counts[k]["age"] = -1
             stepper.memory[layout.time] = slots[begin + layout.time, lane]
+            for name in ("last_h", "taken"):
+                place = begin + getattr(layout, name)
+                stepper.memory[stepper.slots(name)] = slots[place : place + min(1, layout.n_clock), lane]
         remembered = self.watching.of(unit, lane)
         run.watching.memory[0, : len(remembered)] = remembered
         saved = run.counts[0]["saved"]

@@ -13,6 +13,7 @@ from dalembert.engine._dense_solve import PIVOTING, count_pivoted
 from dalembert.engine._follow import follow
 from dalembert.engine._iteration import (
     CORRECTION_SLOT,
+    H_SLOT,
     at,
     factorize,
     finish,
@@ -26,8 +27,10 @@ from dalembert.engine._iteration import (
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import Substep
 
-DONE, UNSOLVED = 0, 1
+DONE, UNSOLVED, REACHED = 0, 1, 9
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
+MOST_REJECTED = 40
+"""How often one step may be rejected for its error: then its size is next to nothing."""
 
 
 @inlined
@@ -121,12 +124,16 @@ def save(steps, store):
 
 @compiled()
 def advance(steps, store, last_step, save_every, t0, h):
-    """Run `Steps` until `last_step`; UNSOLVED stops before the (sub)step that could not be made, its guess in memory."""
+    """Run `Steps` until `last_step`; UNSOLVED stops before the (sub)step that could not be made, its guess in memory.
+
+    Where step sizes vary, REACHED stops at the time where the run ends. Methods that reject steps have one substep.
+    """
     kernels, layouts, index, memory, all_counts, numbers, known, guess, work, path, starts, offsets = steps
     n_sub, counts = len(offsets), all_counts[0]
     until_saved = save_every - counts.steps_done % save_every
+    rejected = 0
     while counts.steps_done < last_step:
-        step = counts.steps_done
+        step, taken = counts.steps_done, True
         for k in range(counts.substep, n_sub):
             layout, first = layouts[k], starts[0, k]
             sub = Substep(
@@ -136,6 +143,8 @@ def advance(steps, store, last_step, save_every, t0, h):
             )  # fmt: skip
             if sub.kernels.clock != 0:
                 call_kernel(sub.kernels.clock, sub.memory)
+                if sub.memory[H_SLOT] == 0.0:
+                    return REACHED
             else:
                 sub.memory[0] = t0 + (step + offsets[k]) * h
             if not make_step(sub):
@@ -143,12 +152,22 @@ def advance(steps, store, last_step, save_every, t0, h):
                 return UNSOLVED
             if sub.kernels.clock != 0:
                 call_kernel(sub.kernels.tick, sub.memory)
+                if sub.memory[at(layout.taken)] == 0.0:
+                    taken = False
+                    break
             following = (k + 1) % n_sub
             target = starts[0, following] + layouts[following].state
             add_increment(memory, first + layout.state, first + layout.delta, target, layout.n_state)
             own, count = layout.stage_multipliers, layout.n_stage
             for i in range(count):  # a rejected step must not overwrite them
                 sub.memory[own + count + i] = sub.memory[own + i]
+        if not taken:
+            counts.rejected += 1
+            rejected += 1
+            if rejected > MOST_REJECTED:
+                return UNSOLVED
+            continue
+        rejected = 0
         counts.substep = 0
         counts.steps_done = step + 1
         until_saved -= 1

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,8 +54,8 @@ class EnsembleRun:
     watch: Watch | None = None
     simd: bool | None = None
     workers: int | None = None
-    keeps_impacts = False
-    """Whether there may be impacts, and they are stored."""
+    combines: ClassVar[bool] = True
+    """Whether redundant constraints are combined."""
     wall_time: float = 0.0
     cpu_time: float = 0.0
     build_time: float = 0.0
@@ -64,7 +64,7 @@ class EnsembleRun:
     @one_at_a_time
     def __post_init__(self) -> None:
         assert isinstance(self.spec.start, States)
-        states = independent_states(self.spec.start)
+        states = independent_states(self.spec.start) if self.combines else self.spec.start
         if states is not self.spec.start:
             self.spec = replace(self.spec, system=states.system, start=states)
         spec = self.spec
@@ -160,6 +160,10 @@ class EnsembleRun:
         return batches
 
     def _lanes(self, programs: list[Program], members: int) -> int:
+        if self.method.rejects:
+            if self.simd:
+                raise InputError(f"simd=True: members reject different steps of {self.method}: leave simd= out")
+            return 1
         if not all(program.straight_line for program in programs):
             if self.simd:
                 raise InputError(

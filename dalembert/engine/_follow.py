@@ -9,7 +9,7 @@ the branch that is extrapolated is the one on which the momentum goes on. Where 
 
 from __future__ import annotations
 
-from dalembert.compiler._stopping import SMALL, STALL
+from dalembert.compiler._stopping import CLOSE, FAST, SMALL, STALL
 from dalembert.engine._compiled import internal
 from dalembert.engine._dense_solve import PIVOTING
 from dalembert.engine._iteration import (
@@ -46,10 +46,12 @@ NOISE = 1e-7**2
 """The squared size of increments that may be rounding errors, where a nearly singular matrix amplifies them."""
 SAME = 1e-6**2
 """The squared relative difference below which two solutions are the same."""
-BEFORE, NOW, FOUND, KEPT = range(4)
-"""Rows of `path`: solutions at the last two eta, unknowns that vanish with h divided by eta; what was found at first; what to
-go back to."""
-ROWS = 4
+STRAYS = 0.5**2
+"""The squared part of what an unknown has changed since the first eta by which it may differ from its extrapolation."""
+BEFORE, NOW, FIRST_ONE, FOUND, KEPT = range(5)
+"""Rows of `path`: solutions at the last two eta and at the first one, unknowns that vanish with h divided by eta; what was
+found without following; what to go back to, or to compare with."""
+ROWS = 5
 
 
 @internal()
@@ -147,22 +149,62 @@ def solve_at(sub, h, before, now, eta):
         here = sub.guess[k] if now == 0.0 else path[NOW, k]
         if not beginning:
             here += ratio * (here - path[BEFORE, k])
-        memory[at(x + k)] = here * eta if powers[power + k] else here
+        memory[at(x + k)] = path[KEPT, k] = here * eta if powers[power + k] else here
     memory[H_SLOT] = eta * h
     sub.numbers.rate = 1.0
     call_kernel(sub.kernels.weigh, memory)
     memory[NOISE_SLOT] = max(memory[NOISE_SLOT], NOISE)
     factorize(sub)
+    if beginning and eta > NEARLY_LINEAR and not shrinks_fast(sub):
+        return False
     iterations, far, slowly = solve_again(sub)
     if iterations < 0 or slowly or not finish(sub):
         return False
     far = far or not memory[CORRECTION_SLOT] < sub.numbers.far
-    if far and not (beginning and eta <= NEARLY_LINEAR):
+    if (far and not (beginning and eta <= NEARLY_LINEAR)) or (not beginning and strays(sub, eta)):
         return False
     for k in range(n):
         path[BEFORE, k] = path[NOW, k]
         path[NOW, k] = memory[at(x + k)] / eta if powers[power + k] else memory[at(x + k)]
+        if now == 0.0:
+            path[FIRST_ONE, k] = path[NOW, k]
     return True
+
+
+@internal()
+def shrinks_fast(sub):
+    """Two iterations from a guess that no smaller step vouches for: their increments must shrink beyond all chance."""
+    first = newton_increment(sub)
+    second = newton_increment(sub)
+    return first <= CLOSE or second <= FAST * FAST * first
+
+
+@internal()
+def strays(sub, eta):
+    """Whether a solution is further from its extrapolation than the path so far explains: beyond the end of one branch
+    Newton's iteration may go to another at once.
+
+    Each unknown is compared with its own changes. Compared with its size, as by how fast increments shrink, it might be close:
+    everything may happen on a carriage that moves a hundred times as fast. Impulses, which do not know of that, show a jump
+    even where the position at the end is no unknown; they weigh too little elsewhere to be measured by their weights.
+    """
+    layout, memory, path, powers = sub.layout, sub.memory, sub.path, sub.tables
+    projected, largest = memory[CORRECTION_SLOT] > CLOSE, 0.0
+    for k in range(layout.n_x):
+        if powers[layout.power + k]:
+            largest = max(largest, memory[at(layout.x + k)] ** 2)
+    for k in range(layout.n_x):
+        found, weight = memory[at(layout.x + k)], memory[at(layout.weights + k)]
+        off, changed = (found - path[KEPT, k]) ** 2, path[NOW, k] - path[FIRST_ONE, k]
+        far = off * weight > CLOSE
+        if powers[layout.power + k]:
+            changed *= eta
+            far = off > max(CLOSE * found * found, NOISE * NOISE * largest)
+        if weight == 0.0:
+            far = projected and off > CLOSE * found * found
+        if far and off > STRAYS * changed * changed:
+            return True
+    return False
 
 
 @internal()

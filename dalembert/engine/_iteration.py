@@ -18,7 +18,7 @@ from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import KNOWN_AGES
 from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
 
-NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 3, 4, 5, 6
+H_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 3, 4, 5, 6
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
@@ -78,14 +78,14 @@ def solve(sub):
         converged, rate, slow, diverges = judge(
             size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
         )
+        far, shrinks_slowly = doubts(size, previous, slow, iteration)  # a tolerance may end an iteration that is in doubt
+        guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
         if converged:
             if iteration > 1:
                 numbers.rate = rate
             for _ in range(sub.layout.polish):
                 newton_increment(sub)
             return iteration, guessed_far, slowly
-        far, shrinks_slowly = doubts(size, previous, slow, iteration)
-        guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
         if diverges or (slow and refreshed == MAX_REFRESHES):
             return -1, True, True
         if slow:

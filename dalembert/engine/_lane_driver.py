@@ -21,11 +21,21 @@ from dalembert.engine._driver import (
     add_increment,
 )
 from dalembert.engine._follow import follow
-from dalembert.engine._iteration import at, first_rate, inlined, keep_factors
+from dalembert.engine._iteration import (
+    CORRECTION_SLOT,
+    at,
+    finish_step,
+    first_rate,
+    inlined,
+    keep_factors,
+    meet_constraints,
+)
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import LaneSubstep, Substep, Units
 
 FULL, RUNNING = 2, 3
+MOST_HELPS = 2
+"""How often lanes of a step are followed alone before Python looks at it."""
 MASK, ALIVE, SIGN, PREVIOUS, RATE, LAST_RATE, AGE_IN_STEP, ATTENTION, REFRESHES, LOST, WRONG, DOUBT = (
     CONTROL.index(name)
     for name in (
@@ -188,7 +198,10 @@ def solve_step_lanes(sub):
 
 @inlined
 def make_step_lanes(sub):
-    """`make_step` of the driver, for all lanes; False if one failed: `failed` says which, and the guesses are in memory."""
+    """`make_step` of the driver, for all lanes; False if one failed: `failed` says which.
+
+    Then the guesses are in memory, and what was found is in `guess`.
+    """
     memory, counts, lanes, guess = sub.memory, sub.counts, sub.lanes, sub.guess
     x, n_x = sub.layout.x * lanes, sub.layout.n_x * lanes
     if counts.mode == PREDICT:
@@ -205,21 +218,28 @@ def make_step_lanes(sub):
             return True
     for lane in range(lanes):
         sub.failed[lane] = memory[at(verdict + lane)]
-    for k in range(n_x):
-        memory[at(x + k)] = guess[at(k)]
+    for k in range(n_x):  # what was found is kept where the guesses were
+        memory[at(x + k)], guess[at(k)] = guess[at(k)], memory[at(x + k)]
     counts.age = -1
     counts.mode = GUESS_READY
     return False
 
 
 @internal()
+def holds(sub):
+    """Whether a solution that was not in doubt is the step's, iterated further where it misses constraints at the end."""
+    return (finish_step(sub) or meet_constraints(sub)) and not sub.memory[CORRECTION_SLOT] >= sub.numbers.far
+
+
+@internal()
 def help_lanes(steps, unit, k, first):
     """Follow the step of substep k from small h for the lanes that failed or are in doubt; False if that fails for one.
 
-    What is found becomes the lane's guess.
+    What is found becomes the lane's guess. Steps count as `make_step` of the driver counts them.
     """
     single, lanes, failed, layout = steps.single, steps.lanes, steps.failed, steps.layouts[k]
     starts, memory, n = single.starts, unit.memory, layout.n_x
+    control, found = first + steps.controls[k], steps.guess[steps.starts[1, k] : steps.starts[1, k + 1]]
     if single.numbers[k].far == np.inf:  # Python will look at what failed
         return False
     sub = Substep(
@@ -235,12 +255,16 @@ def help_lanes(steps, unit, k, first):
                 sub.memory[slot] = memory[first + slot * lanes + lane]
             for i in range(n):
                 sub.guess[i] = sub.memory[layout.x + i]
-            sub.counts.sign = int(memory[first + steps.controls[k] + SIGN * lanes + lane])
-            if follow(sub, False):
+                sub.memory[layout.x + i] = found[i * lanes + lane]
+            sub.counts.sign = int(memory[control + SIGN * lanes + lane])
+            followed, rescued = sub.counts.followed, sub.counts.rescued
+            solved = memory[control + LOST * lanes + lane] == 0.0
+            certain = solved and memory[control + DOUBT * lanes + lane] == 0.0
+            if (certain and holds(sub)) or follow(sub, solved):
                 for i in range(n):
                     memory[first + (layout.x + i) * lanes + lane] = sub.memory[layout.x + i]
-                unit.helped[lane, 0] += 1
-                unit.helped[lane, 1] += memory[first + steps.controls[k] + LOST * lanes + lane] != 0.0
+                unit.helped[lane, 0] += sub.counts.followed - followed
+                unit.helped[lane, 1] += sub.counts.rescued - rescued
                 failed[lane] = 0.0
             else:
                 all_helped = False
@@ -268,9 +292,12 @@ def advance_unit(steps, unit, store, last_step, save_every):
             else:
                 for lane in range(lanes):
                     memory[at(first + lane)] = unit.t0[at(lane)] + (step + offsets[k]) * unit.h[at(lane)]
-            if not make_step_lanes(sub) and not (help_lanes(steps, unit, k, first) and make_step_lanes(sub)):
-                counts.substep = k
-                return UNSOLVED
+            helped = 0
+            while not make_step_lanes(sub):  # lanes that are lost hide others, which are in doubt
+                helped += 1
+                if helped > MOST_HELPS or not help_lanes(steps, unit, k, first):
+                    counts.substep = k
+                    return UNSOLVED
             if sub.kernels.clock != 0:
                 call_kernel(sub.kernels.tick, sub.memory)
             following = (k + 1) % n_sub

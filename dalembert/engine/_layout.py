@@ -25,7 +25,7 @@ COUNTS = np.dtype([
     (name, np.int64)
     for name in (
         "steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep", "pivoted",
-        "pivoted_left", "followed", "rescued", "judged", "fresh",
+        "pivoted_left", "followed", "rescued", "judged", "fresh", "rejected",
     )
 ])  # fmt: skip
 """Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so.
@@ -33,7 +33,7 @@ COUNTS = np.dtype([
 `pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried again.
 `followed` steps were in doubt, and their solution followed from small h; `rescued` ones had another solution than was found, or
 none was. `judged` is 1 when the pivot order is known not to be why the pending step does not end at round-off, `fresh` when
-combinations of redundant constraints were chosen for it.
+combinations of redundant constraints were chosen for it. `rejected` steps were made again because of their error.
 """
 
 COUNTED = {
@@ -42,6 +42,7 @@ COUNTED = {
     "rescued_steps": "rescued",
     "followed_steps": "followed",
     "pivoted_steps": "pivoted",
+    "rejected_steps": "rejected",
 }
 """What a run says about its cost, and the counters that hold it."""
 
@@ -64,7 +65,7 @@ LAYOUT = np.dtype([
     for name in (
         "state", "n_state", "delta", "x", "n_x", "residual", "weights", "straight_line", "n_entries", "matrix",
         "last", "last_unknowns", "turn", "metric", "polish", "stage_multipliers", "n_stage", "dense",
-        "entry_row", "entry_column", "power", "turns", "slots",
+        "entry_row", "entry_column", "power", "turns", "slots", "taken",
     )
 ])  # fmt: skip
 """Slots of a program's memory, sizes, and positions in its tables.

@@ -54,7 +54,7 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
     data = (run.time, run.h, run.start.theta, run.state)
     equations = ca.Function("equations", [reduced.x, *reduced.data], [reduced.residual, reduced.jacobian])
     problem = None
-    for guess in (run.unknowns, _tangent_guess(run)):
+    for guess in (run.unknowns, tangent_guess(run)):
         if guess is None:
             continue
         x = newton(functools.partial(_residual_and_jacobian, equations, data), guess)
@@ -102,7 +102,8 @@ def _branch_ends(run: Stepper) -> bool:
     return not 0.1 * least[1] < least[0] < 10 * least[1]
 
 
-def _tangent_guess(run: Stepper) -> np.ndarray | None:
+def tangent_guess(run: Stepper) -> np.ndarray | None:
+    """The unknowns of the pending step along the tangent; None where there are no multipliers."""
     here = unpack(run.system, run.time, run.state, run.start.theta, run.multipliers)
     return first_guess(run.program.reduced, run.system, here, run.h) if np.all(np.isfinite(here.multipliers)) else None
 

@@ -20,6 +20,7 @@ from dalembert.engine._rescue import rescue, warn_of_pivots
 from dalembert.engine._spec import RunSpec
 from dalembert.engine._stepper import Given, Stepper, driver_records
 from dalembert.errors import UnsupportedSystem
+from dalembert.methods._clock import NEVER as NO_END
 from dalembert.symbolic._lock import one_at_a_time, symbolic
 from dalembert.systems import State
 from dalembert.systems._consistent import unpack
@@ -35,6 +36,14 @@ NO_STEP_SIZE = (
     "the step density would fall below zero within one step, because it changes too fast for steps of this size: reduce h, or "
     "give least=, or check that density= is positive and smooth here"
 )
+
+NO_SMALLER_STEP = (
+    "are still not exact enough, or have no solution: the motion has a singularity here or is not smooth; else give a larger "
+    "rtol, or atol"
+)
+
+FIRST_ROWS = 4096
+"""How many rows there is room for at first where it is not known how many there will be."""
 
 
 @dataclass
@@ -85,6 +94,7 @@ class Run:
                 spec.watchful,
                 self.given,
                 self.clock,
+                NO_END if spec.t_end is None else spec.t_end,
             )
             for (method, fraction), counts, numbers, known in zip(substeps, self.counts, self.numbers, self.known, strict=True)
         ]
@@ -92,7 +102,8 @@ class Run:
         self.offsets = np.concatenate([[0.0], np.cumsum(fractions)[:-1]])
         extra = self.steppers[-1].program.layout.n_stage_multipliers if self.stage_multipliers else 0
         begins = np.concatenate([self.start.packed, self.clock])
-        self.rows = _store(self.room or self.steps // self.save_every + 2, len(begins) + extra)
+        known = spec.t_end is None  # how many rows there will be
+        self.rows = _store(self.room or (self.steps // self.save_every + 2 if known else FIRST_ROWS), len(begins) + extra)
         self.rows[0] = np.nan
         self.rows[0, : len(begins)] = begins
         self.counts[0]["saved"] = 1
@@ -193,9 +204,10 @@ class Run:
     def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
         """Run to the last step; the reason why not, if a step failed. KeyboardInterrupt leaves everything computed in place."""
         last_step = self.steps if last_step is None else last_step
-        chunk = 100
+        chunk = 1  # steps of large models may take long, and Ctrl-C waits for them
         while self.steps_done < last_step:
             began, before = time.perf_counter(), self.steps_done
+            self._keep_room_for(min(last_step, before + chunk))
             try:
                 status = self._advance_to(min(last_step, before + chunk))
             finally:
@@ -206,6 +218,8 @@ class Run:
                 self.wall_time += time.perf_counter() - began - elapsed
                 if reason is not None:
                     return reason
+            elif status == driver.REACHED:
+                break
             elif status != driver.DONE:
                 reason = self._stopped(status)
                 self.wall_time += time.perf_counter() - began - elapsed
@@ -213,7 +227,7 @@ class Run:
                     return reason
             done = self.steps_done - before
             if done:
-                chunk = int(np.clip(chunk * CHUNK_SECONDS / max(elapsed, 1e-4), 1, min(10 * chunk, self.steps)))
+                chunk = next_chunk(done, elapsed, chunk, self.steps)
             if report is not None:
                 report(self.steps_done)
         warn_of_pivots(self.steppers)
@@ -226,10 +240,20 @@ class Run:
             stepper.h = float(stepper.memory[stepper.program.layout.h])
             if not np.isfinite(stepper.h):
                 return NO_STEP_SIZE
-        with symbolic:
+        with symbolic():
+            if self.method.rejects and not stepper.renew():
+                return None if stepper.shorten() else f"steps of h = {abs(stepper.h):.1g} {NO_SMALLER_STEP}"
             reason = rescue(stepper)
             self._join()  # the rescue may have changed a program
         return reason
+
+    def _keep_room_for(self, last_step: int) -> None:
+        """Room for the rows until a step, where it was not known how many there will be."""
+        needed = last_step // self.save_every + 2
+        if self.spec.t_end is not None and needed > len(self.rows):
+            rows = _store(2 * needed, self.rows.shape[1])
+            rows[: len(self.rows)] = self.rows
+            self.rows = rows
 
     def _stopped(self, status: int) -> str | None:
         """Why the driver stopped, or None to go on, where it is neither done nor at a step that it could not solve."""
@@ -266,6 +290,14 @@ class Run:
         """Call the compiled driver, which stores states in `store`."""
         with flushed_to_zero():
             return driver.advance(self.driven, store, last_step, save_every, self.start.t, self.h)
+
+
+def next_chunk(done: int, elapsed: float, chunk: int, most: int) -> int:
+    """How many steps to ask for next, so that Ctrl-C waits for a tenth of a second, after `chunk` of which some were done.
+
+    Where a driver stops before it has made all of them, for an event or a failure, their number says nothing.
+    """
+    return int(np.clip(done * CHUNK_SECONDS / max(elapsed, 1e-4), 1, max(1, min(10 * chunk, most))))
 
 
 def _store(rows: int, columns: int) -> np.ndarray:

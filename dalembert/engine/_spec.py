@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class Controls:
     """Where in theta they are."""
     values: np.ndarray
     hold: int
+    ramps: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    """Which parameters of the model change linearly in between: their slopes are values, too (`systems/_ramped.py`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,9 @@ class RunSpec:
     """Whether solutions in doubt are followed from small h, which makes sense for steps that begin on the constraints."""
 
     controls: Controls | None = None
+
+    t_end: float | None = None
+    """When a run whose step sizes vary ends, if not after `steps`: then there are at most that many."""
 
     @property
     def in_own_time(self) -> RunSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,13 +16,17 @@ from dalembert.compiler._metric import metric_at
 from dalembert.compiler._stopping import FAR, fastest, watchful
 from dalembert.engine import _driver as driver
 from dalembert.engine._layout import KERNELS, LAYOUT, NEVER, NOT_BY_COMBINATIONS, WHERE_CONSTRAINTS_DO, Records
-from dalembert.engine._rescue import orientation_at
+from dalembert.engine._rescue import orientation_at, tangent_guess
 from dalembert.errors import InconsistentStart
 from dalembert.methods import OneStepMethod
+from dalembert.methods._clock import NEVER as NO_END
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._redundant import hidden_parts
 from dalembert.systems._states import States
+
+LEAST_STEP = 1e-14
+"""Of the time, and of the first step size: shorter steps lead nowhere."""
 
 Given = tuple[Program, np.ndarray, float]
 """A program for a start, its first guess and its orientation, as ensembles find them for all members at once."""
@@ -48,6 +53,8 @@ class Stepper:
     """What would else be found out here."""
     clock: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """The time and the rate of steps at the start, where step sizes vary: then h is the size of the pending step."""
+    t_end: float = NO_END
+    """When the run ends, where step sizes vary; else in no time."""
     renewals: int = 0
     """How often combinations of redundant constraints were chosen anew."""
     trouble: str = ""
@@ -78,6 +85,7 @@ class Stepper:
             guess = first_guess(self._first_program.reduced, self.system, state, self.h)
         self._load(self._first_program, state.packed, guess)
         self.memory[self.slots("clock")] = self.clock
+        self.memory[self.slots("t_end")] = math.copysign(NO_END, self.h) if self.t_end == NO_END else self.t_end
         self.memory[self.slots("compensation")] = compensation
         begin_steps(self.counts, self.numbers, self.known)
 
@@ -92,7 +100,7 @@ class Stepper:
         """Where a part of the memory lies."""
         layout = self.program.layout
         sizes = {"x": layout.n_x, "accepted": layout.n_stage_multipliers, "compensation": layout.n_carried}
-        sizes |= {"clock": layout.n_clock, "last_h": min(1, layout.n_clock)}
+        sizes |= {"clock": layout.n_clock, **dict.fromkeys(("last_h", "taken", "t_end"), min(1, layout.n_clock))}
         return slice(getattr(layout, name), getattr(layout, name) + sizes.get(name, layout.n_state))
 
     @property
@@ -123,7 +131,7 @@ class Stepper:
 
     def use(self, program: Program) -> None:
         """Go on with another program (another pivot order) from the current state."""
-        names = ("compensation", "accepted", "clock", "last_h")
+        names = ("compensation", "accepted", "clock", "last_h", "taken", "t_end")
         now, kept = self.time, {name: self.memory[self.slots(name)].copy() for name in names}
         self._load(program, self.state, self.unknowns)
         self.memory[program.layout.time] = now
@@ -145,6 +153,18 @@ class Stepper:
         write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x, self.metric)
         self.counts["mode"], self.counts["age"], self.counts["fresh"] = driver.GUESS_READY, -1, 1
         self.renewals += 1
+        return True
+
+    def shorten(self) -> bool:
+        """Let the pending step be made with a quarter of its size; False if that would be next to nothing."""
+        if abs(self.h) < LEAST_STEP * max(abs(self.time), abs(1 / self.clock[1])):
+            return False
+        self.h /= 4
+        guess = tangent_guess(self)
+        self.memory[self.program.layout.clock + 1] = 1 / self.h
+        self.memory[self.slots("x")] = self.unknowns if guess is None else guess
+        self.counts["mode"], self.counts["age"] = driver.GUESS_READY, -1
+        self.counts["rejected"] += 1
         return True
 
     def give(self, x: np.ndarray) -> None:
@@ -193,7 +213,7 @@ def set_rules(
     """By what the driver judges iterations and steps of a program, for one trajectory or many."""
     counts["sign"], numbers["tolerance"] = sign, tolerance**2
     numbers["fastest"], numbers["cost_ratio"] = fastest(system), program.cost_ratio
-    numbers["far"] = FAR if watchful(system) and tolerance == 0.0 else np.inf
+    numbers["far"] = FAR if watchful(system) else np.inf
     numbers["dense_ratio"] = program.layout.n_x / 3 + 6  # n^3/3 products and scaling, against n^2
 
 
@@ -225,7 +245,7 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
             "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_carried,
             "n_x": slots.n_x, "slots": slots.work, "n_entries": n_entries, "dense": program.dense,
             "straight_line": program.straight_line, "polish": program.reduced.polish,
-            "turns": _turns(program.reduced.equations.step.definition),
+            "taken": slots.taken, "turns": _turns(program.reduced.equations.step.definition),
         }  # fmt: skip
         for name, place in places.items():
             layout[name] = place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import webbrowser
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,15 @@ from dalembert.explorer._subject import Subject, Thing
 from dalembert.explorer._widget import in_notebook, widget
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.runs._accurate import suggest
 from dalembert.runs._arguments import count
 from dalembert.runs._problem import Problem
 from dalembert.systems import System
 from dalembert.systems._consistent import finite_number
 from dalembert.systems._model import one_line, real_array
 
+FIRST = 128
+"""The part of the time that stands for a step size until one has been found."""
 SHOWN = 20.0
 """Units of time that are shown at first of a long run."""
 
@@ -43,6 +47,8 @@ def explore(
     h: float | None = None,
     steps: int | None = None,
     t1: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     draw: Drawing | None = None,
     port: int | None = None,
     browser: bool = True,
@@ -53,7 +59,8 @@ def explore(
     `model` is the name of a problem of the catalogue, a function that returns a `Problem`, whose arguments become sliders, or
     what `da.simulate` takes: a problem, a `da.Mechanism`, a system, whose parameters become sliders. `params` sets some of
     them; the initial values, h and `steps` or `t1` are needed for what does not bring them, and replace those of what does.
-    Initial values that a slider changes are projected onto the constraints. `draw` says how the model is drawn.
+    Initial values that a slider changes are projected onto the constraints. `draw` says how the model is drawn. With `rtol` or
+    `atol` the page begins with the h, and the method if none is given, that `da.suggest` finds for the model as it is at first.
 
     In a script this serves the page at 127.0.0.1 until Ctrl-C, opens it in a `browser`, and prints its address, which contains
     a token: without it, and from pages of other sites, nothing is answered. In a notebook it returns a widget. `source` is the
@@ -71,8 +78,15 @@ def explore(
     if method is not None and not isinstance(method, OneStepMethod):
         raise InputError(f"method is a method such as da.LobattoIIIAB(stages=3); got {method!r}")
     with busy("building the model"):
-        chosen = subject(model, dict(params or {}), given, h, steps, t1, draw, source)
+        tolerant = rtol is not None or atol is not None
+        if tolerant and (h is not None or steps is not None):
+            raise InputError("rtol= chooses h: give rtol= and t1=, or h= without rtol=")
+        first = finite_number("t1", t1) / FIRST if tolerant and t1 is not None else h  # where nothing is known but the end
+        chosen = subject(model, dict(params or {}), given, first, steps, t1, draw, source)
         posed = chosen.pose({}, {})  # what is wrong with the model is said here, not on the page
+    if tolerant:
+        found = suggest(posed.system, method, start=posed.state, t1=chosen.t1, rtol=rtol, atol=atol)
+        chosen, method = replace(chosen, h=found.h), found.method
     if method is not None:
         method.check(posed.system)
     if in_notebook():

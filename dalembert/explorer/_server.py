@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hmac
 import os
 import secrets
@@ -85,13 +86,34 @@ def application(new_session: Callable[[], Session], address: Address) -> Any:
         with contextlib.suppress(WebSocketDisconnect):
             while True:
                 ask = await socket.receive_json()
-                await socket.send_json(await asyncio.to_thread(reply, session, ask))
+                await socket.send_json(await in_background(functools.partial(reply, session, ask)))
 
     routes = [
         Route("/", page), Route("/explore.js", script_file), Route("/explore.css", style_file), WebSocketRoute("/ask", asks)
     ]  # fmt: skip
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])  # no names that others point at this machine
     return Starlette(routes=routes, middleware=[hosts])
+
+
+async def in_background(task: Callable[[], Any]) -> Any:
+    """What a task returns, by a thread for which nobody waits after Ctrl-C: a model may take minutes to compile."""
+    loop = asyncio.get_running_loop()
+    found = loop.create_future()
+
+    def tell(method: Callable[[Any], None], what: Any) -> None:
+        if not found.done():  # it is cancelled when the server ends
+            method(what)
+
+    def work() -> None:
+        try:
+            said = (found.set_result, task())
+        except BaseException as error:
+            said = (found.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(tell, *said)
+
+    threading.Thread(target=work, daemon=True, name="dalembert-session").start()
+    return await found
 
 
 def own_token() -> str:

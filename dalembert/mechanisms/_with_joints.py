@@ -15,7 +15,7 @@ from dalembert.mechanisms._links import Link, carrier, composed
 from dalembert.mechanisms._rigid import Body, Value, number
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._with_bodies import WithBodies
-from dalembert.systems._model import one_line
+from dalembert.systems._model import one_line, shape_of
 
 
 class WithJoints(WithBodies):
@@ -102,7 +102,7 @@ class WithJoints(WithBodies):
             <Joint 'universal 1'>
 
         """
-        if np.shape(axes) not in ((2, 3), (2, 2)):
+        if shape_of(axes) not in ((2, 3), (2, 2)):
             raise ModelError("the axes of a universal joint are two directions, on the first and on the second body")
         one, other = (direction("an axis of a universal joint", axis) for axis in axes)
         if abs(one @ other) > 0.99:
@@ -184,7 +184,9 @@ class WithJoints(WithBodies):
             raise ModelError(f"a {kind} joint needs two bodies; got {first.name!r} twice")
         if at is None:
             at = second.centre if second.coordinates is not None else first.centre
-        points = two_points(f"a {kind} joint", at) if np.ndim(at) == 2 else (triple(f"the point of a {kind} joint", at),) * 2
+        points = (
+            two_points(f"a {kind} joint", at) if len(shape_of(at)) == 2 else (triple(f"the point of a {kind} joint", at),) * 2
+        )
         name = self._name(name, kind)
         unit = direction(f"the axis of {name!r}", axis)
         self._check_plane(name, kind, unit, first, second)
@@ -242,7 +244,7 @@ class WithJoints(WithBodies):
         self._own_joints("a gear", first, second)
         if first is second:
             raise ModelError(f"a gear couples two joints; {first.name!r} was given twice")
-        pair = (ratio, 1.0) if np.ndim(ratio) == 0 else tuple(ratio)
+        pair = tuple(ratio) if shape_of(ratio) else (ratio, 1.0)
         if len(pair) != 2:
             raise ModelError(f"the ratio of a gear is a number or a pair of numbers of teeth; got {one_line(ratio)}")
         name = self._name(name, "gear")

@@ -5,6 +5,7 @@ from dalembert.methods._base import OneStepMethod
 from dalembert.methods._step import Step, StepEquations
 from dalembert.methods.collocation import Gauss, LobattoIIIC, RadauIIA
 from dalembert.methods.composition import adjoint, compose
+from dalembert.methods.controlled_steps import ControlledSteps
 from dalembert.methods.euler import ConstrainedEuler, SymplecticEuler
 from dalembert.methods.half_explicit import HalfExplicitEuler, Shake
 from dalembert.methods.index_two import SRK, LobattoSPARK
@@ -22,6 +23,7 @@ __all__ = [
     "SPARK",
     "SRK",
     "ConstrainedEuler",
+    "ControlledSteps",
     "CortesMartinez",
     "DiscreteLagrangeDAlembert",
     "Gauss",

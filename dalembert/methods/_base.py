@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,8 @@ class OneStepMethod(ABC):
     """Whether step sizes follow the motion: then a clock goes along with the state."""
     clock_names: ClassVar[tuple[str, ...]] = ()
     """What is stored beside the state then: the time, and what decides the next step size."""
+    rejects: ClassVar[bool] = False
+    """Whether a step may be rejected and made again with another size."""
 
     # Subclasses state these as constants of the class, or derive them from their fields.
 
@@ -132,6 +134,28 @@ class OneStepMethod(ABC):
     def __str__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
         return f"da.{type(self).__name__}({', '.join(f'{name}={_shown(value)}' for name, value in values.items())})"
+
+
+@dataclass(frozen=True)
+class DerivedMethod(OneStepMethod):
+    """A method made of another one, whose constraints and orders it has."""
+
+    method: OneStepMethod
+
+    @property
+    def keeps(self) -> frozenset[str]:
+        """What the method keeps."""
+        return self.method.keeps
+
+    @property
+    def order(self) -> dict[str, int]:
+        """That of the method."""
+        return self.method.order
+
+    @property
+    def order_unconstrained(self) -> dict[str, int]:
+        """That of the method."""
+        return self.method.order_unconstrained
 
 
 def _shown(value: object) -> str:

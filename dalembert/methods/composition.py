@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 
 from dalembert.errors import InputError, UnsupportedSystem
-from dalembert.methods._base import OneStepMethod
+from dalembert.methods._base import DerivedMethod, OneStepMethod
 from dalembert.methods._step import Step
 from dalembert.methods.schemes import Scheme, scheme
 from dalembert.symbolic import from_column
@@ -22,10 +22,8 @@ from dalembert.systems import BoundSystem, System
 
 
 @dataclass(frozen=True)
-class Adjoint(OneStepMethod):
+class Adjoint(DerivedMethod):
     """Phi*_h = (Phi_-h)^-1: the step of `method` with old and new state exchanged and h replaced by -h. Made by `adjoint`."""
-
-    method: OneStepMethod
 
     @property
     def reference(self) -> str:
@@ -41,21 +39,6 @@ class Adjoint(OneStepMethod):
     def symmetric(self) -> bool | None:
         """If the method is."""
         return self.method.symmetric
-
-    @property
-    def keeps(self) -> frozenset[str]:
-        """What the method keeps: the adjoint imposes the same constraints on its own new state."""
-        return self.method.keeps
-
-    @property
-    def order(self) -> dict[str, int]:
-        """That of the method."""
-        return self.method.order
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """That of the method."""
-        return self.method.order_unconstrained
 
     def __str__(self) -> str:
         return f"da.adjoint({self.method})"

@@ -28,8 +28,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import InputError
-from dalembert.methods._base import OneStepMethod
-from dalembert.methods._clock import CLOCK, Clock
+from dalembert.methods._base import DerivedMethod, OneStepMethod
+from dalembert.methods._clock import Clock
 from dalembert.methods._step import Step
 from dalembert.systems import BoundSystem, MechanicalSystem, State, System
 from dalembert.systems._consistent import finite_number
@@ -39,10 +39,9 @@ from dalembert.systems._transformed_time import TransformedTime, check_transform
 
 
 @dataclass(frozen=True)
-class VaryingSteps(OneStepMethod):
+class VaryingSteps(DerivedMethod):
     """What `ReversibleSteps` and `SymplecticSteps` have in common: a method, and the density that its steps follow."""
 
-    method: OneStepMethod
     density: Callable | None = None
     least: float = 0.0
 
@@ -61,21 +60,6 @@ class VaryingSteps(OneStepMethod):
         object.__setattr__(self, "least", finite_number("least", self.least))
         if self.least < 0:
             raise InputError(f"least is a step density >= 0, in the units of density=; got {self.least!r}")
-
-    @property
-    def keeps(self) -> frozenset[str]:
-        """What the method keeps."""
-        return self.method.keeps
-
-    @property
-    def order(self) -> dict[str, int]:
-        """That of the method, in h."""
-        return self.method.order
-
-    @property
-    def order_unconstrained(self) -> dict[str, int]:
-        """That of the method, in h."""
-        return self.method.order_unconstrained
 
     def __str__(self) -> str:
         density = "" if self.density is None else f", density={getattr(self.density, '__name__', '...')}"
@@ -148,7 +132,7 @@ class ReversibleSteps(VaryingSteps):
         if len(parts) == 1:
             return ((self, 1.0),)
         last = len(parts) - 1
-        return tuple((Part(self, part, size, k == 0, k == last), size) for k, (part, size) in enumerate(parts))
+        return tuple((Part(part, self, size, k == 0, k == last), size) for k, (part, size) in enumerate(parts))
 
     def check(self, system: System) -> None:
         """Refuse what the method refuses, and densities that are no functions of the state."""
@@ -181,7 +165,7 @@ class ReversibleSteps(VaryingSteps):
     def clock(self, step: Step, fraction: float, begins: bool, ends: bool) -> Clock:
         """The clock of a step, or of a substep that takes a fraction of it and may be its first or its last one."""
         density = density_and_rate(step.definition, self.density, self.least)
-        values, state = ca.SX.sym("clock", CLOCK), ca.vertcat(*step.state.values())
+        values, state = ca.SX.sym("clock", len(self.clock_names)), ca.vertcat(*step.state.values())
         delta = ca.SX.sym("delta", state.shape[0])
         (t, rate), sizes = ca.vertsplit(values), np.cumsum([0, *(size for _, size in step.definition.state_blocks)]).tolist()
 
@@ -189,35 +173,26 @@ class ReversibleSteps(VaryingSteps):
             return density(time, *ca.vertsplit(now, sizes), step.theta)[1] / 2
 
         middle = rate + half(t, state) if begins else rate  # rho_(n+1/2) / eps
-        h = ca.if_else(rate * middle > 0, fraction / middle, np.nan)
+        h, end = ca.if_else(rate * middle > 0, fraction / middle, np.nan), ca.SX.sym("end")
+        h = ca.if_else((end - t) * h <= 0, 0, h) if begins else h  # the last step goes past the end: shortened, it would
+        # not be reversible
         at_end = half(step.time_symbol + step.h_symbol, state + delta) if ends else ca.SX(0)
         # Either half may change the sign of the rate, after which time would run back: there is no step from there.
         following = fraction / step.h_symbol + at_end  # rho_(n+1) / eps
         following = ca.if_else(following * (fraction / step.h_symbol) > 0, following, np.nan) if ends else following
-        return Clock(values, ca.vertcat(t, h), delta, ca.vertcat(step.h_symbol, following - rate))
+        return Clock(values, ca.vertcat(t, h), delta, ca.vertcat(step.h_symbol, following - rate), end)
 
 
 @dataclass(frozen=True)
-class Part(OneStepMethod):
+class Part(DerivedMethod):
     """A substep of a composition whose step sizes vary; made by `ReversibleSteps`."""
 
     whole: ReversibleSteps
-    method: OneStepMethod
     fraction: float
     begins: bool
     ends: bool
 
     varies_steps: ClassVar[bool] = True
-
-    @property
-    def keeps(self) -> frozenset[str]:
-        """What its method keeps."""
-        return self.method.keeps
-
-    @property
-    def order(self) -> dict[str, int]:
-        """That of its method."""
-        return self.method.order
 
     def check(self, system: System) -> None:
         """Refuse what its method refuses."""

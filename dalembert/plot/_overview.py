@@ -155,7 +155,7 @@ def _projection(run: Trajectory, drawing: Drawing | None) -> str | None:
 
 def _headline(run: Trajectory, problem: Problem | None) -> str:
     steps = int(run.stats.get("steps", len(run.t) - 1))
-    system, method = run.system if problem is None else problem.system, run.method.removeprefix("da.")
+    system, method = run.system if problem is None else problem.system, run.method.replace("da.", "")
     title = [*([system.title] if system is not None and system.title else []), *_changes(run, system)]
     facts = [f"h = {run.h:g}", f"{steps:,} steps"]
     if run.status != "done":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
@@ -18,13 +19,16 @@ from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
 from dalembert.runs._controls import given_controls, with_ramps
-from dalembert.runs._drivers import ONE_BY_ONE, driver_of
+from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
 from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
 from dalembert.systems._coulomb import check_coefficients
-from dalembert.systems._model import checked_mapping, one_line, real_array
+from dalembert.systems._model import checked_mapping, one_line, real_array, shape_of
 from dalembert.systems._states import States, states_at
+
+MOST_STEPS, FIRST_PART = 2**61, 128
+"""Steps of varying size until a final time, and the part of that time of which the first step is, if no h is given."""
 
 
 @dataclass(frozen=True)
@@ -97,40 +101,50 @@ class Arguments:
 
     def many(self) -> RunSpec:
         """A run for every row of initial values and parameters."""
-        system, t0, given = given_values(self.system, self.start is not None, self.t0, self.initial, self.params)
+        system, states = self.starts()
         check_method(self.method, system, self.caller)
-        if not driver_of(self.method).has_steppers:
-            raise UnsupportedSystem(ONE_BY_ONE)
+        if self.caller == "poincare" and not driver_of(self.method).has_steppers:
+            raise UnsupportedSystem(
+                f"{self.method} makes whole steps only, so that none can end on the section: look at the stored states"
+            )
         if self.caller != "simulate_many" or "rate" not in self.method.clock_names:
             refuse_varying(self.method, f"da.{self.caller}")
-        states = states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
         spec = self._spec(system, states)
         if type(spec.method).check_start is not OneStepMethod.check_start:
             for member in range(len(states)):
                 spec.method.check_start(system, states[member], spec.h)
         return spec
 
+    def starts(self) -> tuple[System, States]:
+        """The system and the states in which members start."""
+        system, t0, given = given_values(self.system, self.start is not None, self.t0, self.initial, self.params)
+        return system, states_at(system, t0=0.0 if t0 is None else t0, params=self.params, start=self.start, **given)
+
     def _spec(self, system: System, start: State | States) -> RunSpec:
         check_method(self.method, system, self.caller)
         check_coefficients(States.of(system, start) if isinstance(start, State) else start)
         h, steps, t0 = self.h, self.steps, start.t if isinstance(start, State) else float(start.t[0])
         if isinstance(self.system, Problem):
+            if self.method.rejects and self.t1 is None and steps is None:
+                if self.caller != "simulate":
+                    raise InputError(f"da.{self.caller} takes so many steps of every member: give steps= with {self.method}")
+                return replace(self, t1=t0 + self.system.h * self.system.steps)._spec(system, start)
             h = self.system.h if h is None else h
             steps = self.system.steps if steps is None and self.t1 is None else steps
-        h = step_size(h)
-        if h < 0 and driver_of(self.method).has_impacts:
-            raise InputError("collision integrators run forwards, because an impact that loses energy has no past: take h > 0")
-        if self.t1 is not None:
-            refuse_varying(self.method, "t1=")
-        steps = number_of_steps(steps, self.t1, t0, h)
+        if h is None and self.method.rejects and self.t1 is not None and self.steps is None:
+            h = (finite_number("t1", self.t1) - t0) / FIRST_PART  # the first of steps that find their size themselves
+            if h == 0:
+                raise InputError(f"t1 must be another time than t0 = {t0:g}; got {self.t1!r}")
+        h, t_end = step_size(h), None
+        if self.t1 is not None and self.method.varies_steps:
+            h, t_end = self._end(t0, h, steps)
+        steps = number_of_steps(steps, self.t1, t0, h) if t_end is None else MOST_STEPS
         save_every = count("save_every", self.save_every, least=1)
         tolerance = None if self.newton_tolerance is None else positive("newton_tolerance", self.newton_tolerance)
         if tolerance is not None and tolerance >= 1:
             raise InputError(f"newton_tolerance is relative, so that it is less than 1; got {self.newton_tolerance!r}")
         if not isinstance(self.stage_multipliers, (bool, np.bool_)):
             raise InputError(f"stage_multipliers is True or False; got {one_line(self.stage_multipliers)}")
-        if self.stage_multipliers and driver_of(self.method).has_impacts:
-            raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
         if self.stage_multipliers and "energy" in self.method.clock_names:
             raise InputError(f"the stages of {self.method} have multipliers of another time: read run.lam")
         # Where multipliers enter nonlinearly, those of the stages tell on which branch a stored state is.
@@ -138,11 +152,25 @@ class Arguments:
         if self.controls is not None:
             refuse_varying(self.method, "controls=")
         moving, controls = given_controls(system, self.controls, steps, t0, h)
-        if controls is not None and driver_of(self.method).has_impacts:
-            raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
         if moving.ramps:
             system, start = moving, with_ramps(moving, start)
-        return RunSpec(system, self.method, start, h, steps, save_every, tolerance, stage_multipliers, controls=controls)
+        given = (h, steps, save_every, tolerance, stage_multipliers)
+        spec = RunSpec(system, self.method, start, *given, controls=controls, t_end=t_end)
+        driver_of(self.method).check(spec)
+        return spec
+
+    def _end(self, t0: float, h: float, steps: Any) -> tuple[float, float]:
+        """The first step size and the final time, where step sizes vary."""
+        if self.caller != "simulate" or "rate" not in self.method.clock_names:
+            refuse_varying(self.method, "t1=" if self.caller == "simulate" else f"t1= of da.{self.caller}")
+        if steps is not None:
+            raise InputError("give either the number of steps or the final time t1, not both")
+        length = finite_number("t1", self.t1) - t0
+        if length * h <= 0:
+            raise InputError(
+                f"t1 must be a time {'after' if h > 0 else 'before'} t0 = {t0:g}, or h have another sign; got {self.t1!r}"
+            )
+        return math.copysign(min(abs(h), abs(length)), h), float(self.t1)
 
 
 def check_method(method: Any, system: System, caller: str) -> None:
@@ -192,7 +220,7 @@ def _assembled_pose(m: Mechanism, t0: float, params: Mapping[str, Any] | None) -
     """
     declared = m.system().parameters.values
     one = {
-        name: value[0] if name in declared and np.ndim(value) == declared[name].ndim + 1 and len(value) else value
+        name: value[0] if name in declared and len(shape_of(value)) == declared[name].ndim + 1 and len(value) else value
         for name, value in checked_mapping(params).items()
     }
     state = m.start(t0=t0, params=one)
@@ -240,6 +268,8 @@ def initial_state(
 
 def step_size(value: Any) -> float:
     """A number other than 0; time runs backwards if it is negative."""
+    if value is None:
+        raise InputError("a step size is missing: give h=, or rtol= and t1=, which finds one")
     number = _number(value)
     if not np.isfinite(number) or number == 0:
         raise InputError(f"h must be a positive number, or a negative one to go back in time; got {one_line(value)}")

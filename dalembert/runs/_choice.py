@@ -21,6 +21,7 @@ from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, p
 from dalembert.runs._problem import Problem
 from dalembert.runs._unreachable import ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
+from dalembert.systems import State, System
 from dalembert.systems._consistent import finite_number
 
 SAFETY = 0.5
@@ -29,8 +30,9 @@ PART, LEAST = 0.15, 10_000
 """Pilots take at most this part of the steps of a run, but at least as many as of a run of `LEAST` steps."""
 MOST_PILOTED = 6_000_000
 """Steps of all pilots, however long the run is."""
-NEAR = 2.2
-"""How much larger than those of the run the steps of its last pilot may be."""
+NEAR, NEXT = 2.2, 1.25
+"""How much larger than those of the run the steps of its last pilot may be, and how much if another one can be paid: then the
+errors of larger steps, which may not fall with h^p yet, do not decide, and the run can be compared with its pilot."""
 WINDOW = 32
 """Steps of a first trial."""
 MOST_STEPS, MOST_TRIED = 2_000_000_000, 20_000
@@ -65,6 +67,13 @@ _remembered: dict[Any, Suggestion] = Recent()
 
 def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
     """What is to be reached, from what a user gave."""
+    check_tolerant(arguments)
+    given: dict[str, Any] = {"start": arguments.start, "t0": arguments.t0, "params": arguments.params, **arguments.initial}
+    return task_from(arguments, *initial_state(arguments.system, **given), rtol, atol)
+
+
+def check_tolerant(arguments: Arguments) -> None:
+    """Refuse what cannot be given with a tolerance."""
     for name, value in (("h", arguments.h), ("steps", arguments.steps), ("controls", arguments.controls)):
         if value is not None:
             raise InputError(
@@ -72,8 +81,12 @@ def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
             )
     if arguments.newton_tolerance is not None:
         raise InputError("newton_tolerance spoils the errors that rtol= is to keep small: leave one of them out")
-    system, start = initial_state(arguments.system, start=arguments.start, t0=arguments.t0, params=arguments.params,
-                                  **arguments.initial)  # fmt: skip
+    if isinstance(arguments.method, OneStepMethod) and arguments.method.rejects:
+        raise InputError(f"{arguments.method} has a tolerance of its own: leave rtol= and atol= of da.{arguments.caller} out")
+
+
+def task_from(arguments: Arguments, system: System, start: State, rtol: Any, atol: Any) -> Task:
+    """The same from a start."""
     t1 = arguments.t1
     if t1 is None and isinstance(arguments.system, Problem):
         t1 = start.t + arguments.system.h * arguments.system.steps
@@ -81,8 +94,8 @@ def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
         raise InputError("rtol= needs the time until which it is to hold: give t1=, other than t0")
     if rtol is None and atol is None:
         raise InputError("how exact is the motion to be? give rtol=, such as 1e-6, or atol=")
-    relative = 0.0 if rtol is None else positive("rtol", rtol)
-    absolute = 0.0 if atol is None else positive("atol", atol)
+    absolute = 0.0 if atol is None or (rtol is not None and _is_zero(atol)) else positive("atol", atol)
+    relative = 0.0 if rtol is None or (absolute and _is_zero(rtol)) else positive("rtol", rtol)
     if relative >= 0.1:
         raise InputError(f"rtol is the largest error of positions relative to their size, less than 0.1; got {rtol!r}")
     if absolute == 0 and relative < 1e-13:
@@ -90,6 +103,10 @@ def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
             f"rtol = {relative:g} is less than what double precision can hold along a run: take at least 1e-13"
         )
     return Task(system, start, float(t1), relative, absolute)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
 
 
 def choose(task: Task, method: OneStepMethod | None, h: float | None) -> Suggestion:
@@ -169,11 +186,13 @@ def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], 
 def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
     grown, farthest = growth(task, flown), flown
-    h, spent, ends, lost = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])], math.inf
+    h, spent, ends, lost, enough = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])], math.inf, False
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
         if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
+            break
+        if enough and (steps * size < 0.99 * task.length or size > 0.85 * flown.h):
             break
         following = pilot(task, flown.method, size, steps)
         if following.complete and following.relative < 100 * ROUND_OFF and steps * size < 0.99 * task.length:
@@ -189,7 +208,9 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
             lost = size
             h = min(h, size / 2)
         elif size < NEAR * h and (h < 1.59 * size or steps == 16):
-            break
+            enough = True
+            if size <= NEXT * h:
+                break
     if not flown.complete:
         raise ToleranceError(
             f"two runs with h = {flown.h:.3g} and half of it part at t = {task.at(flown.t[-1]):.6g}, and "
@@ -244,13 +265,13 @@ def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
     return replace(found, reason=worded(task, found))
 
 
-def worded(task: Task, chosen: Suggestion, made: bool = False) -> str:
+def worded(task: Task, chosen: Suggestion, compared: str = "") -> str:
     """Why a method and a step size were chosen, in one sentence; of a run that was made, what it was compared with."""
     flown, grown = chosen.pilot, chosen.growth
-    if made:
+    if compared:
         return (
             f"{chosen.method} with h = {chosen.h:.4g}, {chosen.steps:,} steps: the estimated error of the positions is "
-            f"{chosen.error:.1e} of their size, by comparison with the same run with half of h"
+            f"{chosen.error:.1e} of their size, by comparison with {compared}"
         )
     part = "all" if grown.kind == "measured" else f"{100 * flown.t[-1] / task.length:.2g} %"
     return (

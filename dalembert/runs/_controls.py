@@ -87,11 +87,11 @@ def given_controls(
         counts[name] = len(columns[-1])
     if len(set(counts.values())) > 1:
         raise InputError(f"controls must have equally many rows; got {counts}")
-    rows = next(iter(counts.values()))
+    rows, own = next(iter(counts.values())), np.concatenate([np.zeros(0, int), *(slots for slots, _ in linear.values())])
     if linear:
-        width, own = steps // rows * h, np.concatenate([slots for slots, _ in linear.values()])
+        width = steps // rows * h
         slots.append(system.parameters.size + np.arange(len(own) + 1))
         columns += [change / width for _, change in linear.values()]
         columns.append((t0 + np.arange(rows) * width)[:, None])
         system = ramped(system, tuple(own.tolist()))
-    return system, Controls(np.concatenate(slots), np.concatenate(columns, axis=1), steps // rows)
+    return system, Controls(np.concatenate(slots), np.concatenate(columns, axis=1), steps // rows, own)

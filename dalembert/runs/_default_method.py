@@ -41,14 +41,19 @@ def family(system: System) -> tuple[OneStepMethod, ...]:
         return tuple(SRK("gauss", stages) for stages in range(1, 7))
     spark: tuple[OneStepMethod, ...] = tuple(GaussLobattoSPARK(stages) for stages in range(1, 7))
     smooth = spark if system.n_nonholonomic else tuple(LobattoIIIAB(stages) for stages in range(2, 9))
-    if isinstance(system, Spheres) or "friction" in system.function_names:
+    if isinstance(system, Spheres):
         return (default_method(system),)
     if system.n_unilateral:
-        return tuple(CVA(method) for method in smooth)
+        return tuple(each for each in map(CVA, smooth) if serves(each, system)) or (default_method(system),)
     if isinstance(system, MechanicalSystem):
         return smooth
+    return spark if serves(spark[0], system) else tuple(compose(SymplecticEuler(), order) for order in (2, 4, 6, 8))
+
+
+def serves(method: OneStepMethod, system: System) -> bool:
+    """Whether a method takes a system."""
     try:
-        spark[0].check(system)
+        method.check(system)
     except UnsupportedSystem:
-        return tuple(compose(SymplecticEuler(), order) for order in (2, 4, 6, 8))
-    return spark
+        return False
+    return True

@@ -13,8 +13,10 @@ from dalembert._progress import ProgressLine
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._event_program import EventProgram, event_program
+from dalembert.contact._records import Recorded
+from dalembert.contact.time_stepping import counted_of
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import ModelError, StepFailed, UnsupportedSystem
+from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
 from dalembert.systems import MechanicalSystem, Spheres, State, System
@@ -31,7 +33,7 @@ class SmoothDriver:
 
     has_impacts = False
     has_steppers = True
-    """Whether runs consist of steppers: only those are stored while they go on, differentiated and made many at once."""
+    """Whether runs consist of steppers: only those are differentiated, and make steps of any length."""
 
     def run_class(self) -> type[Run]:
         """The class of single runs."""
@@ -53,6 +55,18 @@ class SmoothDriver:
         """The equations of impacts, if there may be any."""
         del system, method
         return None
+
+    def recorded(self, system: System) -> Recorded:
+        """What runs record beside their states."""
+        return Recorded("", system.state_blocks[0][1])
+
+    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+        """What runs count that others do not."""
+        del system, method
+        return ()
+
+    def check(self, spec: RunSpec) -> None:
+        """Refuse what runs of this kind do not do."""
 
 
 class ImpactDriver(SmoothDriver):
@@ -78,6 +92,22 @@ class ImpactDriver(SmoothDriver):
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
         return event_program(system, method)
 
+    def recorded(self, system: System) -> Recorded:
+        return Recorded("impacts", system.state_blocks[0][1])
+
+    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+        events = self.event_program(system, method)
+        assert events is not None
+        return events.counted
+
+    def check(self, spec: RunSpec) -> None:
+        if spec.h < 0:
+            raise InputError("collision integrators run forwards, because an impact that loses energy has no past: take h > 0")
+        if spec.stage_multipliers:
+            raise InputError("stage_multipliers are not stored in runs with impacts: leave the argument out")
+        if spec.controls is not None:
+            raise InputError("controls are not part of runs with impacts: state the force as a function of t and parameters")
+
 
 class SteppingDriver(SmoothDriver):
     """Steps whose equations contain the laws of contact and friction."""
@@ -88,16 +118,37 @@ class SteppingDriver(SmoothDriver):
         from dalembert.contact._sphere_run import SphereRun  # loads Numba
         from dalembert.contact._stepping_run import SteppingRun
 
-        def run_of(spec: RunSpec, room: int | None = None) -> SteppingRun:
+        def run_of(spec: RunSpec, room: int | None = None) -> Run:
             return (SphereRun if isinstance(spec.system, Spheres) else SteppingRun)(spec, room)
 
         return run_of  # type: ignore[return-value]
 
     def ensemble_class(self) -> type[EnsembleRun]:
-        raise UnsupportedSystem(ONE_BY_ONE)
+        from dalembert.contact._stepping_members import SteppingEnsembleRun  # loads Numba
+
+        return SteppingEnsembleRun
+
+    def recorded(self, system: System) -> Recorded:
+        assert isinstance(system, MechanicalSystem)
+        if isinstance(system, Spheres):
+            return Recorded("spheres", system.dim, 3)
+        return Recorded("time stepping", system.dim, system.n_tangents)
+
+    def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
+        return counted_of(system)
+
+    def check(self, spec: RunSpec) -> None:
+        method = spec.method
+        if spec.h < 0:
+            raise InputError("time stepping runs forwards, contact dissipates: take h > 0")
+        if spec.stage_multipliers:
+            raise UnsupportedSystem(f"{method} stores no multipliers of its stages: leave stage_multipliers out")
+        if spec.newton_tolerance is not None:
+            raise UnsupportedSystem(f"{method} solves its steps to round-off: leave newton_tolerance out")
+        if spec.controls is not None:
+            raise UnsupportedSystem(f"{method} takes no controls: state the force as a function of t and parameters")
 
 
-ONE_BY_ONE = "time stepping makes single runs: call da.simulate for each member"
 DRIVERS: dict[str, SmoothDriver] = {
     "smooth": SmoothDriver(), "impacts": ImpactDriver(), "time stepping": SteppingDriver(),
 }  # fmt: skip

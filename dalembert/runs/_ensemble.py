@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from dalembert.contact._records import ImpactReduction, MemberContacts, MemberImpacts
+from dalembert.contact._records import ImpactReduction, MemberImpacts
 from dalembert.draw import Drawing
 from dalembert.errors import InputError
 from dalembert.mechanisms._rigid import Part
@@ -19,7 +19,7 @@ from dalembert.runs._members import Starts
 from dalembert.runs._tables import columns_of, dataset, frame
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._variables import MemberReadings, Variables
-from dalembert.storage._member_table import COUNTS, Layout, MemberTable
+from dalembert.storage._member_table import Layout, MemberTable
 from dalembert.systems import State, System
 from dalembert.systems._model import Parameters
 from dalembert.systems._states import States
@@ -61,8 +61,8 @@ class Ensemble(Variables):
     `t` has one entry a stored step; `q`, `p`, `v`, `lam`, `psi`, `energy` and every array of `residuals` are (member, time,
     ...), nan after the end of a member that failed. `runs[i]` is member i as a `Trajectory`, `runs[2:5]` a list of them.
     `status` and `message` say how each one ended ("done", "failed", "interrupted"), `reduced` holds what `reduce=` asked for.
-    Of a collision integrator, `impacts` and `contacts` are those of all members, with an array `member` beside the columns of
-    `run.impacts`.
+    Of methods for contact, `impacts` and `contacts` are those of all members, with an array `member` beside the columns of
+    `run.impacts` and `run.contacts`.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -102,6 +102,10 @@ class Ensemble(Variables):
     """How the mechanism is drawn, where a `Problem` says so."""
     clock: np.ndarray | None = field(default=None, repr=False)
     """t and 1/h at every stored state, (member, time, 2), where step sizes vary; then `t` is (member, time), too."""
+    error: np.ndarray | None = field(default=None, repr=False)
+    """The estimated largest error of the positions of each member, relative to their size, where `rtol=` asked for it."""
+    choice: str = field(default="", repr=False)
+    """Why a method and a step size were chosen, where `rtol=` asked for it."""
 
     def __repr__(self) -> str:
         done = sum(status == "done" for status in self.status)
@@ -159,6 +163,8 @@ class Ensemble(Variables):
             stage_psi=parts[1],
             impacts=None if self.impacts is None else self.impacts[member],
             contacts=None if self.contacts is None else self.contacts[member],
+            error=None if self.error is None or np.isnan(self.error[member]) else float(self.error[member]),
+            choice=self.choice,
         )
 
     @functools.cached_property
@@ -167,8 +173,8 @@ class Ensemble(Variables):
         return self._events("impact")
 
     @functools.cached_property
-    def contacts(self) -> MemberContacts | None:
-        """Sustained contacts of all members."""
+    def contacts(self) -> Any:
+        """Sustained contacts of all members, or what contacts did in their runs by time stepping."""
         return self._events("contact")
 
     def of(self, part: Part | str) -> Any:
@@ -253,7 +259,7 @@ def ensemble_of(
     """An ensemble whose members left a table; large columns stay where they are."""
     columns = table.columns
     status, message = outcomes(layout, starts.t, columns["steps_done"], table.failures)
-    counts = {name: np.maximum(columns[name], 0) for name in ("steps_done", *COUNTS, *layout.impact_counts)}
+    counts = {name: np.maximum(columns[name], 0) for name in ("steps_done", *layout.counts, *layout.impact_counts)}
     counts = {"steps": counts.pop("steps_done"), **counts}
     parameters = Parameters(layout.defaults)
     each = [parameters.unflatten(theta) for theta in starts.theta]
@@ -286,7 +292,7 @@ def ensemble_of(
         save_every=layout.save_every,
         stage_multipliers=stage,
         _counts=counts,
-        _events=table.event_records,
+        _events=functools.partial(table.event_records, layout.recorded),
         clock=clock,
         drawing=drawing,
     )

@@ -71,7 +71,9 @@ def interpolated(run: Trajectory, t: Any, side: Literal["left", "right"]) -> Ins
     for k in np.unique(step):
         rows = step == k
         guess = _guess(run, k)
-        clock = np.zeros(0) if run.step_sizes is None else np.array([run.t[k], 1 / run.step_sizes[k]])
+        clock = np.zeros(len(run.solver.clock_names))  # what else it holds decides the size of the step after this one
+        if run.step_sizes is not None:
+            clock[:2] = run.t[k], 1 / run.step_sizes[k]
         values = dense.evaluate(run.t[k], run.states[k], times[rows], guess, clock)
         for name, value in values.items():
             found[name][rows] = value

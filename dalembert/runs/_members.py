@@ -12,7 +12,7 @@ import numpy as np
 from dalembert._progress import preparing
 from dalembert.compiler import Watch, build_watch
 from dalembert.compiler._watch import REDUCED
-from dalembert.contact._records import OF_MEMBERS, columns_of, of_members
+from dalembert.contact._records import columns_of
 from dalembert.engine._spec import RunSpec
 from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import driver_of, prepared, run_ensemble
@@ -68,7 +68,8 @@ def part_size(members: int) -> int:
 def layout_of(spec: RunSpec, policy: Policy) -> Layout:
     """The columns of the table that an ensemble has."""
     assert isinstance(spec.start, States)
-    system, events = spec.system, driver_of(spec.method).event_program(spec.system, spec.method)
+    system, driver = spec.system, driver_of(spec.method)
+    recorded = driver.recorded(system)
     return Layout(
         members=len(spec.start),
         part=part_size(len(spec.start)),
@@ -80,8 +81,9 @@ def layout_of(spec: RunSpec, policy: Policy) -> Layout:
         defaults=plain(system.params),
         quantities=tuple(policy.quantities),
         counted=policy.counted,
-        impact_counts=() if events is None else events.counted,
-        keeps_impacts=events is not None and not policy.counted,
+        impact_counts=driver.counted(system, spec.method),
+        records="" if policy.counted else recorded.name,
+        directions=recorded.directions,
         stage_multipliers=spec.stage_multipliers,
         stage=system.n_multipliers if spec.stage_multipliers else 0,
         clock=spec.method.clock_names,
@@ -138,15 +140,14 @@ def table_of(run: EnsembleRun, layout: Layout) -> MemberTable:
         "last": run.last,
         "prepared": run.states.packed,
         "steps_done": run.steps_done,
-        **run.counts,
+        **{name: values for name, values in run.counts.items() if name in layout.counts},
         **run.impact_counts,
         **{f"counted_{name}": run.tallies for name in layout.counted},
         **_reductions(run, h),
     }
     events: dict[str, np.ndarray] = {}
-    if layout.keeps_impacts:
-        for kind in OF_MEMBERS:
-            events |= columns_of(of_members(kind, layout.blocks[0][1], getattr(run, f"{kind}s")), kind)
+    for kind in layout.recorded.kinds:
+        events |= columns_of(layout.recorded.of_members(kind, getattr(run, f"{kind}s")), kind)
     stats: dict[str, Any] = {"lanes": run.lanes, "workers": run.workers, "build_seconds": run.build_time}
     stats |= {"wall_seconds": run.wall_time, "cpu_seconds": run.cpu_time}
     return MemberTable(columns, [events] if events else [], failures, stats)

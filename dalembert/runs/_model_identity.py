@@ -15,7 +15,7 @@ from dalembert.compiler._program import reduced_step
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod, SymplecticSteps
 from dalembert.runs._drivers import driver_of
-from dalembert.systems import MechanicalSystem, System
+from dalembert.systems import MechanicalSystem, Spheres, System
 
 
 def identity(system: System, method: OneStepMethod) -> dict[str, Any]:
@@ -74,15 +74,17 @@ def equations_hash(system: System, method: OneStepMethod) -> str:
     if isinstance(method, SymplecticSteps):
         assert isinstance(system, MechanicalSystem)
         system, method = method.transformed(system), method.method
-    for substep, fraction in method.substeps:
+    digest.update(str(method).encode() if isinstance(system, Spheres) else b"")  # whose steps the driver itself states
+    for substep, fraction in () if isinstance(system, Spheres) else method.substeps:
         equations = reduced_step(system, substep).equations
         step = equations.step
         data = [equations.x, step.time_symbol, step.h_symbol, equations.state, step.theta]
         digest.update(f"{fraction.hex()} ".encode())
         digest.update(ca.Function("step", data, [equations.residual, equations.increment]).serialize().encode())
         if step.clock is not None:
-            clock = [step.clock.values, step.clock.delta], [step.clock.begin, step.clock.change]
-            digest.update(ca.Function("clock", [*data[1:], *clock[0]], clock[1]).serialize().encode())
+            clock = step.clock
+            left = [clock.begin, clock.change, clock.taken, *([] if clock.following is None else [clock.following])]
+            digest.update(ca.Function("clock", [*data, clock.values, clock.delta, clock.end], left).serialize().encode())
     return digest.hexdigest()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -52,14 +53,50 @@ class Task:
         return self.atol + self.rtol * sizes(q)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass
 class Path:
-    """The positions along a run, until it ended or failed."""
+    """The positions along a run until it ended or failed: the first, then block by block, as all may not fit into memory."""
 
-    q: np.ndarray
-    reason: str | None
-    largest: np.ndarray
+    task: Task
+    method: OneStepMethod
+    h: float
+    """Larger than zero; steps go in the direction of the motion."""
+    steps: int
+    every: int = 1
+    """Every so many-th state and the last one are shown."""
+    block: int = MOST_ROWS
+    reason: str | None = field(default=None, init=False)
+    """Why the run failed, if it did."""
+    largest: np.ndarray = field(init=False)
     """The largest magnitude of every variable, momenta among them."""
+
+    def __post_init__(self) -> None:
+        self.largest = np.abs(self.task.start.packed)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        task, n = self.task, self.task.system.n_state
+        spec = RunSpec(task.system, self.method, task.start, task.direction * self.h, self.steps, self.every)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # large steps may be hard to solve: that is what is to be found out
+                run = make_run(prepared(spec), room=self.block + 2)
+        except StepFailed as error:
+            self.reason = str(error)
+            yield positions(task.system, task.start.packed[None])
+            return
+        yield positions(task.system, run.rows[:1, :n]).copy()
+        while self.reason is None and run.steps_done < self.steps:
+            run.counts[0]["saved"] = 0  # the block before it has been read
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                reason = run.advance(last_step=min(self.steps, run.steps_done + self.block * self.every))
+            states = run.rows[: run.counts[0]["saved"], :n]
+            if reason is not None:
+                self.reason = f"t = {run.time:.6g}: {reason}"
+            elif run.steps_done == self.steps and self.steps % self.every:
+                states = np.vstack([states, run.row[:n]])
+            self.largest = np.maximum(self.largest, np.max(np.abs(states), axis=0, initial=0.0))
+            yield positions(task.system, states).copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +110,10 @@ class Pilot:
     """Since the start, as far as both runs came and agree."""
     coarse: np.ndarray
     fine: np.ndarray
+    """The positions at these times, (time, coordinate), of the run of steps h and of the other one."""
     errors: np.ndarray
-    """Of the run of steps h at these times, (time, coordinate)."""
+    extent: np.ndarray
+    """The largest errors of the run of steps h, and the largest positions, of all states since the time before it."""
     reason: str | None
     """Why one of the runs failed, if it did."""
     complete: bool
@@ -87,11 +126,11 @@ class Pilot:
     @property
     def relative(self) -> float:
         """The largest error, relative to the size of its coordinate."""
-        return float(np.max(self.errors / sizes(self.fine), initial=0.0))
+        return float(np.max(self.errors / sizes(self.extent), initial=0.0))
 
     def worst(self, task: Task) -> np.ndarray:
         """The largest error so far in units of what is tolerated, (time,)."""
-        return np.maximum.accumulate(np.max(self.errors / task.tolerances(self.fine), axis=1))
+        return np.maximum.accumulate(np.max(self.errors / task.tolerances(self.extent), axis=1))
 
 
 def positions(system: System, states: np.ndarray) -> np.ndarray:
@@ -117,24 +156,9 @@ def order_of(method: OneStepMethod, system: System) -> int:
     if driver_of(method).has_steppers:
         return min(orders)
     raise UnsupportedSystem(
-        f"{method} steps over impacts, whose errors do not fall with the order of the method: give h= in place of rtol=, or "
-        "for walls without friction take da.CVA()"
+        f"{method} steps over impacts, whose errors do not fall with the order of the method: give h= in place of rtol=, or, "
+        "where there is friction in a plane or none, take da.CVA()"
     )
-
-
-def path(task: Task, method: OneStepMethod, h: float, steps: int, every: int) -> Path:
-    """So many steps of a size h > 0, in the direction of the motion, of which every so many-th is kept."""
-    spec = RunSpec(task.system, method, task.start, task.direction * h, steps, every)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # large steps may be hard to solve: that is what is to be found out
-        try:
-            run = make_run(prepared(spec))
-        except StepFailed as error:
-            return Path(positions(task.system, task.start.packed[None]), str(error), np.abs(task.start.packed))
-        reason = run.advance()
-    states = run.rows[: run.steps_done // every + 1, : task.system.n_state]
-    reason = None if reason is None else f"t = {run.time:.6g}: {reason}"
-    return Path(positions(task.system, states), reason, np.max(np.abs(states), axis=0))
 
 
 def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
@@ -142,17 +166,56 @@ def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
     order, every = order_of(method, task.system), math.ceil(steps / MOST_ROWS)
     rows = math.ceil(steps / every)
     h, steps = h * steps / (rows * every), rows * every
-    coarse, fine = path(task, method, h, steps, every), path(task, method, h / 2, 2 * steps, 2 * every)
-    common = min(len(coarse.q), len(fine.q))
-    a, b = coarse.q[:common], fine.q[:common]
+    block = every * max(1, MOST_ROWS // every)
+    coarse, fine = Path(task, method, h, steps, block=block), Path(task, method, h / 2, 2 * steps, 2, block)
+    flown = pair(method, order, h, every, np.arange(steps + 1) * h, coarse, fine, every)
+    return replace(flown, reason=coarse.reason or fine.reason, largest=coarse.largest)
+
+
+def pair(
+    method: OneStepMethod,
+    order: int,
+    h: float,
+    every: int,
+    t: np.ndarray,
+    coarse: Iterable[np.ndarray],
+    fine: Iterable[np.ndarray],
+    stride: int,
+) -> Pilot:
+    """What follows from two runs with h and h/2, whose positions at the times t come in blocks of a multiple of `stride`.
+
+    No state is left out: between the times that are kept, every `stride`-th one, the largest difference counts.
+    """
+    kept: list[list[np.ndarray]] = []
+    seen = 0
     with np.errstate(all="ignore"):
-        errors = np.abs(a - b) * 2**order / (2**order - 1)
-        lost = ~(np.max(errors / sizes(b), axis=1) < LOST)
-    agreed = int(np.argmax(lost)) if lost.any() else common
-    agreed = max(agreed, 1)
-    t, reason = h * every * np.arange(agreed), coarse.reason or fine.reason
-    kept = (t, a[:agreed], b[:agreed], errors[:agreed])
-    return Pilot(method, order, h, *kept, reason, agreed == rows + 1, every, coarse.largest)
+        for a, b in zip(coarse, fine, strict=False):
+            n = min(len(a), len(b))
+            if seen + n < len(t) and seen:  # one of them may have failed, between two times that are kept
+                n -= n % stride
+            if n == 0:
+                break
+            groups = np.arange(0, n, stride)
+            last, seen = np.minimum(groups + stride, n) - 1, seen + n
+            differences, largest = (np.maximum.reduceat(np.abs(each), groups) for each in (a[:n] - b[:n], b[:n]))
+            kept.append([t[seen - n :][last], a[last], b[last], differences * 2**order / (2**order - 1), largest])
+        times, a, b, errors, extent = (np.concatenate(each) for each in zip(*kept, strict=True))
+        agreed = agreement(errors, extent)
+    complete = agreed == len(times) and seen == len(t)
+    until = slice(agreed)
+    states = (times[until], a[until], b[until], errors[until], extent[until])
+    return Pilot(method, order, h, *states, None, complete, every, np.zeros(0))
+
+
+def agreement(errors: np.ndarray, extent: np.ndarray) -> int:
+    """At how many of the first times errors are not lost, relative to sizes until then: those of runs that part may be any."""
+    agreed = len(errors)
+    while agreed > 1:
+        lost = ~(np.max(errors[:agreed] / sizes(extent[:agreed]), axis=1) < LOST)
+        if not lost.any():
+            break
+        agreed = int(np.argmax(lost))
+    return max(agreed, 1)
 
 
 @dataclass(frozen=True)

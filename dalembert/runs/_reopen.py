@@ -18,6 +18,7 @@ from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.storage._sweep_store import is_sweep
 from dalembert.systems import System
 from dalembert.systems._model import one_line
+from dalembert.systems._ramped import ramped
 
 
 def load(path: str | os.PathLike[str], system: System | Problem | Mechanism | None = None) -> Any:
@@ -45,6 +46,8 @@ def load(path: str | os.PathLike[str], system: System | Problem | Mechanism | No
     run = Trajectory.load(path)
     if model is None:
         return run
+    if isinstance(model, System) and run.controls is not None and len(run.controls.ramps):
+        model = ramped(model, tuple(run.controls.ramps.tolist()))
     if not isinstance(model, System) or model.fingerprint != run.fingerprint:
         raise InputError(f"the run in {path} belongs to another model: give the system that it was made with, or none")
     return replace(run, system=model, drawing=drawing)

@@ -97,32 +97,41 @@ def simulate(
         raise InputError("a stored run does not keep controls: leave save_to out, or state the force as a function of t")
     with preparing(progress):
         if tolerant:
-            return accurate(arguments, rtol, atol, lambda spec: _execute(spec, policy), save_to is not None)
+            return accurate(arguments, rtol, atol, lambda spec: _execute(spec, policy))
         return _execute(arguments.single(), policy)
 
 
 def _execute(spec: RunSpec, policy: Policy) -> Trajectory:
     if policy.save_to is not None:
         return stream(spec, policy)
-    check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
+    if spec.t_end is None:
+        check_memory(spec.steps // spec.save_every * 8 * spec.system.n_state)
     return _run(spec, policy)
 
 
 def _run(spec: RunSpec, policy: Policy) -> Trajectory:
     run = make_run(prepared(spec))
     status, message = "done", ""
-    with ProgressLine(spec.steps, policy.progress) as line:
+    total = spec.steps if spec.t_end is None else 1000
+    with ProgressLine(total, policy.progress, "steps" if spec.t_end is None else "thousandths of the time") as line:
         try:
-            reason = run.advance(line.update)
+            reason = run.advance(lambda steps: line.update(steps if spec.t_end is None else _passed(spec, run)))
             if reason is not None:
                 status, message = "failed", f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}"
         except KeyboardInterrupt:
             status = "interrupted"
-            message = f"interrupted after {run.steps_done} of {spec.steps} steps, at t = {run.time:.6g}"
+            of_all = "" if spec.t_end is not None else f" of {spec.steps}"
+            message = f"interrupted after {run.steps_done}{of_all} steps, at t = {run.time:.6g}"
     trajectory = trajectory_of(spec, run, status, message, policy.drawing)
     if status == "failed" and policy.on_failure == "raise":
         raise StepFailed(message + " (what was computed before it is in the exception's .run)", trajectory)
     return trajectory
+
+
+def _passed(spec: RunSpec, run: Run) -> int:
+    """How many thousandths of the time until the end of a run are over."""
+    assert spec.t_end is not None
+    return round(1000 * (run.time - spec.t0) / (spec.t_end - spec.t0))
 
 
 def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: Drawing | None) -> Trajectory:
@@ -136,6 +145,8 @@ def trajectory_of(spec: RunSpec, run: Run, status: str, message: str, drawing: D
         run.rows[saved + 1] = run.row
         numbers = np.append(numbers, done)
     rows = run.rows[: len(numbers)]
+    if status == "done" and spec.t_end is not None and method.rejects:
+        rows[-1, n] = spec.t_end  # to which the last step led, up to a rounding error
     rows, clock = (run.stored(rows), len(method.clock_names)) if method.varies_steps else (rows, 0)
     stage = np.split(rows[:, n + clock :], [system.n_holonomic], axis=1) if run.stage_multipliers else (None, None)
     return Trajectory(

@@ -9,12 +9,16 @@ from typing import Any
 
 from dalembert._progress import preparing
 from dalembert.compiler import reductions
+from dalembert.errors import InputError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
+from dalembert.runs._accurate_many import accurate_many
 from dalembert.runs._arguments import Arguments, Policy
+from dalembert.runs._default_method import default_method
+from dalembert.runs._drivers import driver_of
 from dalembert.runs._ensemble import Ensemble, Reduction
-from dalembert.runs._problem import Problem
+from dalembert.runs._problem import Problem, stated
 from dalembert.runs._sweep import run_members
 from dalembert.systems import State, System
 
@@ -23,7 +27,7 @@ __all__ = ["Ensemble", "Reduction", "simulate_many"]
 
 def simulate_many(
     system: System | Problem | Mechanism,
-    method: OneStepMethod,
+    method: OneStepMethod | None = None,
     *,
     q0: Any = None,
     v0: Any = None,
@@ -37,6 +41,8 @@ def simulate_many(
     steps: int | None = None,
     t1: float | None = None,
     t0: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     save_every: int | None = None,
     params: Mapping[str, Any] | None = None,
     reduce: Sequence[str] | Mapping[str, Any] = (),
@@ -55,9 +61,14 @@ def simulate_many(
     (by default as many as the machine has cores) carry them through their steps without Python's lock. A member that fails does
     not stop the others: `status` and `message` say what became of each. Ctrl-C returns what was computed.
 
+    With `rtol`, or `atol`, as in `da.simulate`, one h is chosen for all members, and the method, too, if none is given, from
+    short runs of some of them. Every member is compared with its run with h/2, and all are made again with smaller steps if
+    one fails or is not exact enough: `runs.error` are the estimated errors, `runs.choice` the reason, and how many members
+    failed with every h. A member that no h makes exact enough is refused by its number. It costs three runs.
+
     `simd` chooses whether members are computed side by side in vectors of the machine, by default where it is faster. With
-    `simd=False` every member is bit for bit what `da.simulate` gives; with vectors it is the same to round-off. Collision
-    integrators carry members one by one, their impacts being in different steps.
+    `simd=False` every member is bit for bit what `da.simulate` gives; with vectors it is the same to round-off. Methods for
+    contact carry members one by one, whose impacts are in different steps.
 
     `reduce` names what is followed at every step without being stored: "energy", "residuals", or {name: function of the state}.
     `runs.reduced[name]` then has the `first`, `last`, `min`, `max`, `range`, `mean` and `slope` of every member, and, unless
@@ -82,20 +93,27 @@ def simulate_many(
     """
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
-    given |= {"save_every": 1 if save_every is None else save_every, "newton_tolerance": newton_tolerance}
-    arguments = Arguments("simulate_many", system, method, initial, **given, stage_multipliers=stage_multipliers)
-    missing = {
-        "reduce=": not isinstance(reduce, tuple) or len(reduce) > 0,
-        "save_to=": save_to is not None,
-        "executor=": executor is not None,
-    }
-    for name in (name for name, given_here in missing.items() if given_here):
-        refuse_varying(method, f"{name} of da.simulate_many")
-    with preparing(progress):
+    reduces, tolerant = not isinstance(reduce, tuple) or len(reduce) > 0, rtol is not None or atol is not None
+    given |= {"save_every": save_every if save_every is not None or (reduces and tolerant) else 1}
+    given |= {"newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    posed = stated(system)[0]
+    chosen = default_method(posed) if method is None and not tolerant and isinstance(posed, System) else method
+    arguments = Arguments("simulate_many", system, chosen, initial, **given)
+    if reduces:
+        refuse_varying(method, "reduce= of da.simulate_many")
+    policy: dict[str, Any] = {"progress": progress, "executor": executor, "workers": workers, "simd": simd}
+    policy["drawing"] = arguments.drawing
+
+    def execute(arguments: Arguments, wanted: bool = True) -> Ensemble:
         spec = arguments.many()
+        if not wanted:
+            return run_members(replace(spec, stage_multipliers=not spec.system.linear_in_multipliers), Policy(**policy))
         quantities, counted = reductions(reduce, spec.system)
-        if save_every is None and (quantities or counted):
+        if counted and not driver_of(spec.method).has_impacts:
+            raise InputError(f'reduce names "impacts", of which {method} makes none: read runs.contacts, and leave them out')
+        if save_every is None and not tolerant and (quantities or counted):
             spec = replace(spec, save_every=max(spec.steps, 1))
-        policy: dict[str, Any] = {"progress": progress, "save_to": save_to, "executor": executor}
-        policy |= {"workers": workers, "simd": simd, "drawing": arguments.drawing}
-        return run_members(spec, Policy(**policy, quantities=quantities, counted=counted))
+        return run_members(spec, Policy(**policy, save_to=save_to, quantities=quantities, counted=counted))
+
+    with preparing(progress):
+        return accurate_many(arguments, rtol, atol, execute, save_to) if tolerant else execute(arguments)

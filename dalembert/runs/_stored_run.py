@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert._progress import ProgressLine
-from dalembert.contact._records import KINDS, Contacts, rows_of
+from dalembert.contact._records import rows_of
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InputError, StepFailed, UnsupportedSystem
+from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import driver_of, make_run, prepared
@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 
 def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
     """A new run that is written to disk while it goes on."""
-    if not driver_of(spec.method).has_steppers:
-        raise UnsupportedSystem(f"{spec.method} keeps its runs in memory: leave save_to out, and run.save(...) what is done")
+    if spec.t_end is not None:
+        raise InputError(
+            "a stored run of steps that vary has a number of steps: give steps= in place of t1=, or leave save_to out"
+        )
     system, steps, save_every, target = spec.system, spec.steps, spec.save_every, Path(policy.save_to)
     n, stored_multipliers = system.n_state, system.n_multipliers if spec.stage_multipliers else 0
     zarr_module()
     check_target(target, 8 * (steps // save_every + 1) * (1 + n + stored_multipliers))
     start = prepared(spec).start
     assert isinstance(start, State)
-    clock = spec.method.clock_names
+    clock, recorded = spec.method.clock_names, driver_of(spec.method).recorded(system)
     stage = (("stage_lam", system.n_holonomic), ("stage_psi", system.n_nonholonomic)) if spec.stage_multipliers else ()
     header = Header(
         h=spec.h,
@@ -51,12 +53,14 @@ def stream(spec: RunSpec, policy: Policy) -> StoredTrajectory:
         start=start.packed.tolist(),
         multipliers=start.multipliers.tolist(),
         newton_tolerance=spec.newton_tolerance,
-        walls=system.n_unilateral,
+        records=recorded.name,
+        directions=recorded.directions,
         names={name: list(labels) for name, labels in system.names.items()},
         **identity(system, spec.method),
     )
     run = _new_run(header, system, spec.method)
-    begin = Checkpoint(0, run.stored(run.rows[0]).copy(), np.zeros(n + len(clock)), dict.fromkeys(_counted(run), 0))
+    row, stats = run.stored(run.rows[0]).copy(), dict.fromkeys(_counted(run), 0.0)
+    begin = Checkpoint(0, row, np.zeros(n + len(clock)), stats, run.walls)
     store = RunStore.create(target, header, begin)
     with locked(target):
         return _run_to_end(store, run, policy)
@@ -134,10 +138,11 @@ def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:
     """Write a whole chunk; the row after it begins the next one."""
     chunk, stats = store.header.chunk, _stats(run, before)
     walls, events = run.walls, _events(store.header, run)
-    if events:  # a contact that may go on is noted when it is over
-        contacts = [list(contact) for contact in zip(*vars(events["contact"]).values(), strict=True)]
+    if walls.get("held"):  # a contact that may go on is noted when it is over
+        found = events["contact"]
+        contacts = [list(contact) for contact in zip(*vars(found).values(), strict=True)]
         over = np.array([contact not in walls["held"] for contact in contacts], dtype=bool)
-        events["contact"] = rows_of(Contacts, events["contact"], over)
+        events["contact"] = rows_of(type(found), found, over)
     following = Checkpoint(run.steps_done, run.stored(run.rows[chunk]).copy(), run.compensation, stats, walls)
     written = Progress(0, run.steps_done - store.header.save_every, "running", "", stats)
     return store.commit(run.stored(run.rows[:chunk]), events, written, following)
@@ -145,7 +150,7 @@ def _complete_chunk(store: RunStore, run: Run, before: Checkpoint) -> RunStore:
 
 def _events(header: Header, run: Run) -> dict[str, Any]:
     """The impacts and contacts of a run that may have some."""
-    return {kind: getattr(run, f"{kind}s") for kind in KINDS} if header.walls else {}
+    return {kind: getattr(run, f"{kind}s") for kind in header.recorded.kinds}
 
 
 def _tail(store: RunStore, run: Run) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 
 from dalembert._progress import ProgressLine
+from dalembert.contact._sphere_run import refuse_overlap
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
@@ -21,10 +22,11 @@ from dalembert.runs._arguments import Policy, check_memory
 from dalembert.runs._ensemble import Ensemble, ensemble_of
 from dalembert.runs._members import MembersJob, Starts, layout_of
 from dalembert.runs._model_identity import check_model, check_same_method, identity
+from dalembert.runs._pilot import positions
 from dalembert.storage._groups import check_target, locked, read_rows, zarr_module
 from dalembert.storage._member_table import Layout, MemberTable
 from dalembert.storage._sweep_store import SweepStore
-from dalembert.systems import System
+from dalembert.systems import Spheres, System
 
 STORED_STARTS = ("t0", "start", "theta", "multipliers")
 """The names that `Starts` have in a store."""
@@ -33,6 +35,9 @@ STORED_STARTS = ("t0", "start", "theta", "multipliers")
 def run_members(spec: RunSpec, policy: Policy) -> Ensemble:
     """Compute all members: at once, or in parts for an executor or for a store."""
     layout, starts = layout_of(spec, policy), Starts.of(spec)
+    if isinstance(spec.system, Spheres):
+        for member, q in enumerate(positions(spec.system, starts.packed)):
+            refuse_overlap(spec.system, q, f"member {member}: ")
     if policy.save_to is None:
         check_memory(layout.members * (spec.steps // spec.save_every + 1) * 8 * layout.n_state)
         if policy.executor is not None:
@@ -61,7 +66,10 @@ def resume_sweep(path: Any, system: System, method: OneStepMethod, policy: Polic
     policy = replace(policy, quantities=quantities, counted=layout.counted, simd=header["simd"])
     _check_memory(layout, policy)
     with locked(store.path):
-        return _computed(spec, policy, layout, SweepStore.open(path))  # other processes may have gone on with it
+        store = SweepStore.open(path)  # other processes may have gone on with it
+        if store.judgement["choice"] and len(store.parts) < -(-layout.members // layout.part):
+            store.judged(None, "")  # what was said of its errors was said of the sweep as it was
+        return replace(_computed(spec, policy, layout, store), **store.judgement)
 
 
 def load_sweep(path: Any, system: System | None = None, drawing: Drawing | None = None) -> Ensemble:
@@ -69,7 +77,8 @@ def load_sweep(path: Any, system: System | None = None, drawing: Drawing | None 
     store = SweepStore.open(path)
     if system is not None:
         check_model(store.path, store.header, system)
-    return ensemble_of(store.layout, _stored_starts(store), store.table(), system, None, drawing)
+    found = ensemble_of(store.layout, _stored_starts(store), store.table(), system, None, drawing)
+    return replace(found, **store.judgement)
 
 
 def _stored_starts(store: SweepStore) -> Starts:

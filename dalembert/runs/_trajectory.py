@@ -32,7 +32,7 @@ from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._matrices import Matrices
 from dalembert.systems._newton import solve_rows
-from dalembert.systems._rank import solve_of_rank
+from dalembert.systems._rank import parts_of, solve_of_rank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,8 +54,8 @@ class Trajectory(Variables):
     computed from them when first asked for. `status` is "done", "failed" or "interrupted", and `message` says why. `stats`
     counts Newton iterations, factorisations, `followed_steps`, whose solution was in doubt and followed from small h, those of
     them that had another solution than was found at first, or none (`rescued_steps`), `pivoted_steps` that were solved by dense
-    elimination because the pivot order chosen at the start failed, `renewals` of the combinations of redundant constraints, and
-    seconds.
+    elimination because the pivot order chosen at the start failed, `renewals` of the combinations of redundant constraints,
+    `rejected_steps` that `da.ControlledSteps` made again, and seconds.
 
     Example:
         >>> import dalembert as da
@@ -190,11 +190,25 @@ class Trajectory(Variables):
             rows = slice(start, start + block)
             matrices = Matrices.of(pattern, self._map("multiplier_matrix", rows))
             rhs = self._map("multiplier_rhs", rows)
-            if redundant:
+            if redundant and self.system.large:
+                result[rows] = self._least_multipliers(rows)
+            elif redundant:
                 result[rows] = solve_of_rank(matrices.full(), rhs, redundant)
             else:
                 result[rows] = matrices.solve_each(rhs) if self.system.large else solve_rows(matrices.full(), rhs)
         return result
+
+    def _least_multipliers(self, rows: slice) -> np.ndarray:
+        """Of a large system with redundant constraints, of which the same depend on each other in all states."""
+        assert self.system is not None
+        n, thetas = self.system.state_blocks[0][1], self._thetas(rows)
+        start = float(self.t[0]), *np.split(np.asarray(self.states[:1])[0], [n])
+        parts, found = parts_of(self.system.matrix("hidden_z", *start, theta=self._theta)), []
+        for k, (t, state) in enumerate(zip(np.asarray(self.t)[rows], np.asarray(self.states[rows]), strict=True)):
+            theta = thetas[k] if thetas.shape[1] else self._theta
+            y, z = np.split(state, [n])
+            found.append(self.system.multipliers(float(t), y, z, theta, parts=parts))
+        return np.array(found)
 
     def _nonlinear_multipliers(self) -> np.ndarray:
         """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
@@ -308,7 +322,7 @@ class Trajectory(Variables):
             if header["format"] > FORMAT:
                 raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
             events = {f"{name}s": from_file(name, file) for name in KINDS}
-            controls = {f.name: file[f"control_{f.name}"] for f in fields(Controls)} if "control_slots" in file else None
+            controls = {f.name: file[key] for f in fields(Controls) if (key := f"control_{f.name}") in file}
             return Trajectory(
                 t=file["t"],
                 states=file["states"],
@@ -319,7 +333,7 @@ class Trajectory(Variables):
                 **{name: header[name] for name in CHOSEN if name in header},
                 **{name: file.get(name) for name in (*STAGE, "step_sizes")},
                 **events,
-                controls=None if controls is None else Controls(**controls | {"hold": int(controls["hold"])}),
+                controls=None if not controls else Controls(**controls | {"hold": int(controls["hold"])}),
                 _observed={name: file[name] for name in OBSERVED if name in file},
             )
 
@@ -456,7 +470,8 @@ class StoredTrajectory(Trajectory):
         return self._events("contact")
 
     def _events(self, kind: str, first: int = 0, last: int | None = None) -> Any:
-        if not self.store.header.walls:
+        kinds = self.store.header.recorded.kinds
+        if kind not in kinds:
             return None
         last = self.store.progress.events.get(kind, 0) if last is None else last
 
@@ -465,7 +480,7 @@ class StoredTrajectory(Trajectory):
                 raise KeyError(name)
             return read_rows(self.store.array(name), slice(first, last))
 
-        return from_columns(KINDS[kind], kind, column)
+        return from_columns(kinds[kind], kind, column)
 
     def __len__(self) -> int:
         return self.store.progress.rows
@@ -485,9 +500,9 @@ class StoredTrajectory(Trajectory):
         A part has the impacts until the next one begins, and the contacts that begin before that.
         """
         chunk, when, count = self.store.header.chunk, {}, self.store.progress.events
-        if self.store.header.walls:
-            columns = {"impact": "impact_t", "contact": "contact_begin"}
-            when = {kind: read_rows(self.store.array(name), slice(count.get(kind, 0))) for kind, name in columns.items()}
+        for kind in self.store.header.recorded.kinds:
+            name = {"impact": "impact_t", "contact": "contact_begin"}[kind]
+            when[kind] = read_rows(self.store.array(name), slice(count.get(kind, 0)))
         for first in range(0, len(self), chunk):
             rows = slice(first, min(len(self), first + chunk))
             begin = self._times(first, first + 1)[0] if first else -np.inf

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dalembert.errors import ToleranceError
-from dalembert.runs._pilot import Growth, Pilot, Task, path, sizes
+from dalembert.runs._pilot import Growth, Path, Pilot, Task, sizes
 from dalembert.systems._consistent import unpack
 from dalembert.systems._projection import project_momentum, project_position
 
@@ -22,16 +22,18 @@ FEWEST = 32
 
 
 def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
-    """Refuse tolerances that round-off exceeds before the end, growing as errors do; powers of t are not taken for that."""
-    worst, n, reached = np.maximum(flown.worst(task), 1e-300), len(flown.t) - 1, float(flown.t[-1])
-    if grown.kind == "power" or n < FEWEST:
+    """Refuse tolerances that round-off exceeds before the end, growing as errors do; powers of t are not taken for that.
+
+    Errors of steps that are too large grow without chaos, too. So small changes of the start must grow as fast, in both runs.
+    """
+    reached = float(flown.t[-1])
+    if grown.kind == "power" or len(flown.t) - 1 < FEWEST:
         return
-    quarter, half, end = (math.log(worst[n // part]) for part in (4, 2, 1))
-    rate = min(2 * (end - half), 4 * (half - quarter)) / reached
-    wanted = float(np.max(task.tolerances(flown.fine) / sizes(flown.fine)))
+    rate = exponent(flown.worst(task)) / reached
+    wanted = float(np.max(task.tolerances(flown.extent) / sizes(flown.extent)))
     if rate * reached < CHAOS or math.log(wanted / ROUND_OFF) > rate * task.length:
         return
-    rate = min(rate, math.log(amplification(task, flown)) / reached)  # errors may have been those of rounding at first
+    rate = min(rate, *(exponent(changes(task, flown, parts)) / reached for parts in (1, 2)))
     if rate * reached < CHAOS or (horizon := math.log(wanted / ROUND_OFF) / rate) > task.length:
         return
     raise ToleranceError(
@@ -41,12 +43,19 @@ def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
     )
 
 
+def exponent(values: np.ndarray) -> float:
+    """The logarithm of how much values grow that grow exponentially, from their halves; less if they grow in bursts."""
+    n = len(values) - 1
+    quarter, half, end = (math.log(max(float(values[n // part]), 1e-300)) for part in (4, 2, 1))
+    return min(2 * (end - half), 4 * (half - quarter))
+
+
 def refuse_rounding(task: Task, flown: Pilot) -> None:
     """Refuse tolerances that are less than what errors of rounding grow to, measured by a start that is changed a little.
 
     That is done where the error of the pilot grew so much more than linearly that they might.
     """
-    worst, wanted = flown.worst(task), float(np.max(task.tolerances(flown.fine) / sizes(flown.fine)))
+    worst, wanted = flown.worst(task), float(np.max(task.tolerances(flown.extent) / sizes(flown.extent)))
     early = max(1, (len(worst) - 1) // 16)
     excess = worst[-1] / max(worst[early], 1e-300) * early / (len(worst) - 1)
     if excess * ROUND_OFF < 0.03 * wanted:
@@ -61,7 +70,12 @@ def refuse_rounding(task: Task, flown: Pilot) -> None:
 
 
 def amplification(task: Task, flown: Pilot) -> float:
-    """How many times larger a small change of the start becomes along a pilot, relative to the size of positions.
+    """How many times larger a small change of the start becomes along a pilot, relative to the size of positions."""
+    return max(float(changes(task, flown)[-1]) / CHANGE, 1.0)
+
+
+def changes(task: Task, flown: Pilot, parts: int = 1) -> np.ndarray:
+    """How large a small change of the start becomes along a pilot's run of h / parts, relative to the positions, (time,).
 
     Every variable is changed relative to its own size along the pilot, so that units do not matter, and on the constraints.
     """
@@ -71,17 +85,20 @@ def amplification(task: Task, flown: Pilot) -> float:
     y = project_position(system, start.t, y, z, start.theta) if system.n_holonomic else y
     z = project_momentum(system, start.t, y, z, start.theta) if system.n_multipliers else z
     other = replace(task, start=unpack(system, start.t, np.concatenate([y, z]), start.theta, start.multipliers))
-    q = path(other, flown.method, flown.h, (len(flown.t) - 1) * flown.every, flown.every).q
-    return max(float(np.max(np.abs(q - flown.coarse[: len(q)]) / sizes(flown.fine))) / CHANGE, 1.0)
+    steps = (len(flown.t) - 1) * flown.every
+    q = np.concatenate(list(Path(other, flown.method, flown.h / parts, parts * steps, parts * flown.every)))
+    unchanged = flown.coarse if parts == 1 else flown.fine
+    return np.maximum.accumulate(np.max(np.abs(q - unchanged[: len(q)]) / sizes(flown.extent), axis=1))
 
 
 def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:
-    """Refuse motions that no step size continues, or whose errors do not fall, behind some time."""
+    """Refuse motions that smaller and smaller steps do not continue, or whose errors do not fall, behind some time."""
     if len(ends) < 6 or ends[-1] > 1.02 * ends[-3]:
         return
     where = task.at(float(np.median(ends[-3:])))
     why = f"steps fail there ({flown.reason})" if flown.reason else "errors do not fall with h behind it"
     raise ToleranceError(
-        f"no step size leads past t = {where:.6g}: {why}; the motion has a singularity there or is not smooth, so that rtol= "
-        "can hold until then only"
+        f"the step sizes that were tried, down to h = {flown.h:.1g}, do not lead past t = {where:.6g}: {why}; the motion comes "
+        "close to a singularity there, has one, or is not smooth. If bodies pass close to each other, take da.ReversibleSteps, "
+        "and if it is stiff, da.ControlledSteps(da.RadauIIA(3)), both without rtol=; else ask for an earlier t1"
     )

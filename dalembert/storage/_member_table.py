@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.contact._records import OF_MEMBERS, TALLIED, from_columns, in_order_of_members, layout_of_members
+from dalembert.contact._records import OF_MEMBERS, TALLIED, Columns, Recorded, from_columns, in_order_of_members
 from dalembert.engine._layout import COUNTED
 from dalembert.storage._groups import fill_value
 
-COUNTS = tuple(COUNTED)
+REJECTED = "rejected_steps"
+COUNTS = tuple(name for name in COUNTED if name != REJECTED)
 REDUCTION = ("first", "last", "min", "max", "mean", "slope")
 
 
@@ -35,8 +36,11 @@ class Layout:
     counted: tuple[str, ...] = ()
     """The names under which impacts are counted instead of stored."""
     impact_counts: tuple[str, ...] = ()
-    """What is counted of every member's impacts."""
-    keeps_impacts: bool = False
+    """What is counted of every member's impacts, or steps with contact."""
+    records: str = ""
+    """What is recorded beside the states, one of `RECORDS`."""
+    directions: int = 0
+    """Of friction, in what is recorded."""
     stage_multipliers: bool = False
     stage: int = 0
     """How many stage multipliers are stored with a state, if they are."""
@@ -47,7 +51,8 @@ class Layout:
     def of(header: Mapping[str, Any]) -> Layout:
         """From what a store says of itself."""
         values = {f.name: header[f.name] for f in fields(Layout) if f.name in header}
-        lists = {name: tuple(values[name]) for name in ("quantities", "counted", "impact_counts")}
+        values = {"records": "impacts" if header.get("keeps_impacts") else "", **values}  # as earlier versions said it
+        lists = {name: tuple(values.get(name, ())) for name in ("quantities", "counted", "impact_counts", "clock")}
         return Layout(**values | lists | {"blocks": tuple((str(name), int(size)) for name, size in header["blocks"])})
 
     @property
@@ -56,20 +61,30 @@ class Layout:
         return sum(size for _, size in self.blocks)
 
     @property
-    def columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
+    def counts(self) -> tuple[str, ...]:
+        """What is counted along a member's steps; rejected ones where there may be some: earlier versions did not know them."""
+        return COUNTS if "memory" not in self.clock else (*COUNTS, REJECTED)
+
+    @property
+    def columns(self) -> Columns:
         """The shape of a member's entry in each column, and the type of its numbers."""
         rows, n, m, c = self.steps // self.save_every + 1, self.n_state, self.stage, len(self.clock)
-        found: dict[str, tuple[tuple[int, ...], str]] = {"states": ((rows, n), "float64"), "last": ((n + c + m,), "float64")}
+        found: Columns = {"states": ((rows, n), "float64"), "last": ((n + c + m,), "float64")}
         found |= {"clock": ((rows, c), "float64")} if c else {}
         found |= {"prepared": ((n,), "float64"), **({"stage": ((rows, m), "float64")} if m else {})}
-        found |= {name: ((), "int64") for name in ("steps_done", *COUNTS, *self.impact_counts)}
+        found |= {name: ((), "int64") for name in ("steps_done", *self.counts, *self.impact_counts)}
         found |= {f"counted_{name}": ((len(TALLIED),), "float64") for name in self.counted}
         return found | {f"reduced_{name}": ((len(REDUCTION),), "float64") for name in self.quantities}
 
     @property
-    def event_columns(self) -> dict[str, tuple[tuple[int, ...], str]]:
+    def recorded(self) -> Recorded:
+        """What is recorded beside the states."""
+        return Recorded(self.records, self.blocks[0][1], self.directions)
+
+    @property
+    def event_columns(self) -> Columns:
         """The columns of impacts and contacts, if they are stored."""
-        return layout_of_members(self.blocks[0][1]) if self.keeps_impacts else {}
+        return self.recorded.columns_of_members
 
     @property
     def bytes_per_member(self) -> int:
@@ -126,11 +141,12 @@ class MemberTable:
         self.failures |= part.failures
         self.stats = added(self.stats, part.stats)
 
-    def event_records(self, kind: str) -> Any:
+    def event_records(self, recorded: Recorded, prefix: str) -> Any:
         """The impacts or the contacts of all members, in the order of members; None if they are not stored."""
-        if not self.events:
+        if not self.events or prefix not in recorded.kinds:
             return None
-        found = from_columns(OF_MEMBERS[kind], kind, lambda name: np.concatenate([part[name] for part in self.events]))
+        kind = OF_MEMBERS[recorded.kinds[prefix]]
+        found = from_columns(kind, prefix, lambda name: np.concatenate([part[name] for part in self.events]))
         return in_order_of_members(found)
 
 

@@ -38,7 +38,7 @@ def reading_npz(path: str | os.PathLike[str]) -> Iterator[Any]:
             yield file
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): give the path of a file written by run.save"
+            f"{path} cannot be read ({error.strerror or error}): give the path that run.save or save_to= wrote to"
         ) from None
     except InputError:
         raise

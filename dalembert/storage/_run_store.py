@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.contact._records import KINDS, LATER, columns_of, layout
+from dalembert.contact._records import LATER, Columns, Recorded, columns_of
 from dalembert.errors import InputError
 from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, FORMAT, Store, chunk_names, describe, event_arrays, sync, writing
 
@@ -48,8 +48,10 @@ class Header:
     newton_tolerance: float | None
     dalembert: str
     casadi: str
-    walls: int = 0
-    """The number of unilateral constraints."""
+    records: str = ""
+    """What is recorded beside the states, one of `RECORDS`."""
+    directions: int = 0
+    """Of friction, in what is recorded."""
     clock: tuple[str, ...] = ()
     """What is stored behind each state where step sizes vary: t, and 1/h or the energy."""
     names: dict[str, Any] = field(default_factory=dict)
@@ -75,10 +77,14 @@ class Header:
         return (("states", self.n_state), *(part for part in (("clock", len(self.clock)), *self.stage) if part[1]))
 
     @property
-    def events(self) -> dict[str, tuple[tuple[int, ...], str]]:
+    def recorded(self) -> Recorded:
+        """What is recorded beside the states."""
+        return Recorded(self.records, self.blocks[0][1], self.directions)
+
+    @property
+    def events(self) -> Columns:
         """The columns of impacts and contacts, if there may be any."""
-        kinds, dim = KINDS if self.walls else {}, self.blocks[0][1]
-        return {name: shape for prefix, kind in kinds.items() for name, shape in layout(kind, prefix, dim).items()}
+        return self.recorded.columns
 
     def rows(self, steps: int) -> int:
         """How many rows a run of so many steps has: the start, every `save_every`-th state, and the last one."""
@@ -155,6 +161,8 @@ class RunStore(Store):
         attributes = cls._read(place)
         try:
             fields, point = dict(attributes["header"]), dict(attributes["checkpoint"])
+            walls = fields.pop("walls", 0)  # of earlier versions, which recorded impacts alone
+            fields = {"records": "impacts" if walls else "", **fields}
             for name in ("blocks", "stage"):
                 fields[name] = tuple((str(block), int(size)) for block, size in fields[name])
             for name in ("row", "compensation"):
@@ -187,8 +195,9 @@ class RunStore(Store):
         return store
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of events: stores of earlier versions lack those of friction."""
-        return name in self.descriptions or name.partition("_")[2] not in LATER or (self.path / name).is_dir()
+        """Whether there is a column of events: stores of earlier versions lack those of friction, as others do without it."""
+        optional = name not in self.header.events or name.partition("_")[2] in LATER
+        return name in self.descriptions or not optional or (self.path / name).is_dir()
 
     @property
     def _growing(self) -> tuple[str, ...]:

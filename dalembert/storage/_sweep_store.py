@@ -70,7 +70,7 @@ class SweepStore(Store):
         attributes = {"events": {}, **cls._read(place)}  # an older store has none
         try:
             failures = {int(member): text for member, text in attributes["messages"].items()}
-            header = {"keeps_impacts": False, "counted": [], "impact_counts": [], **attributes["header"]}
+            header = {"counted": [], "impact_counts": [], **attributes["header"]}
             progress = (attributes["parts"], failures, attributes["stats"], attributes["events"])
             store = cls(place, header, Layout.of(header), *progress, attributes["descriptions"], attributes["format"])
         except (KeyError, TypeError, ValueError):
@@ -114,6 +114,18 @@ class SweepStore(Store):
         self.failures = self.failures | part.failures
         self.stats = added(self.stats, part.stats)
         self._write_attributes()
+
+    def judged(self, errors: np.ndarray | None, choice: str) -> None:
+        """Say what is known about the errors of members."""
+        known = None if errors is None else [None if np.isnan(error) else float(error) for error in errors]
+        self.header = self.header | {"error": known, "choice": choice}
+        self._write_attributes()
+
+    @property
+    def judgement(self) -> dict[str, Any]:
+        """What is known about the errors of members, `error` and `choice`."""
+        known = self.header.get("error")
+        return {"error": None if known is None else np.array(known, dtype=float), "choice": self.header.get("choice", "")}
 
     def table(self) -> MemberTable:
         """What is there, of which large columns and events are read when they are asked for."""

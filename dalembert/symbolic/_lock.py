@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 from dalembert._interrupts import interruptible
 
-symbolic = threading.RLock()
-"""Held while a thread builds graphs or compiles: to make a run, to rescue a step, to enter a sustained contact."""
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def symbolic() -> Iterator[None]:
+    """While a thread builds graphs or compiles: to make a run, to rescue a step, to enter a sustained contact."""
+    with _lock, interruptible():
+        yield
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +29,7 @@ def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*arguments: P.args, **options: P.kwargs) -> R:
-        with symbolic, interruptible():
+        with symbolic():
             return function(*arguments, **options)
 
     return locked

@@ -6,13 +6,13 @@ A singular value decomposition gives dependencies that mix all loops. Gauss elim
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections.abc import Sequence
 
 import numpy as np
 
-from dalembert.systems._matrices import Matrix, is_sparse
-from dalembert.systems._rank import balanced
+from dalembert.systems._matrices import Matrix, balanced, is_sparse
 
 STABLE = 0.1
 """The smallest pivot, compared with the largest entry of its column."""
@@ -24,9 +24,29 @@ OVERLAP = 0.5
 """The part of a dependency's rows from which on it belongs to another one."""
 
 
-def circuits(matrix: Matrix) -> list[dict[int, float]]:
-    """For each dependency the rows that take part in it, with their coefficients for normalised rows."""
-    scaled = balanced(matrix)[0]
+def circuits(matrix: Matrix) -> dict[int, dict[int, float]]:
+    """For each row that follows from others: the rows that take part, with their coefficients for normalised rows.
+
+    All other rows are independent.
+    """
+    if not is_sparse(matrix):
+        return _eliminated(balanced(matrix)[0])
+    matrix = matrix.tocsr()
+    places = (part.astype(np.int32).tobytes() for part in (matrix.indices, matrix.indptr))
+    return _kept_circuits(matrix.shape, matrix.data.tobytes(), *places)
+
+
+@functools.lru_cache(maxsize=32)
+def _kept_circuits(shape: tuple[int, int], data: bytes, indices: bytes, indptr: bytes) -> dict[int, dict[int, float]]:
+    """The same for a sparse matrix: those of a start are asked for again and again, and cost more than a step."""
+    from scipy.sparse import csr_array
+
+    parts = np.frombuffer(data), np.frombuffer(indices, dtype=np.int32), np.frombuffer(indptr, dtype=np.int32)
+    return _eliminated(balanced(csr_array(parts, shape=shape))[0])
+
+
+def _eliminated(scaled: Matrix) -> dict[int, dict[int, float]]:
+    """Gauss elimination, shortest rows first; what is said of rows that vanish is of which others they were made."""
     rows, made_of = _rows(scaled), [{k: 1.0} for k in range(scaled.shape[0])]
     holders: list[set[int]] = [set() for _ in range(scaled.shape[1])]
     for k, row in enumerate(rows):
@@ -34,14 +54,14 @@ def circuits(matrix: Matrix) -> list[dict[int, float]]:
             holders[column].add(k)
     waiting = [(len(row), k) for k, row in enumerate(rows)]
     heapq.heapify(waiting)
-    found, done = [], set[int]()
+    found, done = dict[int, dict[int, float]](), set[int]()
     while waiting:
         length, k = heapq.heappop(waiting)
         if k in done or length != len(rows[k]):
             continue
         if not rows[k]:
             done.add(k)
-            found.append(_significant(made_of[k]))
+            found[k] = _significant(made_of[k])
             continue
         column = min(rows[k], key=lambda j: (len(holders[j]), -abs(rows[k][j])))
         largest = max(abs(rows[i][column]) for i in holders[column])
@@ -87,22 +107,26 @@ def _significant(combination: dict[int, float]) -> dict[int, float]:
 
 def merged(parts: Sequence[set[int]]) -> list[set[int]]:
     """Unions of parts that have any rows in common."""
-    result: list[set[int]] = []
-    for part in parts:
-        others = [other for other in result if not other & part]
-        result = [*others, part.union(*(other for other in result if other & part))]
-    return result
+    return _unions(parts, 0.0)
 
 
 def clusters(supports: Sequence[set[int]]) -> list[set[int]]:
     """Unions of supports of dependencies that have at least half of their rows in common, as those of one loop."""
-    result: list[set[int]] = []
-    for support in sorted(supports, key=len):
-        new, others = set(support), []
-        for other in result:
-            if len(new & other) >= OVERLAP * min(len(new), len(other)):
-                new |= other
-            else:
-                others.append(other)
-        result = [*others, new]
-    return result
+    return _unions(sorted(supports, key=len), OVERLAP)
+
+
+def _unions(parts: Sequence[set[int]], overlap: float) -> list[set[int]]:
+    """Unions of parts, one after the other with those of which they share so much of the smaller one."""
+    result, holders = dict[int, set[int]](), dict[int, set[int]]()
+    for number, part in enumerate(parts):
+        new = set(part)
+        met = sorted({other for row in part for other in holders.get(row, ())})
+        for other in met:
+            if len(new & result[other]) >= overlap * min(len(new), len(result[other])):
+                for row in result[other]:
+                    holders[row].discard(other)
+                new |= result.pop(other)
+        result[number] = new
+        for row in new:
+            holders.setdefault(row, set()).add(number)
+    return list(result.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from dalembert.systems._system import System
 
 CONSISTENCY_TOLERANCE = 1e-12
 """How far, relative to the size of the terms, given initial values may be off a constraint."""
+
+STARTS = 8
+"""How many starts of a system are remembered: a run that is made again need not be checked again."""
 
 SMALLEST_SCALE = 1e-3
 """What the size of the terms is taken for where all of them are smaller, as at rest."""
@@ -51,6 +54,11 @@ class State:
             f"{name} = {np.array2string(values, precision=4, threshold=6, edgeitems=3)}" for name, values in blocks if name
         ]
         return f"<State at t = {self.t:g}: {', '.join(shown)}>".replace("\n", "")
+
+    def copy(self) -> State:
+        """The same numbers in arrays of their own."""
+        own = {name: getattr(self, name).copy() for name in ("first", "second", "v", "lam", "psi", "theta")}
+        return replace(self, residuals={name: value.copy() for name, value in self.residuals.items()}, **own)
 
     @property
     def q(self) -> np.ndarray:
@@ -105,6 +113,10 @@ def state_at(
     """
     theta = system.parameters.vector(params) if theta is None else theta
     t0 = finite_number("t0", t0)
+    found, start = system.checked_starts(), _values_of(initial)
+    key = (t0, theta.tobytes(), *start) if check and start else None
+    if (known := found.get(key)) is not None:
+        return known.copy()
     given = _InitialValues(system, t0, theta, initial)
     y, z = given.position, given.momentum(given.position)
     if check:
@@ -112,7 +124,19 @@ def state_at(
     state = _at_start(system, t0, y, z, theta, given.multipliers)
     if check:
         check_domain(system, state)
+    if key is not None:
+        found[key] = state.copy()
+        for old in list(found)[:-STARTS]:  # a copy of the keys, because other threads may be here, too
+            found.pop(old, None)
     return state
+
+
+def _values_of(initial: Mapping[str, Any]) -> tuple[tuple[str, bytes], ...]:
+    """Initial values to be compared by, if all of them are vectors of numbers; else none."""
+    values = {name: value for name, value in initial.items() if value is not None}
+    if not all(isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 1 for value in values.values()):
+        return ()
+    return tuple((name, value.tobytes()) for name, value in sorted(values.items()))
 
 
 def unpack(system: System, t: float, packed: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None) -> State:

@@ -8,14 +8,26 @@ configurations, too, where all of them must hold and have the same rank.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from dalembert.errors import InconsistentStart, UnsupportedSystem
+from dalembert.systems._circuits import circuits
 from dalembert.systems._grouped_rows import Pattern, combination_of
-from dalembert.systems._matrices import row_norms
+from dalembert.systems._matrices import (
+    Matrix,
+    identity,
+    is_finite,
+    is_sparse,
+    least_norm_solution,
+    row_norms,
+    row_sums,
+    scaled_rows,
+)
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._rank import dependencies
+from dalembert.systems._rank import along, dependencies
 from dalembert.systems._redundant import CONNECTED, Combination, row_dependencies
 from dalembert.systems._system import System
 
@@ -46,9 +58,15 @@ def combination_at(
     """
     if system.surely_independent(t, q, p, theta):
         return None
-    if system.large:
-        system.redundant_rows(t, q, p, theta)  # refuses them, before neighbours are sought by dense matrices for minutes
+    theta = np.where(_known_to_rows(system), theta, 0.0)  # so that another gravity or torque finds what was found before
     return _combination_at(system, t, *(x.tobytes() for x in (q, p, theta, np.zeros(0) if known is None else known)))
+
+
+@functools.lru_cache(maxsize=16)
+def _known_to_rows(system: MechanicalSystem) -> np.ndarray:
+    """Which parameters constraints or masses depend on."""
+    expressions = [system._expressions[name][1] for name in ("g", "k", "hidden", "H_pp")]
+    return np.array(ca.which_depends(ca.veccat(*expressions), system.parameters.theta, 1), dtype=bool)
 
 
 @functools.lru_cache(maxsize=16)
@@ -85,7 +103,7 @@ def refuse_contradiction(system: MechanicalSystem, t: float, q: np.ndarray, thet
     """Refuse rows of g that depend on each other here, but miss, apart from what moving on could mend, by more than `bound`."""
     g = system.evaluate("g", t, q, theta=theta)
     N, factors = dependencies(system.matrix("G", t, q, theta=theta))
-    missed = N @ (N.T @ (factors * g))
+    missed = along(N, factors * g)
     if not np.any(np.abs(missed) > factors * bound):
         return
     worst = int(np.argmax(np.abs(missed) / np.maximum(factors * bound, 1e-300)))
@@ -107,18 +125,22 @@ def refuse_redundant(what: str, system: System, t: float, y: np.ndarray, z: np.n
         )
 
 
-def _names(system: MechanicalSystem, N: np.ndarray, row: int) -> str:
+def _names(system: MechanicalSystem, N: Matrix, row: int) -> str:
     """The rows of (g, k) that take part in the dependencies of one of them."""
-    rows = np.flatnonzero(np.abs(N @ N[row]) > CONNECTED).tolist()
+    rows = np.flatnonzero(np.abs(along(N, np.eye(1, N.shape[0], row)[0])) > CONNECTED).tolist()
     rows = rows if row in rows else sorted([*rows, row])
     m = system.n_holonomic
     names = [f"holonomic[{k}]" if k < m else f"nonholonomic[{k - m}]" for k in rows]
     return " and ".join(names) if len(names) <= 3 else ", ".join([*names[:6], *(["..."] if len(names) > 6 else [])])
 
 
-def _complement(N: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of what is orthogonal to the columns of N, which are orthonormal; one a row."""
-    return np.linalg.svd(N)[0][:, N.shape[1] :].T
+def _independent(matrix: Matrix) -> Matrix:
+    """Combinations C of rows that are independent: what is orthogonal to their dependencies; of a sparse matrix some rows."""
+    N, factors = dependencies(matrix)
+    if not is_sparse(matrix):
+        return np.linalg.svd(N)[0][:, N.shape[1] :].T * factors
+    vanish = circuits(matrix) if N.shape[1] else {}
+    return scaled_rows(identity(len(factors), matrix), factors)[[k for k in range(len(factors)) if k not in vanish]]
 
 
 class _Neighbourhood:
@@ -128,13 +150,28 @@ class _Neighbourhood:
         self.system, self.start, self.theta = system, start, theta
 
     @functools.cached_property
-    def root(self) -> np.ndarray:
-        """R with R R^T = M^-1; the unit matrix where there is no mass matrix."""
-        inverse_mass = self.system.evaluate("H_pp", *self.start, theta=self.theta)
+    def root(self) -> Matrix:
+        """R with R R^T = M^-1, of a large system only on the diagonal; the unit matrix where there is no mass matrix."""
+        inverse_mass = self._matrix("H_pp", *self.start)
+        if is_sparse(inverse_mass):
+            sizes = inverse_mass.diagonal()
+            return scaled_rows(identity(len(sizes), inverse_mass), np.sqrt(np.where(sizes > 0, sizes, 1.0)))
         try:
             return np.linalg.cholesky((inverse_mass + inverse_mass.T) / 2)
         except np.linalg.LinAlgError:
             return np.eye(len(self.start[1]))
+
+    def _matrix(self, name: str, *place: Any) -> Matrix:
+        return self.system.matrix(name, *place, theta=self.theta)
+
+    @functools.cached_property
+    def _inverse_root(self) -> Matrix:
+        if is_sparse(self.root):
+            return scaled_rows(identity(self.root.shape[0], self.root), 1 / self.root.diagonal())
+        return np.linalg.inv(self.root)
+
+    def _size(self, x: np.ndarray) -> float:
+        return float(np.linalg.norm(self._inverse_root @ x))
 
     def combination(self, known: np.ndarray) -> tuple[Combination, np.ndarray] | None:
         """See `combination_at`."""
@@ -151,7 +188,7 @@ class _Neighbourhood:
             factors = np.minimum(factors, others)  # those of rows that are not small
         samples = [(row_dependencies(self.system, *at, self.theta, factors)[0], at) for at in (self.start, *places)]
         alike = [sample for sample in samples if sample[0].numbers == here.numbers] or [(here, self.start)]
-        matrices = [self.system.matrix("G", *at[:2], theta=self.theta) for _, at in alike]
+        matrices = [self._matrix("G", *at[:2]) for _, at in alike]
         return combination_of([found for found, _ in alike], matrices, factors, self._patterns()), factors
 
     def _patterns(self) -> tuple[Pattern, Pattern]:
@@ -168,15 +205,14 @@ class _Neighbourhood:
     def _neighbours(self) -> list[Place]:
         """States around the start, where rows have turned, that fulfil combinations which are independent at the start."""
         t, q, _ = self.start
-        G = self.system.evaluate("G", t, q, theta=self.theta)
-        N, factors = dependencies(G)
-        C = _complement(N) * factors
-        tangents = np.linalg.svd(C @ G @ self.root)[2][len(C) :].T
-        if not tangents.shape[1]:
-            return []
-        random, places = np.random.default_rng(1788), []
+        G = self._matrix("G", t, q)
+        C = _independent(G)
+        across, random, places = C @ G @ self.root, np.random.default_rng(1788), list[Place]()
+        if C.shape[0] >= len(q):
+            return places
         for k in range(6):
-            direction = self.root @ (tangents @ random.standard_normal(tangents.shape[1])) * (-1) ** k
+            drawn = random.standard_normal(len(q)) * (-1) ** k
+            direction = self.root @ (drawn - least_norm_solution(across, across @ drawn))
             distance = self._turning_distance(direction) * random.uniform(0.5, 2.0)
             for shorter in (1.0, 0.1, 0.01):
                 near = self._onto(C, q + shorter * distance * direction)
@@ -188,31 +224,26 @@ class _Neighbourhood:
     def _turning_distance(self, direction: np.ndarray) -> float:
         """How far to go in this direction until a row has changed, but not further than a tenth of the way to the origin."""
         t, q, p = self.start
-        most = 0.1 * float(np.linalg.norm(np.linalg.solve(self.root, q))) or 1e-3
-        most /= float(np.linalg.norm(np.linalg.solve(self.root, direction)))
-        before = self.system.evaluate("hidden_z", *self.start, theta=self.theta)
-        sizes = np.maximum(np.linalg.norm(before, axis=1), 1e-300)
+        most = (0.1 * self._size(q) or 1e-3) / self._size(direction)
+        before = self._matrix("hidden_z", *self.start)
+        sizes = np.maximum(row_norms(before), 1e-300)
         for distance in most * 10.0 ** np.arange(-12, 1):
-            after = self.system.evaluate("hidden_z", t, q + distance * direction, p, theta=self.theta)
-            if not np.max(np.linalg.norm(after - before, axis=1) / sizes) < TURNED:
+            after = self._matrix("hidden_z", t, q + distance * direction, p)
+            if not np.max(row_norms(after - before) / sizes) < TURNED:
                 return float(distance)
         return most
 
-    def _distance(self, q: np.ndarray) -> float:
-        """From the start."""
-        return float(np.linalg.norm(np.linalg.solve(self.root, q - self.start[1])))
-
-    def _onto(self, C: np.ndarray, q: np.ndarray) -> np.ndarray | None:
+    def _onto(self, C: Matrix, q: np.ndarray) -> np.ndarray | None:
         """The configuration next to q with C g = 0, about as far from the start; None if there is none."""
-        t, _, _ = self.start
-        size, largest = self._distance(q), float(np.linalg.norm(np.linalg.solve(self.root, q)))
+        t, start, _ = self.start
+        size, largest = self._size(q - start), self._size(q)
         for _ in range(60):
-            G, g = (C @ self.system.evaluate(name, t, q, theta=self.theta) for name in ("G", "g"))
-            if not (np.all(np.isfinite(G)) and np.all(np.isfinite(g))):
+            G, g = C @ self._matrix("G", t, q), C @ self.system.evaluate("g", t, q, theta=self.theta)
+            if not (is_finite(G) and np.all(np.isfinite(g))):
                 return None
-            step = np.linalg.lstsq(G @ self.root, g, rcond=None)[0]
+            step = least_norm_solution(G @ self.root, g)
             q = q - self.root @ step
-            if not 0.1 * size < self._distance(q) < 10 * size:
+            if not 0.1 * size < self._size(q - start) < 10 * size:
                 return None
             if np.linalg.norm(step) <= 1e-14 * largest:
                 return q
@@ -221,12 +252,13 @@ class _Neighbourhood:
     def _moving(self, q: np.ndarray) -> np.ndarray:
         """A momentum at a neighbour that fulfils combinations of the hidden constraints which are independent at the start."""
         t, _, p = self.start
-        N, factors = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))
-        C = _complement(N) * factors
+        if not self.system.n_nonholonomic:
+            return p
+        C = _independent(self._matrix("hidden_z", *self.start))
         for _ in range(10):
-            slope, hidden = (C @ self.system.evaluate(name, t, q, p, theta=self.theta) for name in ("hidden_z", "hidden"))
-            step = np.linalg.lstsq(np.linalg.solve(self.root, slope.T).T, hidden, rcond=None)[0]
-            p = p - np.linalg.solve(self.root.T, step)
+            slope, hidden = C @ self._matrix("hidden_z", t, q, p), self.system.evaluate("hidden", t, q, p, theta=self.theta)
+            step = least_norm_solution(slope @ self._inverse_root.T, C @ hidden)
+            p = p - self._inverse_root.T @ step
         return p
 
     def _check_rows(self, place: Place, independent: bool) -> None:
@@ -234,18 +266,17 @@ class _Neighbourhood:
         t, q, p = place
         values = {name: self.system.evaluate(name, *place[:n], theta=self.theta) for name, n in (("g", 2), ("k", 3))}
         slopes = {
-            "g": np.sum(np.abs(self.system.evaluate("G", t, q, theta=self.theta)), axis=1) * np.max(np.abs(q)),
-            "k": np.sum(np.abs(self.system.evaluate("hidden_z", *place, theta=self.theta)), axis=1)[self.system.n_holonomic :]
-            * np.max(np.abs(p)),
+            "g": row_sums(self._matrix("G", t, q)) * np.max(np.abs(q)),
+            "k": row_sums(self._matrix("hidden_z", *place))[self.system.n_holonomic :] * np.max(np.abs(p)),
         }
         missed = np.concatenate([np.abs(values[n]) / np.maximum(slopes[n], 1e-300) for n in ("g", "k")])
         worst = int(np.argmax(missed))
         if missed[worst] <= HOLDS or np.max(np.abs(np.concatenate([values["g"], values["k"]]))) == 0:
             return
-        if independent and self._onto(np.eye(len(values["g"])), q) is not None:
+        if independent and self._onto(identity(len(values["g"]), self._matrix("G", t, q)), q) is not None:
             raise self._singular()
         m = self.system.n_holonomic
-        N = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))[0]
+        N = dependencies(self._matrix("hidden_z", *self.start))[0]
         value = np.concatenate([values["g"], values["k"]])[worst]
         row = f"holonomic[{worst}]" if worst < m else f"nonholonomic[{worst - m}]"
         raise InconsistentStart(
@@ -256,7 +287,7 @@ class _Neighbourhood:
 
     def _singular(self) -> InconsistentStart:
         total = self.system.n_multipliers
-        count = dependencies(self.system.evaluate("hidden_z", *self.start, theta=self.theta))[0].shape[1]
+        count = dependencies(self._matrix("hidden_z", *self.start))[0].shape[1]
         return InconsistentStart(
             f"the initial values are a singular position: only {total - count} of the {total} constraints are independent "
             "there, but more of them in neighbouring configurations, so that the motion is not determined: start elsewhere"

@@ -11,7 +11,8 @@ import numpy as np
 from dalembert.errors import InconsistentStart
 from dalembert.systems._circuits import circuits, clusters, merged
 from dalembert.systems._matrices import Matrix
-from dalembert.systems._redundant import CONNECTED, Combination, Dependencies, Group, local_dependencies
+from dalembert.systems._rank import part_dependencies
+from dalembert.systems._redundant import CONNECTED, Combination, Dependencies, Group
 
 Pattern = Sequence[frozenset[int]]
 """Which variables each row depends on."""
@@ -51,12 +52,12 @@ def _connected(samples: list[np.ndarray]) -> list[list[int]]:
 
 def _loops(matrices: Sequence[Matrix], factors: np.ndarray, pattern: Pattern, count: int) -> tuple[Group, ...]:
     """Groups of rows of g: one for each loop if it has rows of its own that suffice, else for loops together."""
-    parts = clusters([set(circuit) for G in matrices for circuit in circuits(G)]) if count else []
+    parts = clusters([set(circuit) for G in matrices for circuit in circuits(G).values()]) if count else []
     for attempt in (0, 1, 2):
         groups = []
         taken = Counter(row for part in parts for row in part)
         for part in map(sorted, parts):
-            bases = [local_dependencies(G, part, factors) for G in matrices]
+            bases = [part_dependencies(G, part, factors) for G in matrices]
             alike = [N for N in bases if N.shape == bases[0].shape]
             groups.append(_group(alike, pattern, part, [row for row in part if taken[row] == 1], REGULAR))
         found = [group for group in groups if group is not None]

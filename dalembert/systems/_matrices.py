@@ -23,6 +23,10 @@ LARGEST_CONDITION = 1e14
 SWEEPS = 6
 """How often an inverse iteration is repeated."""
 
+TINY = 4e-15
+"""A row that is smaller than this, compared with the largest, or an entry, compared with the largest of its row, is a rounding
+error of something that vanishes in this state: it must not be scaled up."""
+
 
 def sparse_matrix(value: ca.DM) -> csr_array:
     """The numbers of a CasADi matrix, those that are zero by structure left out."""
@@ -127,6 +131,35 @@ def scaled(matrix: Matrix, rows: np.ndarray, columns: np.ndarray) -> Matrix:
     return scaled_rows(scaled_rows(matrix, rows).T, columns).T
 
 
+def without_rounding(matrix: Matrix) -> Matrix:
+    """The matrix without entries that are rounding errors of something that vanishes."""
+    sizes = row_maxima(matrix)
+    if is_sparse(matrix):
+        small = np.abs(matrix.data) < TINY * np.repeat(sizes, np.diff(matrix.indptr))
+        return type(matrix)((np.where(small, 0.0, matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+    return np.where(np.abs(matrix) < TINY * sizes[:, None], 0.0, matrix)
+
+
+def balanced(matrix: Matrix) -> tuple[Matrix, np.ndarray]:
+    """The matrix with scaled columns and rows of norm 1 (zero where they are tiny), and the factors of the rows."""
+    sizes = row_maxima(matrix)
+    matrix = scaled_rows(without_rounding(matrix), np.where(sizes < TINY * np.max(sizes, initial=0.0), 0.0, 1.0))
+    factors = np.ones(matrix.shape[0])
+    for _ in range(8):
+        largest = _nonzero(np.sqrt(row_maxima(matrix)))
+        factors = factors / largest
+        matrix = scaled_rows(matrix, 1 / largest)
+        matrix = scaled_rows(matrix.T, 1 / _nonzero(np.sqrt(row_maxima(matrix.T)))).T
+    norms = row_norms(matrix)
+    factors = factors / _nonzero(norms)
+    factors[norms == 0] = np.max(factors[norms > 0], initial=1.0)
+    return scaled_rows(matrix, 1 / _nonzero(norms)), factors
+
+
+def _nonzero(sizes: np.ndarray) -> np.ndarray:
+    return np.where(sizes == 0, 1.0, sizes)
+
+
 def is_finite(matrix: Matrix) -> bool:
     """Whether all entries are numbers."""
     return bool(np.all(np.isfinite(entries(matrix))))
@@ -135,6 +168,20 @@ def is_finite(matrix: Matrix) -> bool:
 def solve(matrix: Matrix, rhs: np.ndarray) -> np.ndarray:
     """matrix^-1 rhs; a LinAlgError where there is no solution."""
     return np.linalg.solve(matrix, rhs) if not is_sparse(matrix) else _factors(matrix).solve(rhs)
+
+
+def least_norm_solution(matrix: Matrix, rhs: np.ndarray) -> np.ndarray:
+    """The least x with matrix x = rhs, or where rows contradict each other that of least squares.
+
+    Of a sparse matrix up to 1e-14 / s^2, s being its least singular value with rows normalised: to be repeated.
+    """
+    if not is_sparse(matrix):
+        return np.linalg.lstsq(matrix, rhs, rcond=None)[0]
+    rows, columns = matrix.shape
+    sizes = _nonzero(row_norms(matrix))
+    matrix = scaled_rows(matrix, 1 / sizes)
+    whole = block_matrix([[identity(columns, matrix), matrix.T], [matrix, -1e-14 * identity(rows, matrix)]])
+    return solve(whole, np.concatenate([np.zeros(columns), rhs / sizes]))[:columns]
 
 
 def _factors(matrix: Matrix, **options: Any) -> SuperLU:

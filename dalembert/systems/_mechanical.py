@@ -22,9 +22,9 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._coulomb import coefficients, point_tangents, sliding
-from dalembert.systems._matrices import definite_pivots, is_finite, row_maxima, scaled
+from dalembert.systems._matrices import Matrix, definite_pivots, is_finite, row_maxima, scaled, scaled_rows
 from dalembert.systems._model import Constraints, call_model, one_line, scalar_expression, vector_expression
-from dalembert.systems._rank import dependencies
+from dalembert.systems._rank import Parts, dependencies
 from dalembert.systems._rounding import rounding
 from dalembert.systems._system import System
 
@@ -150,11 +150,12 @@ class MechanicalSystem(System):
         self._define("t y z", slip=ca.substitute(slip, v, self._expressions["H_p"][1]))
         self.described |= {"friction": "friction", "slip": "slip"}
 
-    def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
-        """How many of the constraints g_dot and k follow from the others in this state."""
-        if self.combines is not None or self.surely_independent(t, y, z, theta):
-            return 0
-        return dependencies(self.matrix("hidden_z", t, y, z, theta=theta))[0].shape[1]
+    def null_space(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, parts: Parts | None = None) -> Matrix:
+        """Multipliers without an effect in this state; the `parts` of the rows may be known from another state."""
+        if self.combines is not None or (parts is None and self.surely_independent(t, y, z, theta)):
+            return np.zeros((self.n_multipliers, 0))
+        N, factors = dependencies(self.matrix("hidden_z", t, y, z, theta=theta), parts=parts)
+        return scaled_rows(N, factors)
 
     def surely_independent(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> bool:
         """Whether all constraints are independent in this state by a wide margin: a cheap test, before singular values."""

@@ -84,6 +84,14 @@ def check_dimensions(**sizes: Any) -> None:
             raise ModelError(f"{name} is the number of variables {name[-1]}, a positive integer; got {one_line(size)}")
 
 
+def shape_of(given: Any) -> tuple[int, ...]:
+    """The shape of numbers that a user gave; where rows have different lengths, one that nothing else has."""
+    try:
+        return np.shape(given)
+    except ValueError:
+        return (-1,)
+
+
 def real_array(value: Any) -> np.ndarray:
     """An array of numbers; a TypeError for complex ones, whose imaginary parts would get lost, and for text."""
     if np.iscomplexobj(value) or np.asarray(value).dtype.kind in "US":

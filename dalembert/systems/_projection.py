@@ -16,11 +16,12 @@ from dalembert.systems._matrices import (
     is_sparse,
     row_sums,
     scaled,
+    scaled_rows,
     solve,
     well_conditioned,
 )
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._rank import RANK, dependencies, solve_of_rank
+from dalembert.systems._rank import RANK, dependencies, least_solution
 from dalembert.systems._system import System
 
 NOT_INDEPENDENT = (
@@ -125,7 +126,10 @@ class _Projection:
         steps, rhs = [tangent * 0.5**k for k in range(12)], np.concatenate([tangent, np.zeros(m)])
         if well_conditioned(matrix):
             steps.insert(0, solve(matrix, rhs)[: len(q)])
-        elif dependencies(G)[0].shape[1]:
+        elif is_sparse(matrix) and is_finite(matrix):  # with rows that repeat each other: they may give way by nearly nothing
+            damped = block_matrix([[0 * identity(len(q), G), None], [None, RANK * identity(m, G)]])
+            steps.insert(0, solve(matrix - damped, rhs)[: len(q)])
+        elif not is_sparse(matrix) and dependencies(G)[0].shape[1]:
             steps.insert(0, np.linalg.lstsq(matrix, rhs, rcond=RANK)[0][: len(q)])
         for step in steps:
             trial = self.onto(q + step)
@@ -157,9 +161,9 @@ def project_momentum(system: System, t: float, y: np.ndarray, z: np.ndarray, the
         slope = system.matrix("hidden_z", t, y, z, theta=theta)
         along = system.matrix("directions", t, y, z, *none, theta=theta) if mechanical else slope.T
         K = slope @ along
-        redundant, hidden = dependencies(slope)[0].shape[1], system.evaluate("hidden", t, y, z, theta=theta)
-        if redundant and redundant < K.shape[0]:
-            correction = along @ solve_of_rank(K, hidden, redundant)
+        (N, factors), hidden = dependencies(slope), system.evaluate("hidden", t, y, z, theta=theta)
+        if 0 < N.shape[1] < K.shape[0]:
+            correction = along @ least_solution(K, hidden, scaled_rows(N, factors))
         elif well_conditioned(K):
             correction = along @ solve(K, hidden)
         else:

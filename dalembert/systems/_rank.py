@@ -2,54 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from dalembert.errors import InconsistentStart
+from dalembert.systems._circuits import circuits, clusters
 from dalembert.systems._matrices import (
+    TINY,
     Matrix,
+    balanced,
     is_finite,
     is_sparse,
     least_combination,
-    row_maxima,
     row_norms,
+    scaled,
     scaled_rows,
+    solve,
+    without_rounding,
 )
+
+Parts = Sequence[Sequence[int]]
+"""Sets of rows between which there are dependencies, as those of the loops of a mechanism."""
 
 RANK = 1e-9
 """Rows are dependent where a singular value of the matrix, its rows and columns scaled, is smaller than this."""
-
-
-TINY = 4e-15
-"""A row that is smaller than this, compared with the largest, or an entry, compared with the largest of its row, is a rounding
-error of something that vanishes in this state: it must not be scaled up."""
-
-
-def _without_rounding(matrix: Matrix) -> Matrix:
-    sizes = row_maxima(matrix)
-    if is_sparse(matrix):
-        small = np.abs(matrix.data) < TINY * np.repeat(sizes, np.diff(matrix.indptr))
-        return type(matrix)((np.where(small, 0.0, matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
-    return np.where(np.abs(matrix) < TINY * sizes[:, None], 0.0, matrix)
-
-
-def balanced(matrix: Matrix) -> tuple[Matrix, np.ndarray]:
-    """The matrix with scaled columns and rows of norm 1 (zero where they are tiny), and the factors of the rows."""
-    sizes = row_maxima(matrix)
-    matrix = scaled_rows(_without_rounding(matrix), np.where(sizes < TINY * np.max(sizes, initial=0.0), 0.0, 1.0))
-    factors = np.ones(matrix.shape[0])
-    for _ in range(8):
-        largest = _nonzero(np.sqrt(row_maxima(matrix)))
-        factors = factors / largest
-        matrix = scaled_rows(matrix, 1 / largest)
-        matrix = scaled_rows(matrix.T, 1 / _nonzero(np.sqrt(row_maxima(matrix.T)))).T
-    norms = row_norms(matrix)
-    factors = factors / _nonzero(norms)
-    factors[norms == 0] = np.max(factors[norms > 0], initial=1.0)
-    return scaled_rows(matrix, 1 / _nonzero(norms)), factors
-
-
-def _nonzero(sizes: np.ndarray) -> np.ndarray:
-    return np.where(sizes == 0, 1.0, sizes)
 
 
 def smallest_singular_value(rows: Matrix) -> float:
@@ -75,46 +51,78 @@ def least_singular_value(matrix: Matrix) -> float:
     return float(np.linalg.svd(matrix, compute_uv=False)[-1])
 
 
-def dependencies(matrix: Matrix, factors: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """An orthonormal basis N of the dependencies between rows, N^T D matrix = 0, and the factors of the rows, D.
+def dependencies(matrix: Matrix, factors: np.ndarray | None = None, parts: Parts | None = None) -> tuple[Matrix, np.ndarray]:
+    """A basis N of the dependencies between rows, N^T D matrix = 0, and the factors of the rows, D.
 
     One column a dependency; a row that is part of none has zeros there. The factors are those that normalise the rows, unless
-    they are given: along a motion a row may become small for a while, and then it should count for little. Of a sparse matrix
-    only whether there are dependencies is found out: those of large systems are refused.
+    they are given: along a motion a row may become small for a while, and then it should count for little. Columns are
+    orthonormal, but those of a sparse matrix, which is looked at part by part (`parts_of` another state, if they are known).
     """
     if is_sparse(matrix):
-        return _no_dependencies(matrix)
+        return _local_dependencies(matrix, factors, parts)
     if factors is None:
-        scaled, factors = balanced(matrix)
-        if not np.all(np.isfinite(scaled)) or smallest_singular_value(matrix) > RANK:
+        unitless, factors = balanced(matrix)
+        if not np.all(np.isfinite(unitless)) or smallest_singular_value(matrix) > RANK:
             return np.zeros((len(matrix), 0)), factors
     else:
-        scaled = _without_rounding(matrix * factors[:, None])
-        largest = np.max(np.abs(scaled), axis=0, initial=0.0)
-        scaled = scaled / np.where(largest > 0, largest, 1.0)
-        if not np.all(np.isfinite(scaled)):
+        unitless = without_rounding(matrix * factors[:, None])
+        largest = np.max(np.abs(unitless), axis=0, initial=0.0)
+        unitless = unitless / np.where(largest > 0, largest, 1.0)
+        if not np.all(np.isfinite(unitless)):
             return np.zeros((len(matrix), 0)), factors
-    left, values, _ = np.linalg.svd(scaled)
+    left, values, _ = np.linalg.svd(unitless, full_matrices=matrix.shape[0] > matrix.shape[1])
     return left[:, int(np.sum(values > RANK)) :], factors
 
 
-def _no_dependencies(matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    rows, columns = matrix.shape
-    scaled, factors = balanced(matrix)
-    if not is_finite(scaled) or smallest_singular_value(matrix) > RANK:
-        return np.zeros((rows, 0)), factors
-    found = "" if rows > columns else f" ({_largest(least_combination(scaled)[1])})"
-    raise InconsistentStart(
-        f"the {rows} constraints are not independent at the initial values{found}, and redundant ones are combined in systems "
-        f"of up to a few hundred constraints only: remove the redundant constraints or start elsewhere"
-    )
+def parts_of(matrix: Matrix) -> list[list[int]]:
+    """The rows of each loop of dependencies of a sparse matrix."""
+    return [sorted(part) for part in clusters([set(circuit) for circuit in circuits(matrix).values()])]
 
 
-def _largest(combination: np.ndarray) -> str:
-    """The rows that take part in a dependency, by their numbers."""
-    rows = np.flatnonzero(np.abs(combination) > 1e-6 * np.max(np.abs(combination))).tolist()
-    listed = ", ".join(map(str, rows[:6])) + (", ..." if len(rows) > 6 else "")
-    return f"one dependency is between those with the numbers {listed}, holonomic ones counted first"
+def part_dependencies(matrix: Matrix, rows: Sequence[int], factors: np.ndarray) -> np.ndarray:
+    """A basis of the dependencies between some rows of a matrix."""
+    part = matrix[list(rows)]
+    if is_sparse(part):
+        part = part[:, np.unique(part.indices)].toarray()
+    return dependencies(part, factors[list(rows)])[0]
+
+
+def _local_dependencies(matrix: Matrix, factors: np.ndarray | None, parts: Parts | None) -> tuple[Matrix, np.ndarray]:
+    from scipy.sparse import csr_array
+
+    factors = balanced(matrix)[1] if factors is None else factors
+    entries: list[tuple[np.ndarray, Sequence[int]]] = []
+    if is_finite(matrix) and (parts is not None or not smallest_singular_value(matrix) > RANK):
+        known, parts = parts is not None, parts_of(matrix) if parts is None else parts
+        entries = [(part_dependencies(matrix, rows, factors), rows) for rows in parts]
+        if not known and sum(N.shape[1] for N, _ in entries) != len(circuits(matrix)):  # parts share dependencies
+            own = balanced(matrix)[1] / factors
+            entries = [(np.array([[own[k] * x] for k, x in c.items()]), list(c)) for c in circuits(matrix).values()]
+    count = np.cumsum([0, *(N.shape[1] for N, _ in entries)])
+    rows = np.concatenate([np.zeros(0, int), *(np.repeat(rows, N.shape[1]) for N, rows in entries)])
+    columns = [np.tile(np.arange(a, b), len(rows)) for a, b, (_, rows) in zip(count, count[1:], entries, strict=False)]
+    values = np.concatenate([np.zeros(0), *(N.ravel() for N, _ in entries)])
+    places = rows, np.concatenate([np.zeros(0, int), *columns])
+    return csr_array((values, places), shape=(matrix.shape[0], int(count[-1]))), factors
+
+
+def along(N: Matrix, x: np.ndarray) -> np.ndarray:
+    """The part of x in the space that the columns of N span, which are orthonormal in full matrices."""
+    return N @ (N.T @ x) if not is_sparse(N) else N @ solve(N.T @ N, N.T @ x)
+
+
+def least_solution(matrix: Matrix, rhs: np.ndarray, null: Matrix) -> np.ndarray:
+    """The solution of least norm of a symmetric positive semidefinite system that is solvable; `null` spans its null space.
+
+    Of a sparse system by that of K + N N^T, which is orthogonal to the columns of N.
+    """
+    if not is_sparse(matrix):
+        return solve_of_rank(matrix, rhs, null.shape[1])
+    sizes = matrix.diagonal()
+    scale = 1 / np.sqrt(np.where(sizes > 0, sizes, np.max(sizes, initial=0.0) or 1.0))
+    own = scaled_rows(scaled_rows(null, 1 / scale).T, 1 / row_norms(scaled_rows(null, 1 / scale).T)).T
+    solution = scale * solve(scaled(matrix, scale, scale) + own @ own.T, scale * rhs)
+    return solution - along(scaled_rows(null.T, 1 / row_norms(null.T)).T, solution)
 
 
 def solve_of_rank(matrices: np.ndarray, rhs: np.ndarray, redundant: int) -> np.ndarray:

@@ -14,20 +14,18 @@ combinations, and grow where these are nearly dependent.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import InconsistentStart
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._circuits import circuits
-from dalembert.systems._matrices import Matrix, is_sparse
+from dalembert.systems._circuits import circuits, merged
+from dalembert.systems._matrices import Matrix, balanced, is_sparse
 from dalembert.systems._mechanical import MechanicalSystem
-from dalembert.systems._rank import balanced, dependencies
+from dalembert.systems._rank import dependencies, part_dependencies
 from dalembert.systems._system import System
 
 CONNECTED = 1e-8
@@ -161,28 +159,23 @@ def row_dependencies(
         return Dependencies(count, np.zeros((0, 0)), np.zeros((m, 0))), of_g
     hidden_z = system.matrix("hidden_z", t, y, z, theta=theta)
     if is_sparse(hidden_z):
-        _refuse_rates(circuits(hidden_z), m, n_k)
         of_all = balanced(hidden_z)[1] if factors is None else factors[m:]
-        return Dependencies(count, np.zeros((n_k, 0)), np.zeros((m, 0))), np.concatenate([of_g, of_all])
+        return Dependencies(count, *_rates_by_parts(hidden_z, m, of_all)), np.concatenate([of_g, of_all])
     N, of_all = dependencies(hidden_z, None if factors is None else factors[m:])
     return Dependencies(count, *of_rates(N, m)), np.concatenate([of_g, of_all])
 
 
-def _refuse_rates(found: list[dict[int, float]], m: int, count: int) -> None:
-    """Refuse dependencies of k in a large system."""
-    rows = sorted({row - m for circuit in found for row in circuit if row >= m})
-    if rows:
-        names = ", ".join(f"nonholonomic[{row}]" for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
-        raise InconsistentStart(
-            f"of the {count} nonholonomic constraints some follow from others ({names}), and such are combined in systems of "
-            "up to a few hundred constraints only: remove the redundant ones"
-        )
-
-
-def local_dependencies(matrix: Matrix, rows: Sequence[int], factors: np.ndarray) -> np.ndarray:
-    """Dependencies between some rows of a matrix."""
-    part = matrix[list(rows)]
-    return dependencies(part.toarray() if is_sparse(part) else part, factors[list(rows)])[0]
+def _rates_by_parts(hidden_z: Matrix, m: int, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`of_rates` of a sparse matrix with m rows of g_dot, from sets of rows that no dependency connects with others."""
+    bases, rates = [np.zeros((hidden_z.shape[0] - m, 0))], [np.zeros((m, 0))]
+    for part in merged([set(circuit) for circuit in circuits(hidden_z).values()]):
+        rows = sorted(part)
+        of_g = [row for row in rows if row < m]
+        own, contributed = of_rates(part_dependencies(hidden_z, rows, factors), len(of_g))
+        bases.append(np.zeros((hidden_z.shape[0] - m, own.shape[1])))
+        rates.append(np.zeros((m, own.shape[1])))
+        bases[-1][[row - m for row in rows if row >= m]], rates[-1][of_g] = own, contributed
+    return np.hstack(bases), np.hstack(rates)
 
 
 def of_rates(N: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -240,11 +233,11 @@ def chosen_combinations(
     (y, z), m, parts = np.split(packed, [original.state_blocks[0][1]]), original.n_holonomic, [np.zeros(0)]
     G = original.matrix("G", t, y, theta=theta)
     for group in combination.holonomic:
-        parts.append(group.combinations(local_dependencies(G, group.component, factors[:m]), factors))
+        parts.append(group.combinations(part_dependencies(G, group.component, factors[:m]), factors))
     if combination.nonholonomic:
         hidden_z = original.matrix("hidden_z", t, y, z, theta=theta)
     for group in combination.nonholonomic:
-        N = local_dependencies(hidden_z, [*group.rates, *(m + row for row in group.component)], factors[m:])
+        N = part_dependencies(hidden_z, [*group.rates, *(m + row for row in group.component)], factors[m:])
         parts.append(group.combinations(of_rates(N, len(group.rates))[0], factors[2 * m :]))
     return None if any(part is None for part in parts) else np.concatenate([part.ravel() for part in parts])
 

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError, InputError
-from dalembert.systems._consistent import CONSISTENCY_TOLERANCE, SMALLEST_SCALE, State, finite_number, state_at, unpack
+from dalembert.systems._consistent import (
+    CONSISTENCY_TOLERANCE,
+    SMALLEST_SCALE,
+    State,
+    complete,
+    finite_number,
+    state_at,
+    unpack,
+)
 from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._rank import solve_of_rank
 from dalembert.systems._system import System
@@ -37,6 +45,11 @@ class States:
         return unpack(
             self.system, float(self.t[member]), self.packed[member], self.theta[member], guess=self.multipliers[member]
         )
+
+    def known(self, member: int) -> State:
+        """One state with the multipliers that it has: solving for them again may change their last bits."""
+        y, z = np.split(self.packed[member], [self.system.state_blocks[0][1]])
+        return complete(self.system, float(self.t[member]), y, z, self.theta[member], multipliers=self.multipliers[member])
 
     def take(self, members: np.ndarray) -> States:
         """Some of the states."""
@@ -143,8 +156,9 @@ def redundant_rows(states: States) -> np.ndarray:
     result = np.zeros(len(states), dtype=int)
     if not states.system.n_multipliers or not states.system.linear_in_multipliers:
         return result
-    n = states.system.state_blocks[0][1]
-    for k in np.flatnonzero(_badly_conditioned(states.evaluate("multiplier_matrix"))):
+    n, every = states.system.state_blocks[0][1], np.arange(len(states))
+    large = states.system.large  # one after the other: each looks by itself first whether rows are surely independent
+    for k in every if large else np.flatnonzero(_badly_conditioned(states.evaluate("multiplier_matrix"))):
         y, z = np.split(states.packed[k], [n])
         result[k] = states.system.redundant_rows(float(states.t[k]), y, z, states.theta[k])
     return result

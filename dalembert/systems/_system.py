@@ -25,7 +25,7 @@ from dalembert.systems._matrices import Matrix, solve, sparse_matrix
 from dalembert.systems._model import Constraints, Parameters, call_model, vector_expression
 from dalembert.systems._newton import newton, solve_rows
 from dalembert.systems._pickling import pack, unpack_system
-from dalembert.systems._rank import solve_of_rank
+from dalembert.systems._rank import Parts, least_solution
 
 MOST_VARIABLES, MOST_MULTIPLIERS = 600, 300
 """Of systems whose matrices are full ones."""
@@ -170,6 +170,11 @@ class System:
         """Whether constraints of several kinds, or friction, may hold everything at rest, where only round-off moves."""
         return bool(self.n_nonholonomic) or "r" in self.described
 
+    @kept
+    def checked_starts(self) -> dict[Any, Any]:
+        """States that initial values have led to, by these."""
+        return {}
+
     @functools.cached_property
     def linear_in_multipliers(self) -> bool:
         """Whether the forces of the constraints are affine in their multipliers."""
@@ -221,22 +226,32 @@ class System:
 
     def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
         """How many of the constraints g_dot and k follow from others in this state; only mechanical systems may have some."""
-        del t, y, z, theta
-        return 0
+        return int(self.null_space(t, y, z, theta).shape[1])
+
+    def null_space(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, parts: Parts | None = None) -> Matrix:
+        """A basis of the multipliers without an effect in this state, one a column; none but in mechanical systems."""
+        del t, y, z, theta, parts
+        return np.zeros((self.n_multipliers, 0))
 
     def multipliers(
-        self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, guess: np.ndarray | None = None
+        self,
+        t: float,
+        y: np.ndarray,
+        z: np.ndarray,
+        theta: np.ndarray,
+        guess: np.ndarray | None = None,
+        parts: Parts | None = None,
     ) -> np.ndarray:
         """(lam, psi) of the hidden constraints, 0 = d/dt (g_dot, k); where they enter nonlinearly, the root next to `guess`.
 
-        Of constraints that are redundant, those of least norm.
+        Of constraints that are redundant, those of least norm (`null_space`).
         """
         if not self.n_multipliers:
             return np.zeros(0)
         if self.linear_in_multipliers:
             matrix = self.matrix("multiplier_matrix", t, y, z, theta=theta)
-            rhs, redundant = self.evaluate("multiplier_rhs", t, y, z, theta=theta), self.redundant_rows(t, y, z, theta)
-            return solve_of_rank(matrix, rhs, redundant) if redundant else solve(matrix, rhs)
+            rhs, null = self.evaluate("multiplier_rhs", t, y, z, theta=theta), self.null_space(t, y, z, theta, parts)
+            return least_solution(matrix, rhs, null) if null.shape[1] else solve(matrix, rhs)
 
         def equations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             parts = (x[: self.n_holonomic], x[self.n_holonomic :])

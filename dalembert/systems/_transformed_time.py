@@ -25,9 +25,13 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._consistent import State, unpack
-from dalembert.systems._density import density_and_rate
+from dalembert.systems._density import GIVE, density_and_rate
 from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions
 from dalembert.systems._system import System
+
+MOST_NODES = 3000
+"""How large the expression of K may be where the system's own density makes it so: a four-bar linkage has 300 nodes, Bricard's
+mechanism 9,000, and its steps, with the second derivatives, were not compiled after minutes."""
 
 
 def check_transformable(system: System) -> None:
@@ -60,6 +64,10 @@ class TransformedTime(MechanicalSystem):
         (q, t), (p, e) = (ca.vertsplit(x, [0, n, n + 1]) for x in (self._q, self._p))
         Q, _ = density_and_rate(system, density, least)(t, q, p, theta)
         K = (system.function("H")(t, q, p, theta) + e) / Q
+        if density is None and ca.n_nodes(K) > MOST_NODES:
+            raise UnsupportedSystem(
+                f"with the density of its own, symplectic steps of this system would compile for minutes: {GIVE}"
+            )
         g = system.function("g")(t, q, theta) if system.n_holonomic else None
         holonomic = None if g is None else lambda: list(from_column(g))
         model = ModelFunctions(holonomic, None, None, None, None)
@@ -67,12 +75,23 @@ class TransformedTime(MechanicalSystem):
         self._derive_mechanics("the Hamiltonian in transformed time", K, *slopes, model)
         self.coordinate_names = (*system.coordinate_names, "t") if system.coordinate_names else ()
         self.row_names = dict(system.row_names)
+        self.original, self._density = system, (density, least)
 
     def state(self, system: MechanicalSystem, state: State) -> State:
         """A state of the original system as one of this."""
         energy = float(system.at("H", state.values, state.theta)[0])
         packed = np.concatenate([state.q, [state.t], state.p, [-energy]])
         return unpack(self, 0.0, packed, state.theta, state.multipliers)
+
+    def original_state(self, state: State) -> State:
+        """A state of this system as one of the original."""
+        values = state.packed[self.columns]
+        return unpack(self.original, float(values[-2]), values[:-2], state.theta, state.multipliers)
+
+    def density_at(self, state: State) -> float:
+        """Q in a state of the original system."""
+        Q, _ = density_and_rate(self.original, *self._density)(state.t, state.first, state.second, state.theta)
+        return float(Q)
 
     @property
     def columns(self) -> np.ndarray:

@@ -73,6 +73,10 @@ class Coefficients:
         return self._compared == other._compared if type(other) is type(self) else NotImplemented
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self._compared)
 
     def __reduce__(self) -> tuple[Any, ...]:

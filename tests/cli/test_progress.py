@@ -85,7 +85,7 @@ TERMINAL = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-te
         ("run slow.py:problem", "building slow.py:problem, 2 s"),
         ("list methods --for slow.py:problem", "reading the catalogue"),
         pytest.param("reproduce jay1996.figure5.6 --json --again", "running jay1996.figure5.6", marks=pytest.mark.slow),
-        pytest.param("bench chain --method Rattle --steps 20000", "measuring Rattle on chain", marks=pytest.mark.slow),
+        pytest.param("bench chain --method Rattle --steps 2000000", "measuring Rattle on chain", marks=pytest.mark.slow),
     ],
 )
 def test_commands_show_progress_on_a_terminal(line, said, tmp_path):

@@ -70,8 +70,17 @@ def test_a_tolerance_chooses_method_and_step_size(command):
     rows = command("run pendulum --t1 5 --rtol 1e-7")[1]
     assert "estimated error" in rows and chosen.choice in rows
     code, _, err = command("run pendulum --rtol 1e-7 --h 0.1")
-    assert code == 2 and "rtol= chooses h" in err
+    assert code == 2 and "--rtol chooses h, so that --h cannot be given" in err and "=" not in err
     assert command("run pendulum --t1 5 --rtol 1e-4 --stages 3 --json")[1].count("LobattoIIIAB(stages=3)") == 2
+
+
+def test_steps_by_their_error_need_no_step_size(command, here):
+    (here / "bob.py").write_text(
+        "import dalembert as da\nbob = da.Lagrangian(lambda q, v: 0.1 * v @ v - 5e4 * q @ q, dim=1, force=lambda v: -400 * v)\n"
+    )
+    stepper = "'ControlledSteps(RadauIIA(3), rtol=1e-6, atol=1e-9)'"
+    code, out, err = command(f"run bob.py:bob --q0 1e-3 --v0 0 --t1 0.5 --method {stepper} --json")
+    assert code == 0 and json.loads(out)["t1"] == 0.5, err
 
 
 def test_initial_values_replace_those_of_the_problem(command):

@@ -24,7 +24,8 @@ def simulate(system):
 
 @pytest.fixture
 def few_are_kept(monkeypatch):
-    for module, name in ((_program, "_programs"), (_program, "_by_graph"), (_observe, "_observers"), (_orders, "_needed")):
+    remembered = ((_program, "_programs"), (_program, "_by_graph"), (_observe, "_observers"), (_orders, "_needed"))
+    for module, name in (*remembered, (_orders, "_decided")):
         monkeypatch.setattr(module, name, Recent(2))
     assert isinstance(_event_program._programs, Recent)
     monkeypatch.setattr(_event_program, "_programs", Recent(2))

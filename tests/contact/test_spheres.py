@@ -131,6 +131,10 @@ def test_what_makes_no_sense_is_refused():
     start = {"q0": [0, 0, 0, 0.1, 0, 0], "v0": np.zeros(6), "h": 0.1, "steps": 1}
     with pytest.raises(da.InconsistentStart, match="overlap"):
         da.simulate(two, da.MoreauJean(), **start)
+    apart, together = [0, 0, 0, 0.3, 0, 0], [0, 0, 0, 0.1, 0, 0]
+    for place, members in ((0, [together, apart]), (1, [apart, together])):  # as other starts that are not consistent
+        with pytest.raises(da.InconsistentStart, match=f"member {place}: bodies overlap"):
+            da.simulate_many(two, da.MoreauJean(), **start | {"q0": members})
     with pytest.raises(da.UnsupportedSystem, match="MoreauJean"):
         da.simulate(two, da.NonsmoothRattle(), **start)
     with pytest.raises(da.UnsupportedSystem, match="MoreauJean"):

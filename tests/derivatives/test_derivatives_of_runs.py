@@ -395,8 +395,8 @@ def test_controls_that_are_linear_in_between():
     np.testing.assert_allclose(slopes, [slope["u"]] * 2, rtol=1e-12)
 
 
-def test_linear_controls_in_energies_multipliers_and_refusals():
-    """What is computed from a state has the control of its time; constraints cannot be moved by one, shapes are checked."""
+def test_linear_controls_in_energies_multipliers_and_refusals(tmp_path):
+    """What is computed from a state has the control of its time, in loaded runs, too; constraints stay, shapes are checked."""
     held = da.Hamiltonian(
         lambda q, p, u: p @ p / 2 + u * q[0], dim=2, holonomic=lambda q, d: [q[1] - d], force=lambda u: [0.0, u],
         params={"u": 0.0, "d": 0.0},
@@ -405,6 +405,10 @@ def test_linear_controls_in_energies_multipliers_and_refusals():
     run = da.simulate(held, da.Rattle(), controls={"u": da.PiecewiseLinear([1.0, 3.0, 0.0])}, **given)
     np.testing.assert_allclose(run.lam[:, 0], [1, 2, 3, 1.5, 0], atol=1e-13)
     np.testing.assert_allclose(run.energy, run.p[:, 0] ** 2 / 2 + run.lam[:, 0] * run.q[:, 0], atol=1e-13)
+    run.save(tmp_path / "run.npz")
+    again = da.load(tmp_path / "run.npz", held)
+    np.testing.assert_array_equal(again.energy, run.energy)
+    np.testing.assert_array_equal(again.lam, run.lam)
     with pytest.raises(da.UnsupportedSystem, match="cannot move constraints"):
         da.simulate(held, da.Rattle(), controls={"d": da.PiecewiseLinear([0.0, 1.0])}, **given)
     for wrong in ([1.0], [1.0, 2.0, 3.0, 4.0], "x", 3.0, [[1.0], [2.0]], [1.0, np.nan]):

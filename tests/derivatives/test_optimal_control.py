@@ -152,7 +152,7 @@ def test_refusals():
         da.OptimalControl(cart(), da.Gauss(1), controls="w", cost=lambda u: u, h=0.1).solve(q0=[0], v0=[0])
     with pytest.raises(da.InputError, match="guess names"):
         da.OptimalControl(cart(), da.Gauss(1), h=0.1, **given).solve(q0=[0], v0=[0], guess={"x": 1})
-    for t1 in (3.0, (1.0,), ("a", "b"), (2.0, 1.0), (1.0, np.nan)):
+    for t1 in (3.0, (1.0,), ("a", "b"), (2.0, 1.0), (1.0, np.nan), [1, [2]]):
         with pytest.raises(da.InputError, match="t1"):
             da.OptimalControl(cart(), da.Gauss(1), t1=t1, **given)
     for bounds in (1.0, {"u": 1.0}, {"u": (1.0, -1.0)}, {"u": ("a", 1.0)}, {"u": ([0.0, 0.0], 1.0)}, {"u": (np.nan, 1.0)}):

@@ -151,6 +151,70 @@ def test_a_moving_carriage_hides_no_jump(method):
         same_or_refused(rest, moving, moving.q[:, -1] - h * along)
 
 
+CARRIAGE = np.array([1.0, 1.0, 50.0])
+CARRIED = da.Hamiltonian(
+    lambda q, p: p**2 @ (1 / (2 * CARRIAGE)) + q[1], dim=3, holonomic=lambda q: [q[1] - np.sin(3 * (q[0] - q[2]))]
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if method in (da.LobattoIIIAB(3), da.Gauss(2, projected=True)) else pytest.mark.slow)
+        for name, method in METHODS.items()
+        if method.starting is None and len(method.substeps) == 1
+    ],
+)
+def test_a_wave_on_a_fast_carriage_hides_no_jump(name):
+    """At 30, 100 and 300 m/s steps are those at rest (Galilei), continued from h = 0, or refused; five starts once jumped."""
+    method, h, random = METHODS[name], 0.2, np.random.default_rng(1)
+    x = np.array([1.15376928, -0.89118429, -0.09759388, -1.14122237, -0.55776167, *random.uniform(-1.2, 1.2, 3)])
+    speed = np.array([-2.50122989, -3.4203879, -2.00278256, 3.18570884, -1.46272848, *random.normal(0.0, 1.5, 3)])
+    q, v = np.stack([x, np.sin(3 * x), 0 * x], 1), np.stack([speed, 3 * np.cos(3 * x) * speed, 0 * x], 1)
+    states = [da.consistent(CARRIED, q0=a, p0=CARRIAGE * b) for a, b in zip(q, v, strict=True)]
+    wanted = [continued_step(CARRIED, method, state, h) for state in states]
+    for fast in (30.0, 100.0, 300.0):
+        along = np.array([fast, 0.0, fast])
+        runs = da.simulate_many(CARRIED, method, q0=q, p0=CARRIAGE * (v + along), h=h, steps=1)
+        assert "done" in runs.status
+        for k in range(len(x)):
+            if runs.status[k] == "done":
+                assert wanted[k] is not None, f"{q[k]}, {v[k]}: no such solution"
+                found = runs.states[k, -1] - np.concatenate([h * along, CARRIAGE * along])
+                np.testing.assert_allclose(found, wanted[k], rtol=0, atol=1e-9 * fast * CARRIAGE[2])
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-3])
+@pytest.mark.parametrize("simd", [None, True])
+def test_a_newton_tolerance_does_not_let_steps_jump(tolerance, simd):
+    """Loosely solved steps are near the continued ones, or refused: without following, many end on another hump."""
+    random, h, method = np.random.default_rng(5), 0.2, da.Rattle()
+    start = on_the_wave(random.uniform(-1.2, 1.2, 24), random.normal(0.0, 1.5, 24))
+    if simd:
+        runs = da.simulate_many(WAVE, method, **start, h=h, steps=1, newton_tolerance=tolerance, simd=True)
+        found = [runs[k] for k in range(24)]
+    else:
+        each = ({name: value[k] for name, value in start.items()} for k in range(24))
+        found = [da.simulate(WAVE, method, **s, h=h, steps=1, newton_tolerance=tolerance, on_failure="return") for s in each]
+    for k, run in enumerate(found):
+        if run.status == "done":
+            wanted = continued(method, da.consistent(WAVE, q0=start["q0"][k], p0=start["p0"][k]), h)
+            assert wanted is not None and np.abs(run.states[-1] - wanted).max() < 100 * tolerance * (1 + np.abs(wanted).max())
+    assert 0 < sum(run.status == "done" for run in found) < 24
+
+
+def test_lanes_count_followed_steps_like_single_runs():
+    """Steps that miss constraints are iterated further, not followed; rescued ones had another solution before."""
+    random = np.random.default_rng(3)
+    start = on_the_wave(random.uniform(-1.2, 1.2, 16), random.normal(0.0, 1.5, 16))
+    for method in (da.Rattle(), da.LobattoIIIAB(3)):
+        lanes, alone = (da.simulate_many(WAVE, method, **start, h=0.1, steps=8, simd=simd) for simd in (True, False))
+        for name in ("followed_steps", "rescued_steps"):
+            np.testing.assert_array_equal(lanes.stats[name], alone.stats[name])
+        np.testing.assert_array_equal(lanes.status, alone.status)
+        assert np.sum(alone.stats["followed_steps"]) > 3
+
+
 def test_a_step_of_a_whole_turn_is_the_continued_one_or_refused():
     done = 0
     for angle in np.linspace(0.0, 6.0, 13):

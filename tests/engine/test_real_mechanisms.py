@@ -59,6 +59,7 @@ def no_known_orders(monkeypatch):
     """As in a new process."""
     monkeypatch.setattr(_program, "_programs", {})
     monkeypatch.setattr(_orders, "_needed", {})
+    monkeypatch.setattr(_orders, "_decided", {})
 
 
 @pytest.mark.parametrize("method", SOME, ids=str)
@@ -192,6 +193,7 @@ def test_a_failing_pivot_order_has_a_compiled_way_out(method, way, monkeypatch, 
     monkeypatch.setattr(_program, "_programs", {})
     monkeypatch.setattr(_rescue, "DENSE", dense)
     monkeypatch.setattr(_orders, "_orders_for", failing_orders)
+    monkeypatch.setattr(_orders, "_decided", {})  # in which the order of the run above is
     if way == "another order":
         run = da.simulate(linkage(), method, **start(), h=2e-3, steps=150)
     else:
@@ -208,5 +210,6 @@ def test_a_failing_pivot_order_has_a_compiled_way_out(method, way, monkeypatch, 
 def test_the_way_out_is_compiled_for_loose_solves_too(monkeypatch, no_known_orders):
     """They are not in doubt, however slowly increments shrink: no step is left to Python."""
     monkeypatch.setattr(_orders, "_orders_for", failing_orders)
+    monkeypatch.setattr(_orders, "_decided", {})  # in which the order of the run above is
     run = da.simulate(linkage(), da.LobattoIIIAB(3), **start(rate=60.0), h=0.04, steps=1, newton_tolerance=1e-10)
     assert run.stats["pivoted_steps"] == 1 and run.stats["rescued_steps"] == 0

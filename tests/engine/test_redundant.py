@@ -131,6 +131,31 @@ def test_redundant_rows_that_say_nothing():
     np.testing.assert_array_equal(run.lam[:, 0], 0)
 
 
+@pytest.mark.parametrize(
+    ("storeys", "space", "stages"), [(102, False, 2), *(pytest.param(n, True, 3, marks=pytest.mark.slow) for n in (14, 40))]
+)
+def test_loops_of_a_large_system(storeys, space, stages):
+    """More than 300 rows: towers of parallelograms, 42 or more rows too many, of order against pendulums in their angles."""
+    angles, time = 0.2 + 0.1 * np.sin(np.arange(storeys)), 0.012 if stages == 2 else 0.048
+    if space:
+        system, start = bench_loops.tower_in_space(angles)
+        exact = bench_loops.beams_in_space(bench_loops.angles_after(angles, time, bench_loops.CRANK)).ravel()
+    else:
+        system, start = bench_loops.tower(storeys), bench_loops.start_of(angles)
+        exact = bench_loops.start_of(bench_loops.angles_after(angles, time))["q0"]
+    errors = []
+    for steps in (6, 12):
+        run = da.simulate(system, da.LobattoIIIAB(stages), **start, h=time / steps, steps=steps, save_every=steps)
+        assert_rows_hold(run)
+        assert run.stats["rescued_steps"] == run.stats["pivoted_steps"] == 0 and not run.lam_unique
+        found = np.stack([run.q[1, 14::21], run.q[1, 15::21]], axis=1).ravel() if space else run.q[1]
+        errors.append(np.abs(found - exact).max())
+    assert system.n_holonomic > 300 and abs(np.log2(errors[0] / errors[1]) - (2 * stages - 2)) < 0.2
+    matrix, rhs = (system.evaluate(f"multiplier_{part}", run.t[1], run.q[1], run.p[1]) for part in ("matrix", "rhs"))
+    shortest = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ rhs
+    np.testing.assert_allclose(run.lam[1], shortest, rtol=0, atol=1e-9 * np.abs(shortest).max())
+
+
 def test_each_loop_has_combinations_of_its_own():
     """Three parallelograms between four cranks on the ground: hinges that two loops share are left as they are."""
     m = da.Mechanism(gravity=(0, -9.81, 0))

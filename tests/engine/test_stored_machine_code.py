@@ -111,11 +111,12 @@ def test_machine_code_of_another_user_is_not_run(tmp_path):
     assert _jit._read(tmp_path / "abc.o") is None
 
 
-def test_damaged_machine_code_is_compiled_anew(tmp_path):
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_damaged_machine_code_is_compiled_anew(tmp_path, times):
     rng, code = np.random.default_rng(3), np.random.default_rng(4).bytes(5000)
     _jit._write(tmp_path / "abc.o", code)
     content = (tmp_path / "abc.o").read_bytes()
-    for _ in range(300):
+    for _ in range(times):
         damaged = bytearray(content)
         damaged[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
         (tmp_path / "abc.o").write_bytes(damaged[: rng.integers(1, len(content) + 1)] if rng.integers(2) else damaged)

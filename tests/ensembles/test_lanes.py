@@ -141,7 +141,8 @@ def test_a_loose_tolerance_is_loose_in_lanes_too(method):
     for name, residual in sloppy.residuals.items():
         typical, expected = (float(np.sqrt(np.mean(x**2))) for x in (residual, alone.residuals[name]))
         assert typical < 3 * max(expected, 1e-15)
-    error, expected = (np.abs(runs.states[:, 1:40] - exact.states[:, 1:40]).max() for runs in (sloppy, alone))
+    # Typical ones, as of residuals: the largest is that of one step of one member, and luck.
+    error, expected = (np.sqrt(np.mean((runs.states[:, 1:40] - exact.states[:, 1:40]) ** 2)) for runs in (sloppy, alone))
     assert 0.0 < error < 3 * expected
 
 

@@ -265,3 +265,31 @@ def test_wrong_parameters_are_named_with_the_member():
         da.simulate_many(system, da.Gauss(2), params={"m": np.nan, "k": np.ones((3, 2))}, **start)
     with pytest.raises(da.InputError, match="simd is True, False, or None"):
         da.simulate_many(system, da.Gauss(2), simd="no", **start)
+
+
+@pytest.mark.slow
+def test_many_members_fail_one_after_the_other():
+    """Each of them stops the driver after a few steps; how many steps it is asked for next must not grow with that."""
+    wall = da.Hamiltonian(lambda q, p: p @ p / 2 - 1e-3 * np.sqrt(1 - q[0]), dim=1)  # no number behind q = 1
+    q0 = np.random.default_rng(1).uniform(-1.0, 0.9, (640, 1))
+    runs = da.simulate_many(wall, da.Variational("SVC"), q0=q0, p0=[1.0], h=0.02, steps=200, simd=True, workers=1)
+    assert set(runs.status) == {"failed"}
+    reached = np.array([run.q[-1, 0] for run in runs])
+    assert np.all((reached < 1) & (reached > 0.97))
+
+
+def test_members_start_from_their_own_multipliers_to_the_bit():
+    """Multipliers that enter nonlinearly, and a method that looks for the limits of its impulses from them."""
+    curved = da.ODAE(
+        v=lambda z: z, f=lambda y, z: -0.3 * y, r=lambda y, lam: -(lam[0] + 0.7 * lam[0] ** 3) * y,
+        g=lambda y: [(y @ y - 1) / 2], dim_y=3, dim_z=3,
+    )  # fmt: skip
+    rng = np.random.default_rng(4)
+    y = rng.standard_normal((60, 3))
+    y /= np.linalg.norm(y, axis=1)[:, None]
+    z = np.cross(y, rng.standard_normal((60, 3)))
+    given = {"h": 0.02, "steps": 3}
+    for method in (da.SymplecticEuler(), da.GaussLobattoSPARK(2)):
+        runs = da.simulate_many(curved, method, y0=y, z0=z, **given, simd=False)
+        singles = [da.simulate(curved, method, y0=y[k], z0=z[k], **given).states for k in range(60)]
+        np.testing.assert_array_equal(runs.states, singles)

@@ -8,11 +8,14 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.special import ellipj, ellipk
 
 import dalembert as da
 from dalembert.explorer import _server
@@ -138,6 +141,36 @@ def test_the_command_serves_a_model_of_ones_own_until_ctrl_c(tmp_path, line):
     assert (found, process.returncode) == (200, 0) and said.startswith("exploring "), said + rest
 
 
+SLOW = """
+import time
+import dalembert as da
+def heavy(mass=2.0):
+    if mass == 3.0:
+        open("began", "w").close()
+        time.sleep(600)
+    return da.problems.pendulum(m=mass)
+"""
+
+
+def test_ctrl_c_does_not_wait_for_what_a_page_asked_for(tmp_path):
+    (tmp_path / "mymodel.py").write_text(SLOW)
+    command = [sys.executable, "-m", "dalembert.cli", "explore", "mymodel.py:heavy", "--no-browser", "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(da.__file__).parents[1])}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        url = process.stderr.readline().split()[-1]
+        port, token = url.rpartition(":")[2].partition("/")[0], url.partition("token=")[2]
+        try:
+            with websockets.connect(f"ws://127.0.0.1:{port}/ask?token={token}", origin=f"http://127.0.0.1:{port}") as line:
+                line.send(json.dumps({"do": "run", "pane": 0, "id": 1, "method": "Rattle", "settings": {"mass": 3.0}}))
+                while not (tmp_path / "began").exists() and process.poll() is None:
+                    time.sleep(0.05)
+                process.send_signal(signal.SIGINT)
+                rest = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 0 and "Traceback" not in rest, rest
+
+
 def test_refusals_of_the_command(capsys, tmp_path, monkeypatch):
     from dalembert.cli import main
 
@@ -149,6 +182,8 @@ def test_refusals_of_the_command(capsys, tmp_path, monkeypatch):
         ("explore mymodel.py:system --h 0.1 --steps 10", "q0"),
         ("explore pendulum --method CVA", "unilateral"),
         ("explore pendulum --h -1", "h > 0"),
+        ("explore pendulum --rtol 1e-6 --h 0.1", "--rtol chooses h: give --rtol and --t1, or --h without --rtol"),
+        ("explore mymodel.py:system --q0 1,0 --p0 0,0 --rtol 1e-6", "or --rtol and --t1"),
     ]:
         assert main([*shlex.split(line), "--no-browser"]) == 2
         assert sentence in capsys.readouterr().err
@@ -162,6 +197,32 @@ def test_refusals_of_the_command(capsys, tmp_path, monkeypatch):
 def test_what_makes_no_sense_is_refused(given, words):
     with pytest.raises(da.InputError, match=words):
         da.explore("pendulum", browser=False, **given)
+
+
+def test_a_tolerance_chooses_what_the_page_begins_with(monkeypatch):
+    """The first run of the page, of a swing of known period, is as exact as asked."""
+    made = []
+
+    class Closed:
+        address = type("Address", (), {"url": ""})
+
+        def __init__(self, make, port):
+            made.append(make())
+
+        def run(self):
+            pass
+
+    monkeypatch.setattr("dalembert.explorer._explore.Server", Closed)
+    swing = da.Lagrangian(lambda q, v: v @ v / 2 + 9 * np.cos(q[0]), dim=1)
+    da.explore(swing, q0=[2.0], v0=[0.0], t1=8.0, rtol=1e-7, browser=False)
+    model = made[0].answer({"do": "model"})
+    first = model["methods"][0]
+    name = f"{first['name']}(stages={first['value']})" if first["value"] else first["name"]
+    answer = made[0].answer({"do": "run", "pane": 0, "id": 1, "method": name, "h": model["h"], "t1": 8.0})
+    run = made[0]._shown[0].run
+    quarter = ellipk(np.sin(1.0) ** 2)
+    angle = 2 * np.arcsin(np.sin(1.0) * ellipj(quarter - 3 * run.t, np.sin(1.0) ** 2)[0])
+    assert answer["status"] == "done" and run.t[-1] == pytest.approx(8.0) and np.abs(run.q[:, 0] - angle).max() < 2e-7
 
 
 def test_a_missing_package_is_named(monkeypatch, describe):

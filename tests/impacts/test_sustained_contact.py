@@ -189,3 +189,24 @@ def test_what_touches_does_not_depend_on_units(unit):
     run = da.simulate(corner, da.CVA(), q0=[0.0, 0.0], v0=[-0.5 * unit, -0.5 * unit], h=0.01, t1=1.0)
     assert np.allclose(run.q[-1] / unit, [0.5, 0.0], atol=1e-13)
     assert list(run.contacts.which) == [0]
+
+
+@pytest.mark.parametrize(("e", "h"), [(0.4, 1e-3), (0.7, 1e-3), (0.2, 1e-4)])
+def test_a_pinned_lever_comes_to_rest_as_it_does_in_its_angle_alone(e, h):
+    """Near the end bounces are as small as rounding errors of phi, and momenta as those of positions that the pin allows."""
+    length, angle, floor, mass = 0.3, 0.5, -0.02, 0.4
+    m, tip = da.Mechanism(gravity=(0, -9.81), coordinates="planar"), (length * np.cos(angle), length * np.sin(angle))
+    arm = m.rod("arm", (0, 0), tip, mass=mass)
+    m.revolute(m.ground, arm, at=(0, 0))
+    m.contact(arm, at=tip, origin=(0, floor), normal=(0, 1), restitution=e)
+    t1 = 1.5 if e == 0.7 else 0.6
+    run = da.simulate(m, da.CVA(), h=h, t1=t1)
+    alone = da.Lagrangian(
+        lambda q, v: mass * length**2 * v[0] ** 2 / 6 - mass * 9.81 * length / 2 * np.sin(q[0]), 1,
+        unilateral=lambda q: length * np.sin(q[0]) - floor, restitution=e,
+    )  # fmt: skip
+    expected = da.simulate(alone, da.CVA(base=da.Gauss(stages=2)), q0=[angle], v0=[0.0], h=1e-3, t1=t1)
+    assert len(run.contacts) == len(expected.contacts) == 1
+    np.testing.assert_allclose(run.contacts.begin, expected.contacts.begin, atol=2e2 * h**2)
+    assert run.contacts.end[0] == pytest.approx(t1) and np.abs(run.v[-1]).max() < 1e-12
+    assert np.all(np.diff(np.abs(run.impacts.impulse)) < 0)  # every bounce is smaller than the one before

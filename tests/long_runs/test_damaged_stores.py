@@ -17,18 +17,22 @@ pytest.importorskip("zarr")
 OLD = Path(__file__).parent / "stores"
 PENDULUM = da.problems.pendulum()
 OSCILLATOR = da.Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=1)
+BLOCK = da.Lagrangian(lambda q, v: 0.1 * v @ v - 1.962 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.3, restitution=0.4)
 STARTS = {"q0": [[0.1], [0.2], [0.3]], "v0": [[0.0], [0.1], [0.0]], "h": 0.05, "steps": 20}
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
-    """A run with several chunks, one with impacts, and a sweep."""
+    """A run with several chunks, one with impacts, one by time stepping, and two sweeps."""
     folder = tmp_path_factory.mktemp("stores")
     patch = pytest.MonkeyPatch()
     patch.setattr(stored, "CHUNK_NUMBERS", 400)
     da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=350, save_to=folder / "run.zarr")
     da.simulate(da.problems.bouncing_ball(), da.CVA(), h=0.01, steps=300, save_to=folder / "impacts.zarr")
+    da.simulate(BLOCK, da.MoreauJean(), q0=[0, 0.02], v0=[1, 0], h=2e-3, steps=300, save_to=folder / "stepping.zarr")
     da.simulate_many(OSCILLATOR, da.Variational("SVC"), **STARTS, save_to=folder / "sweep.zarr")
+    slides = {"q0": [0, 0], "v0": [[1.0, 0], [0.5, 0]], "h": 2e-3, "steps": 60}
+    da.simulate_many(BLOCK, da.MoreauJean(), **slides, save_to=folder / "many.zarr")
     da.simulate(PENDULUM, da.Rattle(), h=0.05, steps=50).save(folder / "run.npz")
     patch.undo()
     return folder
@@ -100,10 +104,10 @@ def random_damage(rng, file):
 def check_damage(stores, cases, seed):
     """Every damage is found, with a sentence, or changes nothing that is read."""
     rng = np.random.default_rng(seed)
-    places = [stores / name for name in ("run.zarr", "impacts.zarr", "sweep.zarr", "run.npz")]
+    places = [stores / f"{name}.zarr" for name in ("run", "impacts", "stepping", "sweep", "many")] + [stores / "run.npz"]
     right, found = {place: numbers(place) for place in places}, 0
     for case in range(cases):
-        place = places[case % 4]
+        place = places[case % len(places)]
         inside = sorted(file for file in place.rglob("*") if file.is_file() and not file.name.startswith("."))
         file = inside[rng.integers(len(inside))] if inside else place
         whole = file.read_bytes()

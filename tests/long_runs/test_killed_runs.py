@@ -132,9 +132,13 @@ def test_memory_does_not_grow_with_the_number_of_stored_states(tmp_path):
 @needs_proc
 @pytest.mark.slow
 def test_memory_is_flat_over_a_hundred_million_steps(tmp_path):
-    assert peak_memory(10**8, 1000, tmp_path) < 10
+    growth = peak_memory(10**8, 1000, tmp_path)
+    print(f"memory grew by {growth:.1f} MB")
+    assert growth < 10
     run = da.StoredTrajectory.open(tmp_path / "long.zarr", da.problems.pendulum().system)
-    assert max(np.abs(part.residuals["g"]).max() for part in run.chunks()) < 1e-14
+    largest = max(np.abs(part.residuals["g"]).max() for part in run.chunks())
+    print(f"largest residual {largest:.3g}")
+    assert largest <= 1e-15
     assert np.abs(run.energy - run.energy[0]).max() < 1e-4
 
 

@@ -45,7 +45,7 @@ def first_byte(address, security):
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 def test_a_sweep_with_impacts_over_tls(tmp_path):
     security = authority(tmp_path)
-    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "protocol": "tls://"}
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "protocol": "tls://"}
     with distributed.LocalCluster(security=security, host="127.0.0.1", **options) as cluster:
         assert cluster.scheduler_address.startswith("tls://")
         with distributed.Client(cluster, security=security) as client:

@@ -52,3 +52,12 @@ def test_same_linkage_in_all_coordinates(coordinates):
     for k, rod in enumerate(rods):
         np.testing.assert_allclose(run.of(rod).position, centres[:, k], atol=1e-9)
     assert run.lam_unique == (coordinates == "planar")
+    given = dict(start=m.start(rates={hinges[0]: 8.0}), t1=0.5)
+    coarse = [da.simulate(m, da.LobattoIIIAB(3), h=0.5 / n, save_every=n // 5, **given) for n in (125, 250, 500)]
+    angle, centres = reference.motion([1.2], [8.0], coarse[0].t)
+    for measured, exact in (
+        (lambda r: r.of(hinges[0]).angle, angle[:, 0] - 1.2),
+        (lambda r: r.of(rods[1]).position, centres[:, 1]),
+    ):
+        errors = [np.max(np.abs(measured(r) - exact)) for r in coarse]
+        np.testing.assert_allclose(np.log2(np.divide(errors[:-1], errors[1:])), 4, atol=0.3)

@@ -92,3 +92,18 @@ def test_a_start_with_other_parameters_is_to_be_made_with_those():
     other, _, _ = arm()
     with pytest.raises(da.InputError, match=r"another model: make the state with m.start\(...\)"):
         da.simulate(m, da.Rattle(), start=other.start(), h=1e-3, steps=2)
+
+
+def test_rows_of_different_lengths_are_refused():
+    ragged, m = [1, [2]], da.Mechanism(params={"load": 0.2})
+    rod = m.rod("rod", (0, 0, 0), (0.3, 0, 0), mass="load")
+    calls = [
+        lambda: m.universal(m.ground, rod, at=(0, 0, 0), axes=ragged),
+        lambda: m.revolute(m.ground, rod, at=ragged, axis=(0, 0, 1)),
+        lambda: m.spherical(m.ground, rod, at=ragged),
+        lambda: da.simulate(m, da.Rattle(), h=0.01, steps=2, params={"load": ragged}),
+        lambda: da.simulate_many(m, da.Rattle(), h=0.01, steps=2, params={"load": ragged}),
+    ]
+    for call in calls:
+        with pytest.raises(da.DalembertError):
+            call()

@@ -122,6 +122,8 @@ def test_what_has_no_symplectic_steps_says_so():
         da.simulate(damped, steps, q0=[0], v0=[1], h=0.1, steps=1)
     with pytest.raises(da.UnsupportedSystem, match="nonholonomic constraints"):
         da.simulate(da.problems.skate(), da.SymplecticSteps(da.Gauss(2), least=1.0), h=0.1, steps=1)
+    with pytest.raises(da.UnsupportedSystem, match="compile for minutes: give density="):
+        da.simulate(da.problems.bricard(), steps, h=0.01, steps=1)
     with pytest.raises(da.InputError, match="takes a symplectic method"):
         da.SymplecticSteps(da.RadauIIA(2))
     run = da.simulate(da.problems.pendulum(), steps, h=0.1, steps=5)

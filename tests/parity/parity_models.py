@@ -23,6 +23,12 @@ growth = da.problems.index_two_growth().system
 ball = da.Lagrangian(
     lambda q, v: 0.1 * v @ v - 1.962 * q[1], dim=2, unilateral=lambda q: q[1], restitution=0.6, friction=0.3,
 )  # fmt: skip
+ladder = da.Lagrangian(
+    lambda q, v: 0.1 * v[:2] @ v[:2] + 3e-3 * v[2] ** 2 - 1.962 * q[1], dim=3, params={"mu": 0.3}, friction=lambda mu: [mu, mu],
+    unilateral=lambda q: [q[1] - 0.4 * np.sin(q[2]), q[0] - 0.3 * np.cos(q[2])],
+    slip=lambda q, v: [v[0] + 0.4 * np.sin(q[2]) * v[2], v[1] + 0.3 * np.cos(q[2]) * v[2]],
+)  # fmt: skip
+"""A rod that falls onto the ground and leans on a wall."""
 free = da.Hamiltonian(lambda q, p: p @ p / 2 + q @ q / 2, dim=1)
 disks = da.Spheres([0.1, 0.1], masses=[0.2, 0.2], gravity=(0, -9.81), planes=[((0, 1), 0)], friction=0.3, space=2)
 

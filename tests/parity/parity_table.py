@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dalembert import PiecewiseLinear
+
 NO_ARGUMENT = "has no such argument"
 NOTHING = "nothing to compare"
 SIMULATE, MANY, VECTORS, POINCARE, STORE, RESUME = "simulate", "simulate_many", "vectors", "poincare", "store", "resume"
@@ -49,10 +51,8 @@ class Feature:
 
 
 SWING = {"q0": [0.6, -0.8], "p0": [0.08, 0.06], "h": 0.05, "steps": 6}
-ONE_BY_ONE = "time stepping makes single runs"
-IN_MEMORY = "keeps its runs in memory"
 WALLS = {"q0": [0.0, 0.05], "v0": [1.0, -1.0], "h": 0.02, "steps": 12}
-STEPPING = each((*ENSEMBLES, POINCARE), ONE_BY_ONE) | each(STORES, IN_MEMORY)
+STEPPING = {VECTORS: "leave simd= out", POINCARE: "makes whole steps only"}
 
 FEATURES = (
     Feature("holonomic constraints", "pendulum", "LobattoIIIAB(stages=3)", SWING),
@@ -71,11 +71,16 @@ FEATURES = (
             {POINCARE: NO_ARGUMENT}),
     Feature("controls", "pendulum", "LobattoIIIAB(stages=3)", SWING | {"controls": {"g": [9.0, 5.0, 1.0, 2.0, 3.0, 4.0]}},
             each((*ENSEMBLES, POINCARE, COMMAND), NO_ARGUMENT) | each(STORES, "a stored run does not keep controls")),
+    Feature("controls that change linearly", "pendulum", "LobattoIIIAB(stages=3)",
+            SWING | {"controls": {"g": PiecewiseLinear([9.0, 5.0, 1.0, 2.0, 3.0, 4.0, 5.0])}},
+            each((*ENSEMBLES, POINCARE, COMMAND), NO_ARGUMENT) | each(STORES, "a stored run does not keep controls")),
     Feature("a composition", "pendulum", "compose(Rattle, 4)", SWING),
     Feature("a method with a state of its own", "pendulum", "Shake()", SWING,
             {POINCARE: "belongs to its step size"}),
     Feature("steps that vary", "pendulum", "ReversibleSteps(LobattoIIIAB(stages=3), least=1.0)", SWING,
-            each((SWEEP, THREADS, PROCESSES, DASK, POINCARE), "needs steps of constant size")),
+            {POINCARE: "needs steps of constant size"}),
+    Feature("steps by their error", "pendulum", "ControlledSteps(RadauIIA(stages=3, projected=True), rtol=1e-4)", SWING,
+            {POINCARE: "needs steps of constant size", VECTORS: "leave simd= out"}),
     Feature("nonholonomic constraints", "sleigh", "GaussLobattoSPARK(stages=2)",
             {"q0": [0.0, 0.0, 0.3], "v0": [0.9553364891256060, 0.2955202066613396, 2.0], "h": 0.05, "steps": 6}),
     Feature("multipliers that enter nonlinearly", "curved", "GaussLobattoSPARK(stages=2)",
@@ -85,11 +90,28 @@ FEATURES = (
             {"h": 0.005, "steps": 6, "params": {"load": 0.3}}),
     Feature("impacts, sliding and rest", "ball", "CVA()", WALLS, {VECTORS: "leave simd= out"}),
     Feature("time stepping", "ball", "MoreauJean()", WALLS, STEPPING),
+    Feature("time stepping that keeps positions", "ladder", "NonsmoothRattle()",
+            {"q0": [0.3, 0.41, 1.0], "v0": [0.0, 0.0, 0.0], "h": 0.01, "steps": 12, "params": {"mu": 0.2}}, STEPPING),
     Feature("many spheres", "disks", "MoreauJean()",
             {"q0": [0.0, 0.1, 0.0, 0.05, 0.32, 0.0], "v0": [0.0] * 6, "h": 0.005, "steps": 12}, STEPPING),
+    Feature("a tolerance", "pendulum", "LobattoIIIAB(stages=3)",
+            {"q0": [0.6, -0.8], "p0": [0.08, 0.06], "t1": 0.3, "rtol": 1e-6, "atol": 1e-9},
+            {POINCARE: NO_ARGUMENT}),
     Feature("a run that fails", "pendulum", "LobattoIIIAB(stages=2)", SWING | {"h": 40.0},
             {POINCARE: NOTHING}),
 )  # fmt: skip
+
+ELSEWHERE = {
+    "system": "every row has one",
+    "method": "every row has one",
+    "start": "q0 to psi0 in one object",
+    "lam0": "a guess from which multipliers are sought",
+    "psi0": "a guess from which multipliers are sought",
+    "save_to": "a door of its own",
+    "progress": "changes no number",
+    "on_failure": "says how a failure is told, as in the row of a run that fails",
+}
+"""Arguments of `da.simulate` that no row gives, and why."""
 
 HEADINGS = {
     MANY: "`simulate_many`", VECTORS: "`simd=True`", POINCARE: "`poincare`", STORE: "`save_to=`", RESUME: "`resume`",
@@ -121,7 +143,8 @@ def page() -> str:
         entries = []
         for door in doors:
             why = feature.differs.get(door)
-            entries.append("same" if why is None else f"no ({notes.setdefault(why, len(notes) + 1)})")
+            word = "same" if why is None else "no"
+            entries.append(word if why is None else f"{word} ({notes.setdefault(why, len(notes) + 1)})")
         rows.append(f"| {feature.name} (`{feature.method}`) | " + " | ".join(entries) + " |")
     said = {NO_ARGUMENT: "There is no such argument.", NOTHING: "There is nothing to compare."}
     listed = [

@@ -13,7 +13,7 @@ from published_digits import ANDREWS, CAR_AXIS, CRANK_U, FEKETE_Z, PLEIADES_Q, P
 from scipy.integrate import solve_ivp
 
 import dalembert as da
-from dalembert.experiments.benchmarks._benchmark import reference
+from dalembert.experiments.benchmarks._references import reference
 from dalembert.problems.railway import Contact
 
 

@@ -1,5 +1,8 @@
 """`da.consistent` is the M-orthogonal projection: optimality conditions, and SciPy's constrained optimiser."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import dalembert as da
+from dalembert.systems._consistent import state_at
 
 MASSES = np.array([1.0, 1.0, 5.0, 5.0])
 
@@ -150,3 +154,17 @@ def test_state_starts_a_run():
     np.testing.assert_array_equal(run.q[0], state.q)
     np.testing.assert_array_equal(run.p[0], state.p)
     assert run.t[0] == 2.5
+
+
+def test_starts_are_checked_in_several_threads_at_once():
+    """States that were found are remembered by a system: its threads share them."""
+    system, before = da.problems.double_pendulum().system, sys.getswitchinterval()
+    angles = np.linspace(0.1, 1.2, 14)
+    starts = [np.array([np.sin(a), -np.cos(a), 2 * np.sin(a), -2 * np.cos(a)]) for a in angles]
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(lambda q: state_at(system, q0=q, p0=np.zeros(4)), starts * 12))
+    finally:
+        sys.setswitchinterval(before)
+    np.testing.assert_array_equal([state.q for state in found], starts * 12)

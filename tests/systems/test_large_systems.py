@@ -121,18 +121,38 @@ def _arguments(system, name):
     return [np.ones(sizes[argument]) for argument in system.arguments(name)]
 
 
-def test_redundant_rows_of_a_large_system_are_refused_by_number():
-    links = 400
+def chain_with(more, links=400):
+    """A chain with rows beside those of its links, and where it begins, at rest along x."""
     points = LENGTH * np.stack([np.arange(links + 1), np.zeros(links + 1)], axis=1)
 
     def distances(q):
         r = np.concatenate([[0.0, 0.0], q]).reshape(-1, 2)
         d = np.sum((r[1:] - r[:-1]) ** 2, axis=1)
-        return [*(d - LENGTH**2), 2 * d[123] - 2 * LENGTH**2]
+        return [*(d - LENGTH**2), *more(d)]
 
     system = da.Hamiltonian(lambda q, p: p @ p / (2 * MASS) + MASS * GRAVITY * np.sum(q[1::2]), 2 * links, holonomic=distances)
-    with pytest.raises(InconsistentStart, match=r"401 constraints are not independent .* 123, 400, .*remove the redundant"):
-        da.simulate(system, da.Rattle(), q0=points[1:].ravel(), p0=np.zeros(2 * links), h=1e-3, steps=1)
+    return system, {"q0": points[1:].ravel(), "p0": np.zeros(2 * links)}
+
+
+def test_redundant_rows_of_a_large_system():
+    """Two rows for one link, and one for the sum of three others: the chain moves as without them, lam shares the forces."""
+    system, start = chain_with(lambda d: [2 * d[123] - 2 * LENGTH**2, d[7] + d[8] + d[9] - 3 * LENGTH**2])
+    run = da.simulate(system, da.Rattle(), **start, h=1e-3, steps=20, save_every=10)
+    assert np.abs(run.residuals["g"]).max() < 1e-15 and not run.lam_unique
+    links, alone = slice(400), []  # without the other rows
+    for k, t in enumerate(run.t):
+        matrix, rhs = (system.evaluate(f"multiplier_{part}", t, run.q[k], run.p[k]) for part in ("matrix", "rhs"))
+        alone.append(np.linalg.solve(matrix[links, links], rhs[links]))
+    # Of all (a, b) with a + 2 b = lam the shortest is lam (1, 2) / 5; of all (a, c) with a_i + c = lam_i c is mean(lam) 3/4.
+    lam = np.array(alone)
+    np.testing.assert_allclose(run.lam[:, [123, 400]], lam[:, [123]] * [0.2, 0.4], rtol=1e-9, atol=1e-9 * np.abs(lam).max())
+    np.testing.assert_allclose(run.lam[:, 401], lam[:, 7:10].sum(axis=1) / 4, rtol=1e-9, atol=1e-9 * np.abs(lam).max())
+
+
+def test_contradictory_rows_of_a_large_system_are_refused_by_name():
+    wrong, start = chain_with(lambda d: [2 * d[123] - 2.02 * LENGTH**2])
+    with pytest.raises(InconsistentStart, match=r"holonomic\[123\] and holonomic\[400\] contradict each other"):
+        da.simulate(wrong, da.Rattle(), **start, h=1e-3, steps=1)
 
 
 def test_a_massless_coordinate_of_a_large_lagrangian_is_refused():

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from dalembert.draw._style import CYCLE, MARKERS
 from dalembert.errors import DalembertError
 from dalembert.experiments._experiment import Check, Data, Document, at_least, at_most
-from dalembert.experiments._figures import Axes, log_log, panels
-from dalembert.experiments.benchmarks._peers import PEERS, Timeout
+from dalembert.experiments.benchmarks._bodies import Bodies
+from dalembert.experiments.benchmarks._motion import Timeout
+from dalembert.experiments.benchmarks._peers import PEERS
+from dalembert.experiments.benchmarks._references import references
+from dalembert.experiments.benchmarks._shown import draw, table
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._drivers import make_run, prepared
@@ -27,16 +27,12 @@ from dalembert.systems import State
 from dalembert.systems._consistent import unpack
 
 BENCHMARKS = Document("benchmarks", "Benchmarks: IFToMM's library and the test set for IVP solvers", named_only=True)
-TARGETS = (1e-3, 1e-6, 1e-9, 1e-11)
-"""Accuracies at which times are compared."""
 LONGEST = 2.0
 """CPU seconds after which a peer is stopped; ten times as many at full length."""
 ROUNDS, LONG_ROUNDS, SHORT = 3, 2, 0.2
 """How often runs shorter than SHORT seconds are timed, and longer ones: in turn, so that other work disturbs all alike."""
 FALLS, ROUND_OFF = 0.5, 1e-2
 """What is left at most of a method's error with its most steps, unless its fewest leave so small a part of the target."""
-STEPS_ONLY = "its steps alone"
-"""The row of a table below a method of this library."""
 Steps = int | tuple[tuple[float, int], ...]
 """A number of equal steps, or such numbers up to one time after another."""
 Runs = tuple[tuple[OneStepMethod, tuple[Steps, ...]], ...]
@@ -51,7 +47,7 @@ class Benchmark:
 
     `error` is a function of a run that has states at `outputs` equidistant times; with `every_step` runs of this library have
     one after each step, and only those of peers at `outputs` times. `published` are lines of a table: who, how accurate, how
-    fast, on what. `peers` are names in `_peers.PEERS`.
+    fast, on what. `peers` are names in `_peers.PEERS`; those that take bodies get `bodies`.
     """
 
     name: str
@@ -66,6 +62,7 @@ class Benchmark:
     target: float = 1e-9
     outputs: int = 2
     every_step: bool = False
+    bodies: Bodies | None = None
     remark: str = ""
     contradicts: str = ""
 
@@ -83,18 +80,6 @@ class Benchmark:
             timed=True,
         )(functools.partial(holds, self))
         return self
-
-
-@functools.cache
-def references() -> dict[str, Any]:
-    """The certified digits."""
-    text = (resources.files(__package__) / "references.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
-def reference(name: str) -> np.ndarray:
-    """The certified positions of a problem at its end."""
-    return np.array([float(x) for x in references()[name]["values"]])
 
 
 # -- measuring -----------------------------------------------------------------------------------------------------------
@@ -178,16 +163,18 @@ def beside(benchmark: Benchmark, problem: Problem, longest: float) -> Iterator[R
             yield Row(name, "", message=f"not installed: pip install {peer.package}")
             continue
         try:
-            solve = peer.prepare(problem, times, longest)
+            posed = (problem,) if not peer.takes_bodies else benchmark.bodies.build() if benchmark.bodies else ()
+            solve = peer.prepare(*posed, times, longest)
         except Exception as error:
             yield Row(name, "", message=_one_line(error))
             continue
         for tolerance in peer.tolerances:
-            row = Row(name, f"{tolerance:.0e}", functools.partial(solve, tolerance))
+            row = Row(name, f"{tolerance:.3g}", functools.partial(solve, tolerance))
             seconds = np.inf
             try:
                 run = row.run()
-                row.error, seconds = benchmark.error(run), run.stats["cpu_seconds"]
+                measure: Any = benchmark.bodies.error if peer.takes_bodies and benchmark.bodies else benchmark.error
+                row.error, seconds = measure(run), run.stats["cpu_seconds"]
             except Exception as error:  # whatever a peer raises is what it has to say
                 row.message = _one_line(error)
             yield row
@@ -239,56 +226,3 @@ def holds(benchmark: Benchmark, data: Data) -> Iterable[Check]:
     known = references().get(benchmark.name)
     if known:
         yield at_most("disagreement of the two methods behind the reference", known["agreement"], 0.1 * benchmark.target)
-
-
-def best(data: Data, tool: str, target: float, clock: str = "seconds") -> float:
-    """The least seconds, of whole calls or of `steps`, in which a tool reaches an accuracy."""
-    reached = (data["tool"] == tool) & (data["error"] <= target)
-    return float(np.min(data[clock][reached], initial=np.inf))
-
-
-def table(benchmark: Benchmark, data: Data) -> list[list[str]]:
-    """Milliseconds of CPU of whole calls to each accuracy, the least error, what a tool said; then what others published.
-
-    Below each method of this library are those of its steps alone, which are not ranked.
-    """
-    tools = list(dict.fromkeys(data["tool"].tolist()))
-    fastest = [min(best(data, tool, target) for tool in tools) for target in TARGETS]
-    lines = [["", *(f"ms to {target:.0e}" for target in TARGETS), "least error", ""]]
-    for tool in tools:
-        of_tool = data["tool"] == tool
-        cells = []
-        for target, least in zip(TARGETS, fastest, strict=True):
-            seconds = best(data, tool, target)
-            cells.append(f"**{_ms(seconds)}**" if seconds == least < np.inf else _ms(seconds))
-        error = np.min(data["error"][of_tool])
-        messages = [m for m in data["message"][of_tool].tolist() if m]
-        said = messages[-1] if messages and not np.isfinite(data["error"][of_tool][-1]) else ""
-        lines.append([tool, *cells, f"{error:.1e}" if np.isfinite(error) else "-", said])
-        if tool.startswith("dalembert"):
-            lines.append([STEPS_ONLY, *(_ms(best(data, tool, target, "steps")) for target in TARGETS), "", ""])
-    return lines + [[line, *("" for _ in TARGETS), "", "as published"] for line in benchmark.published]
-
-
-def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.3g}" if np.isfinite(seconds) else "-"
-
-
-@panels(7.2, 4.2)
-def _figure(data: Data, ax: Axes, benchmark: Benchmark) -> None:
-    for k, tool in enumerate(dict.fromkeys(data["tool"].tolist())):
-        shown = (data["tool"] == tool) & np.isfinite(data["error"]) & np.isfinite(data["seconds"])
-        ours = tool.startswith("dalembert")
-        ax.plot(
-            np.maximum(data["error"][shown], 1e-16), data["seconds"][shown], marker=MARKERS[k % len(MARKERS)],
-            color=CYCLE[k % len(CYCLE)], markersize=4, linestyle="-" if ours else "--", linewidth=1.2 if ours else 0.8,
-            label=tool,
-        )  # fmt: skip
-    log_log(ax, benchmark.item, "error", "CPU seconds")
-    ax.invert_xaxis()
-    ax.legend(fontsize=7, loc="best")
-
-
-def draw(benchmark: Benchmark, data: Data) -> Any:
-    """Work against precision."""
-    return _figure(data, benchmark)

@@ -17,7 +17,10 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._numeric import numeric
+from dalembert.experiments.benchmarks._exudyn import exudyn
 from dalembert.experiments.benchmarks._heyoka import expressions
+from dalembert.experiments.benchmarks._motion import Timeout
+from dalembert.experiments.benchmarks._mujoco import mujoco
 from dalembert.runs._arguments import initial_state
 from dalembert.runs._index_reduction import reduce_index
 from dalembert.runs._problem import Problem
@@ -26,10 +29,6 @@ from dalembert.runs._trajectory import Trajectory
 Solve = Callable[[float], Trajectory]
 SYMBOLIC, LONG = 3, 8000
 """Up to so many multipliers are eliminated by symbols, more by LAPACK; longer functions are evaluated by CasADi."""
-
-
-class Timeout(Exception):
-    """A peer that took too long."""
 
 
 class Formulations:
@@ -249,12 +248,16 @@ def heyoka(problem: Problem, times: np.ndarray, longest: float) -> Solve:
 
 @dataclass(frozen=True)
 class Peer:
-    """A solver: the module and the package that it needs, how a problem is prepared for it, and its tolerances."""
+    """A solver: the module and the package that it needs, how a problem is prepared for it, and its tolerances.
+
+    Those that take bodies are prepared for a mechanism and its start, and have numbers of steps for tolerances.
+    """
 
     module: str
     package: str
-    prepare: Callable[[Problem, np.ndarray, float], Solve]
+    prepare: Callable[..., Callable[[float], Any]]
     tolerances: tuple[float, ...]
+    takes_bodies: bool = False
 
     @property
     def installed(self) -> bool:
@@ -266,10 +269,15 @@ def _down_to(last: int, step: int = 2) -> tuple[float, ...]:
     return tuple(10.0**-k for k in range(4, last + 1, step))
 
 
+STEPS = tuple(400.0 * 4**k for k in range(7))
+"""Multiples of all numbers of outputs."""
 PEERS: dict[str, Peer] = {
     "SciPy DOP853, underlying ODE": Peer("scipy", "scipy", scipy("DOP853"), _down_to(12)),
     "SciPy Radau, underlying ODE": Peer("scipy", "scipy", scipy("Radau"), _down_to(10)),
     "SUNDIALS IDA, index 1": Peer("sksundae", "scikit-sundae", ida, _down_to(12)),
     "scipy_dae Radau, index 1": Peer("scipy_dae", "scipy_dae", scipy_dae, _down_to(10)),
     "heyoka, underlying ODE": Peer("heyoka", "heyoka", heyoka, _down_to(16, 3)),
+    "Exudyn, trapezoidal rule, index 2": Peer("exudyn", "exudyn", exudyn(1.0), STEPS, True),
+    "Exudyn, generalised alpha, 0.9": Peer("exudyn", "exudyn", exudyn(0.9), STEPS, True),
+    "MuJoCo, RK4": Peer("mujoco", "mujoco", mujoco, STEPS, True),
 }
