@@ -261,9 +261,14 @@ def step_to_wall(plan, memory, after, t, left, which, guess):
 
 @compiled_as("boolean", "int64", "float64")
 def lost_in_round_off(plan, memory, which, flight):
-    """Whether a bounce, from a wall that was just hit back to it, is not higher than round-off blurs phi."""
+    """Whether a bounce, from a wall that was just hit back to it, is not higher than rounding errors of phi.
+
+    The height of a parabola is a quarter of speed times flight. BLUR bounds rounding errors; typical ones are a small part of
+    it, and a bounce that is still resolved must be taken: what it takes away is missing in the time at which contact begins.
+    """
     bounces = which < plan[at.WALLS] and plan[plan[at.JUST_HIT] + which] != 0
-    return bounces and memory[plan[at.RATE_HERE] + which] * flight <= BEHIND * memory[plan[at.BLUR] + which]
+    height = memory[plan[at.RATE_HERE] + which] * flight / 4
+    return bounces and height <= memory[plan[at.BLUR] + which] / BEHIND
 
 
 @compiled_as("float64", "boolean", "float64", "float64")
