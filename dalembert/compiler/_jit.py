@@ -182,7 +182,23 @@ def _write(path: Path, code: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(_digest(path, code) + code)
         os.replace(file.name, path)
-        remove_stored(path.parent, down_to=cache_limit())
+        _limit(path.parent, len(code))
+
+
+_unseen: dict[Path, float] = {}
+"""Bytes that this process has written into a directory since it last looked at the files there."""
+
+
+def _limit(directory: Path, written: int) -> None:
+    """Keep stored machine code within its limit: looked at once, and again whenever a hundredth of it was written.
+
+    To look at all files after each took as long as to compile a small model, once there were some thousands of them.
+    """
+    limit = cache_limit()
+    _unseen[directory] = _unseen.get(directory, limit) + written
+    if _unseen[directory] > limit / 100:
+        remove_stored(directory, down_to=limit)
+        _unseen[directory] = 0.0
 
 
 def cache_limit() -> float:
