@@ -264,7 +264,7 @@ def _solve(matrix: ca.SX, rhs: ca.SX) -> ca.SX:
 def _numbers(function: ca.Function, theta: np.ndarray) -> Callable[..., np.ndarray]:
     """A CasADi function with the parameters in place, on NumPy arrays.
 
-    It reads and writes memory that is given to it once: to make CasADi's matrices of the arguments takes longer than to compute.
+    It reads and writes memory that is given to it once: to make matrices of the arguments takes longer than to compute.
     """
     symbols = function.sx_in()
     dense = ca.Function("numbers", symbols, [ca.densify(function(*symbols))])
@@ -272,8 +272,8 @@ def _numbers(function: ca.Function, theta: np.ndarray) -> Callable[..., np.ndarr
     given[-1][:] = theta
     memory, evaluate = dense.buffer()
     for k, array in enumerate(given):
-        memory.set_arg(k, memoryview(array))
-    memory.set_res(0, memoryview(values))
+        memory.set_arg(k, array.data)
+    memory.set_res(0, values.data)
 
     def compute(*arguments: Any, _kept: Any = memory) -> np.ndarray:  # without which `evaluate` would write into nowhere
         for array, argument in zip(given, arguments, strict=False):

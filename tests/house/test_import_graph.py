@@ -68,7 +68,7 @@ def room(module: str) -> str:
 
 @functools.cache
 def edges() -> list[tuple[str, str, int, bool]]:
-    """(module, what it imports, line, whether inside of a function); read by the first test, not by each process that collects."""
+    """(module, what it imports, line, whether inside of a function); read once it is needed, not by all who collect."""
     return [(name, *found) for name, path in MODULES.items() if name != "dalembert" for found in imports(path)]
 
 
