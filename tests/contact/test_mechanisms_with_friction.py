@@ -79,7 +79,7 @@ def newton_euler(t, x, patch):
 
 
 def test_a_tippe_top_with_a_patch_of_contact_turns_over():
-    """It slides on its large sphere as the equations of Newton and Euler say, gets on its stem when they say so, and stays there.
+    """It slides on its large sphere as the equations of Newton and Euler say, gets on its stem when they say, and stays.
 
     Friction is that of the slip at the end of a step, which turns: order 1.
     """
