@@ -45,7 +45,7 @@ class Touching(Part):
             raise ModelError(f"{self.name!r} is between two points, which never meet: give a radius")
         patch = positive(f"the patch of {self.name!r}", self.patch, params, zero=True)
         if patch > 0 and self.planar:
-            raise ModelError(f"{self.name!r} has a patch, but bodies in a plane do not spin about a normal in it: leave patch= out")
+            raise ModelError(f"{self.name!r} has a patch, but in a plane nothing spins about its normal: leave patch= out")
         if not number(f"the friction of {self.name!r}", valued(self.name, self.friction, params)) >= 0:
             raise ModelError(f"the friction of {self.name!r} is a coefficient >= 0")
 
