@@ -110,8 +110,8 @@ class Impact:
     def with_most_of(self, e: np.ndarray, may_gain: bool) -> np.ndarray:
         """The impulses for the largest multiple of e, at most e itself, that has some and gives no energy, unless it may.
 
-        e = 0 takes energy away. Between rough walls that face each other, as those of a narrow wedge, it may be the only one with
-        a solution: what is hit jams.
+        e = 0 takes energy away. Between rough walls that face each other, as those of a narrow wedge, it may be the only
+        one with a solution: what is hit jams.
         """
         may_gain = may_gain or not np.any(self.before[self.law.normal] < 0)
         best, low, high = self.impulses(0 * e), 0.0, 2.0
