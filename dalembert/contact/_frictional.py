@@ -114,17 +114,20 @@ class Impact:
         one with a solution: what is hit jams.
         """
         may_gain = may_gain or not np.any(self.before[self.law.normal] < 0)
-        best, low, high = self.impulses(0 * e), 0.0, 2.0
-        if best is None:
+        least, low, high = self.impulses(0 * e), 0.0, 2.0
+        if least is None:
             raise StepFailed("no impulses fulfil the conditions of this impact with friction: moving walls jam what is between")
+        best = least
         for _ in range(52):
             middle = (low + high) / 2
             P = self.impulses(middle * e)
-            fits = P is not None and (may_gain or self.gain(P) <= 0)
-            if fits and middle == 1.0:
+            if P is None or (self.gain(P) > 0 and not may_gain):
+                high = middle
+            elif middle == 1.0:
                 return P
-            best, low, high = (P, middle, high) if fits else (best, low, middle)
-        return best if low > 1e3 * NEARLY else self.impulses(0 * e)  # less is what conditions are loosened by
+            else:
+                best, low = P, middle
+        return best if low > 1e3 * NEARLY else least  # conditions are loosened by as much
 
     def resting(self, P: np.ndarray) -> np.ndarray:
         """Which walls have no normal velocity after the impact, compared with all motion before it."""
