@@ -187,7 +187,8 @@ class Mechanism(WithWheels):
         touching = [part for part, _ in owners if hasattr(part, "slides")]
         if all(part.friction == 0 for part in touching):
             return {}
-        components = 1 if all(part.planar for part in touching) else 2
+        spins = any(part.patch != 0 for part in touching)
+        components = 1 if all(part.planar for part in touching) else 3 if spins else 2
 
         def friction(params: Mapping[str, Any], t: Any, q: Any) -> list[Any]:
             at = self._placement(q, None, t, params)
@@ -196,7 +197,7 @@ class Mechanism(WithWheels):
         def slip(params: Mapping[str, Any], t: Any, q: Any, v: Any) -> list[Any]:
             at = self._placement(q, v, t, params)
             values = ((part.slides(at) if part in touching else [], rows) for part, rows in owners)
-            return [x for value, rows in values for _ in rows for x in [*value, 0.0, 0.0][:components]]
+            return [x for value, rows in values for _ in rows for x in [*value, 0.0, 0.0, 0.0][:components]]
 
         return {"friction": self._with_arguments("t q", friction), "slip": self._with_arguments("t q v", slip)}
 

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dalembert._progress import busy
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import StepFailed, ToleranceError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import Arguments
+from dalembert.runs._arguments import Arguments, count
 from dalembert.runs._choice import SAFETY, Suggestion, choose, next_size, remember, suggestion, task_of, worded
 from dalembert.runs._comparison import COARSER, ENOUGH, FINER, ROUGH, Comparison
 from dalembert.runs._pilot import Pilot, Task, growth
@@ -21,6 +23,8 @@ from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.systems import State, System
 
+MOST_NUMBERS = 20_000_000
+"""Of a run whose states are all kept until it was compared, though fewer were asked for."""
 TRIALS = 6
 """How often a run is made at most."""
 MOST_MORE, SHORTER, LEAST_PART = 20, 0.7, 0.3
@@ -71,25 +75,30 @@ def first_guess(system: Any) -> float | None:
     return abs(system.h) if isinstance(system, Problem) else None
 
 
-def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunSpec], Trajectory]) -> Trajectory:
+def accurate(
+    arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunSpec], Trajectory], *, in_memory: bool
+) -> Trajectory:
     """A run whose estimated error is within the tolerance; where it is not, it is made again with smaller steps."""
-    task = task_of(arguments, rtol, atol)
+    task, wanted = task_of(arguments, rtol, atol), count("save_every", arguments.save_every, least=1)
     chosen, worst = choose(task, arguments.method, first_guess(arguments.system)), math.inf
     for _ in range(TRIALS):
-        run = attempt(task, arguments, chosen, execute)
+        # All states, if there is room for them: among them it can be seen whether the motion is smooth.
+        every = 1 if in_memory and chosen.steps * task.system.n_state < MOST_NUMBERS else wanted
+        run = attempt(task, replace(arguments, save_every=every), chosen, execute, wanted // every)
         if run is None:
             chosen = at_most(task, chosen)
             continue
         if run.status != "done":
-            return noted(run, None, worded(task, chosen))  # the error is that of a whole run
+            return noted(thinned(run, wanted // every), None, worded(task, chosen))  # the error is that of a whole run
         try:
             found = Comparison(task, chosen, run).verdict()
         except KeyboardInterrupt:
-            return noted(run, None, f"{worded(task, chosen)}; interrupted before it was compared with other runs")
+            words = f"{worded(task, chosen)}; interrupted before it was compared with other runs"
+            return noted(thinned(run, wanted // every), None, words)
         worst = found.worst
         if worst <= ENOUGH:
             made = replace(chosen, error=found.error, worst=worst)
-            return noted(run, found.error, worded(task, made, found.words))
+            return noted(thinned(run, wanted // every), found.error, worded(task, made, found.words))
         discard(run)
         assert found.flown is not None
         tried, chosen = chosen, finer(task, chosen, found.flown, worst)
@@ -99,8 +108,19 @@ def accurate(arguments: Arguments, rtol: Any, atol: Any, execute: Callable[[RunS
     raise missed(chosen.h, worst, ": ask for a larger rtol, or give h=")
 
 
+def thinned(run: Trajectory, every: int) -> Trajectory:
+    """A run of which every state was stored with every so many-th of them and the last one, as was asked for."""
+    if every == 1 or isinstance(run, StoredTrajectory):
+        return run
+    rows = np.unique(np.append(np.arange(0, len(run), every), len(run) - 1))
+    stage: dict[str, Any] = {
+        name: None if (values := getattr(run, name)) is None else values[rows] for name in ("stage_lam", "stage_psi")
+    }
+    return replace(run, t=run.t[rows], states=run.states[rows], **stage)
+
+
 def attempt(
-    task: Task, arguments: Arguments, chosen: Suggestion, execute: Callable[[RunSpec], Trajectory]
+    task: Task, arguments: Arguments, chosen: Suggestion, execute: Callable[[RunSpec], Trajectory], every: int
 ) -> Trajectory | None:
     """The run that was chosen; None if it failed, but smaller steps could be made."""
     last = at_most(task, chosen) is chosen
@@ -108,6 +128,7 @@ def attempt(
         run = execute(replace(arguments, method=chosen.method, h=chosen.h, steps=chosen.steps, t1=None).single())
     except StepFailed as failure:
         if last:
+            failure.run = failure.run if failure.run is None else thinned(failure.run, every)
             raise
         discard(failure.run)
         return None

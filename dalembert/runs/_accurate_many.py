@@ -18,6 +18,7 @@ from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_toleran
 from dalembert.runs._comparison import ENOUGH, HALF, SLOW
 from dalembert.runs._ensemble import Ensemble
 from dalembert.runs._pilot import Task, positions
+from dalembert.runs._unreachable import NoWayPastError
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import System
 from dalembert.systems._states import States
@@ -102,6 +103,8 @@ def smaller(
         try:
             found = choose(own, chosen.method, abs(chosen.h))
         except ToleranceError as error:
+            if isinstance(error, NoWayPastError) and not failed:  # it came past by chance: with shorter steps it does not
+                return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
             if not failed:
                 raise ToleranceError(f"member {member}: {error}") from None
             missed_by[member] = np.nan

@@ -26,7 +26,7 @@ from dalembert.systems._consistent import finite_number
 
 SAFETY = 0.5
 """The part of the tolerance that the estimated error may take."""
-PART, LEAST = 0.15, 10_000
+PART, LEAST = 0.13, 10_000
 """Pilots take at most this part of the steps of a run, but at least as many as of a run of `LEAST` steps."""
 MOST_PILOTED = 6_000_000
 """Steps of all pilots, however long the run is."""
@@ -195,7 +195,7 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
         if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
             break
-        whole = flown.complete and flown.t[-1] > 0.99 * task.length
+        whole = flown.complete and flown.t[-1] > 0.99 * task.length and h < 1.59 * flown.h
         if (enough or whole) and (steps * size < 0.99 * task.length or size > 0.85 * flown.h):
             break
         following = pilot(task, flown.method, size, steps)
@@ -247,7 +247,7 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first
         if NEXT * steps < needed:  # then steps are so large that the run can be compared with those of this pilot
             steps = 16 * math.ceil(min(needed / FAR, part * budget / 3) / 16)
         size = task.length / steps
-        if relative * (size / flown.h) ** flown.order < LOST / 2 or needed < 2 * WINDOW:
+        if relative * (size / flown.h) ** flown.order < (LOST / 20 if part < 0.5 else LOST / 2) or needed < 2 * WINDOW:
             return steps, size
     steps = int(part * budget / 3)
     if not first:
@@ -263,7 +263,7 @@ def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
     steps = max(4, math.ceil(task.length / h))
     if grown.kind == "measured":
         known = len(flown.t) - 1
-        often = [d for d in range(1, known + 1) if known % d == 0 and d >= min(COMMON, known)]
+        often = [d for d in range(1, known + 1) if known % d == 0 and d >= min(COMMON, known / 4)]
         steps = min(d * math.ceil(steps / d) for d in often)
     elif steps > 1000:
         steps = 48 * math.ceil(steps / 48)  # so that runs in larger steps end with it

@@ -33,8 +33,9 @@ FINER = 1.35
 """A run is compared with its pilot if that has steps so many times shorter."""
 COARSER, SEVERAL = 1.3, (8, 6, 4, 3, 2)
 """How many times larger the shorter steps of a pair are at least, and those of pairs that are made for a comparison."""
-SLOW = 4 / 3
-"""If errors fall slowly, runs with h/2 have a good part of the error themselves: differences count at least so many times."""
+SLOW, SMOOTHLY = 4 / 3, 1.1
+"""If errors fall slowly, runs with h/2 have a good part of the error themselves: differences count at least so many times. If
+the motion is smooth they do not, and the error that follows from the order of the method counts so many times."""
 ROUGH, STEADY, SEEN = 4.0, 1.7, 6
 """If errors do not fall with h^p, a difference may be small by chance: it counts at least so many times. They do if two pairs
 of runs have errors whose ratio differs from that by no more than a factor STEADY, at SEEN times of the second half."""
@@ -187,7 +188,9 @@ class Comparison:
     def caution(self, flown: Pilot) -> float:
         """By what the estimated error is multiplied: more where errors do not fall from pair to pair as h^p does."""
         task, before, usual = self.task, self.chosen.pilot, max(1.0, SLOW * (1 - 2.0**-flown.order))
-        if min(before.relative, flown.relative) < 1e3 * ROUND_OFF or self.is_smooth():
+        if self.is_smooth():
+            return SMOOTHLY
+        if min(before.relative, flown.relative) < 1e3 * ROUND_OFF:
             return usual
         until = np.linspace(0.5, 1.0, SEEN) * min(before.t[-1], flown.t[-1])
         earlier, now = (np.maximum(np.interp(until, each.t, each.worst(task)), 1e-300) for each in (before, flown))

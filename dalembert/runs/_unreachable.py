@@ -21,6 +21,10 @@ FEWEST = 32
 """Steps from which growth can be told."""
 
 
+class NoWayPastError(ToleranceError):
+    """Smaller and smaller steps do not lead past some time."""
+
+
 def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
     """Refuse tolerances that round-off exceeds before the end, growing as errors do; powers of t are not taken for that.
 
@@ -97,7 +101,7 @@ def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:
         return
     where = task.at(float(np.median(ends[-3:])))
     why = f"steps fail there ({flown.reason})" if flown.reason else "errors do not fall with h behind it"
-    raise ToleranceError(
+    raise NoWayPastError(
         f"the step sizes that were tried, down to h = {flown.h:.1g}, do not lead past t = {where:.6g}: {why}; the motion comes "
         "close to a singularity there, has one, or is not smooth. If bodies pass close to each other, take da.ReversibleSteps, "
         "and if it is stiff, da.ControlledSteps(da.RadauIIA(3)), both without rtol=; else ask for an earlier t1"
