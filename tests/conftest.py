@@ -22,8 +22,10 @@ def pytest_configure():
 
 SHARING = (
     "compiler",
+    "derivatives",
     "ensembles",
     "experiments",
+    "explorer",
     "house",
     "impacts",
     "mechanisms",

@@ -13,7 +13,7 @@ from dalembert.errors import InputError
 from dalembert.mechanisms._joints import Joint, Prescribed
 from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import JointSpring, Motor, Spring
-from dalembert.mechanisms._rigid import Body, Part, Placement
+from dalembert.mechanisms._rigid import Body, Frame, Part, Placement
 from dalembert.mechanisms._vectors import Vector, subtract, triple
 from dalembert.mechanisms._wheels import Wheel
 from dalembert.symbolic import as_column, from_column
@@ -87,30 +87,42 @@ def _mapped(function: ca.Function, count: int, *arguments: Any) -> np.ndarray:
     return np.asarray(values, dtype=float).reshape(rows, count, columns).transpose(1, 0, 2)
 
 
-class BodyReading(Reading):
+class MovingReading(Reading):
+    """What has an origin and axes, along a run."""
+
+    @property
+    def _moving(self) -> Frame:
+        raise NotImplementedError
+
+    @property
+    def position(self) -> np.ndarray:
+        """Its centre of mass, or the origin of a massless frame, (time, 3)."""
+        return self._rows(self._moving.centre)
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """The velocity of that point, (time, 3)."""
+        return self._rows(self._moving.velocity)
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        """In space, (time, 3)."""
+        return self._rows(self._moving.omega)
+
+
+class BodyReading(MovingReading):
     """A body along a run."""
 
     part: Body
 
     @property
-    def position(self) -> np.ndarray:
-        """Its centre of mass, (time, 3)."""
-        return self._rows(self._at.of(self.part).centre)
-
-    @property
-    def velocity(self) -> np.ndarray:
-        """The velocity of its centre of mass, (time, 3)."""
-        return self._rows(self._at.of(self.part).velocity)
-
-    @property
-    def angular_velocity(self) -> np.ndarray:
-        """In space, (time, 3)."""
-        return self._rows(self._at.of(self.part).omega)
+    def _moving(self) -> Frame:
+        return self._at.of(self.part)
 
     @property
     def rotation(self) -> np.ndarray:
         """The matrix from the body's own axes, as its `rotation` was given, to space, (time, 3, 3)."""
-        frame, own = self._at.of(self.part), self.part.axes.T @ self.part.rotation
+        frame, own = self._moving, self.part.axes.T @ self.part.rotation
         return np.stack([self._rows(frame.direction(tuple(column))) for column in own.T], axis=-1)
 
     def point(self, at: Any) -> np.ndarray:
@@ -122,30 +134,19 @@ class BodyReading(Reading):
         return self._rows(self._at.of(self.part).speed(self.part.arm(triple("a point of a body", at))))
 
 
-class FrameReading(Reading):
+class FrameReading(MovingReading):
     """A massless frame along a run."""
 
     part: Marker
 
     @property
-    def position(self) -> np.ndarray:
-        """Its origin, (time, 3)."""
-        return self._rows(self.part.at(self._at).centre)
-
-    @property
-    def velocity(self) -> np.ndarray:
-        """The velocity of its origin, (time, 3)."""
-        return self._rows(self.part.at(self._at).velocity)
-
-    @property
-    def angular_velocity(self) -> np.ndarray:
-        """In space, (time, 3)."""
-        return self._rows(self.part.at(self._at).omega)
+    def _moving(self) -> Frame:
+        return self.part.at(self._at)
 
     @property
     def rotation(self) -> np.ndarray:
         """The matrix from its axes to those of space, (time, 3, 3)."""
-        return np.stack([self._rows(column) for column in self.part.at(self._at).columns], axis=-1)
+        return np.stack([self._rows(column) for column in self._moving.columns], axis=-1)
 
 
 class JointReading(Reading):

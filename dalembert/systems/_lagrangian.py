@@ -22,19 +22,8 @@ class Lagrangian(MechanicalSystem):
     U(t,q); the mass matrix M may depend on q. The Legendre transform p = L_v, v = M^-1 (p - a), H = p^T v - L is derived
     symbolically.
 
-    `unilateral` (phi) keeps the motion where phi(t, q) >= 0, one number or several; impacts on phi = 0 take a collision
-    integrator such as `da.CVA()`. They are elastic, or have the coefficient `restitution`: a number between 0 and 1, one for
-    each phi, or a function of the approach speed `speed` and of parameters. Constraints of one kind may also be stated by a
-    list of functions.
-
-    `friction` is Coulomb's coefficient: a number, one for each phi, or a function of `t`, `q` and parameters. It opposes the
-    velocity `slip` with which a contact slides, a function of `t`, `q` and `v` that is linear in v: one component for each phi
-    in the plane, two in space, as in slip=lambda q, v: v[0] + R * v[2] of a wheel; phi is a distance then, so that its force is
-    that of Coulomb's law. A point mass in 2 or 3 Cartesian coordinates needs no slip. In a plane `da.CVA` finds its
-    events; in space and for many contacts there is time stepping, `da.NonsmoothRattle()` or `da.MoreauJean()`.
-
-    Rows of `holonomic` and `nonholonomic` may be redundant, as those of joints in a closed loop are: all of them hold along a
-    run, their multipliers are those of least norm, and `run.lam_unique` is False. Rows that contradict each other are refused.
+    `unilateral` (phi) with `restitution`, `friction` with `slip`, lists of functions and redundant rows are those of
+    `da.Hamiltonian`.
 
     Example:
         >>> import numpy as np, dalembert as da
