@@ -213,7 +213,7 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
     parameters.values, parameters.size = {**parameters.values, "_combinations": hidden}, parameters.theta.shape[0]
     reduced.parameters = parameters
     reduced.described = {name: label for name, label in system.described.items() if not name.startswith("k") or C_k.shape[0]}
-    reduced.combines = system, combination
+    reduced.combines, reduced.uncombined, reduced.row_names = (system, combination), system, {}
     return reduced
 
 

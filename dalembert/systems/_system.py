@@ -46,6 +46,8 @@ class System:
     n_unilateral = 0
     combines: Any = None
     """The system whose redundant rows are combined here, and how (`_redundant.py`); None for systems as a user states them."""
+    uncombined: Any = None
+    """The same with all rows of its constraints, those of walls that are touched included; None where none are combined."""
     ramps: tuple[int, ...] = ()
     """The positions of parameters that change linearly in time (`_ramped.py`); none in systems as a user states them."""
     coordinate_names: tuple[str, ...] = ()
