@@ -35,10 +35,10 @@ KERNELS = {
 IN_KERNELS = ("STATE", "HIT", "AHEAD", "PHI", "RATE", "SLACK", "STRENGTH", "DELTA", "AFTER", "TANGENT", "X")
 STOPS = {
     at.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
-    at.NO_TIME: "a partial step ends behind unilateral[{which}], but no collision time was found before it: reduce h",
+    at.NO_TIME: "a partial step ends behind {wall}, but no collision time was found before it: reduce h",
     at.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
     at.NO_GRADIENT: (
-        "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
+        "the gradient of {wall} vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
     at.TOO_MANY: f"there are more than {MOST_IN_A_STEP} impacts in one step: reduce h",
@@ -47,10 +47,10 @@ STOPS = {
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
     ),
     at.UNDEFINED: (
-        "unilateral[{which}] is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"
+        "{wall} is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"
     ),
     at.BAD_RESTITUTION: (
-        "the restitution of unilateral[{which}] is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"
+        "the restitution of {wall} is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"
     ),
 }
 
@@ -219,9 +219,9 @@ class ImpactRun(Run):
                 return self._move_in_contact(accumulation, accumulation[0])
             self.accumulation = accumulation
             return "impacts accumulate"
-        values = {"which": int(np.argmax(self._known(at.AHEAD))), "speed": float(self.contact[at.SPEED_SLOT])}
-        values["e"] = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0
-        return STOPS[int(self.plan[at.STATUS])].format(**values)
+        wall = self.walled.row_called("phi", min(int(np.argmax(self._known(at.AHEAD))), self.places.m - 1))
+        e, speed = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0, float(self.contact[at.SPEED_SLOT])
+        return STOPS[int(self.plan[at.STATUS])].format(wall=wall, e=e, speed=speed)
 
     def _make_room(self) -> None:
         """The log is nearly full."""

@@ -188,7 +188,7 @@ def _contradicted(run: Stepper, increment: np.ndarray) -> str | None:
     worst = int(np.argmax(np.abs(rows)))
     if not abs(rows[worst]) > 100 * np.max(np.abs(combined), initial=0.0):
         return None
-    row = f"holonomic[{worst}]" if worst < len(g) else f"nonholonomic[{worst - len(g)}]"
+    row = original.row_called("g", worst) if worst < len(g) else original.row_called("k", worst - len(g))
     return (
         f"redundant constraints contradict each other here: {row} is off by {rows[worst]:.1e} at the end of a step that "
         "fulfils those which it followed from at the start: correct the constraints or their parameters, or start elsewhere"

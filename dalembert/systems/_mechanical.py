@@ -241,6 +241,11 @@ class MechanicalSystem(System):
         at_rest = ca.substitute(given["restitution"], self._symbols["speed"], speeds)
         held._expressions["restitution"] = (("speed",), at_rest[rest, :])
         held._guard(given, touching, sliding, n_g)
+        names = dict(self.row_names)
+        if "phi" in names:
+            names["g"] = (*names.get("g", ()), *(names["phi"][k] for k in touching))
+            names["phi"] = tuple(names["phi"][k] for k in rest)
+        held.row_names = names
         held.uncombined = None if self.combines is None else self.uncombined.in_contact(touching, sliding)
         return held
 

@@ -303,6 +303,12 @@ class System:
         digest.update(b"" if self.combines is None else repr(self.combines[1]).encode())
         return digest.hexdigest()
 
+    def row_called(self, kind: str, row: int) -> str:
+        """What a row of "g", "k" or "phi" is called: after the part of a mechanism that states it, or by its number."""
+        role = {"g": "holonomic", "k": "nonholonomic", "phi": "unilateral"}[kind]
+        names = (self.uncombined or self).row_names.get(kind, ())
+        return repr(names[row]) if row < len(names) else f"{role}[{row}]"
+
     def called(self, **names: Any) -> System:
         """The same system under other names: `title`, `settings` or `coordinate_names`."""
         clone = copy.copy(self)
