@@ -40,7 +40,8 @@ def contact_forces(
         count = len(rows)
         here = States(held, t[rows], states[rows], np.tile(theta, (count, 1)), np.zeros((count, held.n_multipliers)))
         matrix, rhs = (here.evaluate(f"multiplier_{part}") for part in ("matrix", "rhs"))
-        found = -_multipliers(matrix, rhs, walled.redundant_rows(t[rows[0]], *np.split(states[rows[0]], 2), theta))
+        first, second = np.split(states[rows[0]], 2)
+        found = -_multipliers(matrix, rhs, walled.redundant_rows(float(t[rows[0]]), first, second, theta))
         forces.normal[np.ix_(rows, touching)] = found[:, walled.n_holonomic : held.n_holonomic]
         stuck = found[:, held.n_holonomic + walled.n_nonholonomic :].T
         for column, slides in zip(touching, sliding, strict=False):

@@ -46,12 +46,8 @@ STOPS = {
         "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
     ),
-    at.UNDEFINED: (
-        "{wall} is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"
-    ),
-    at.BAD_RESTITUTION: (
-        "the restitution of {wall} is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"
-    ),
+    at.UNDEFINED: ("{wall} is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"),
+    at.BAD_RESTITUTION: ("the restitution of {wall} is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"),
 }
 
 Accumulation = tuple[float, np.ndarray, list[int], list[int], bool]

@@ -153,8 +153,8 @@ class SteppingRun(Run):
         here = combined_at(self.system, self.time, self.state, own)
         if here is None:
             return (
-                "other constraints are redundant here than at the start: reduce h, or take da.NonsmoothRattle(), which keeps the "
-                "joints of closed loops together"
+                "other constraints are redundant here than at the start: reduce h, or take da.NonsmoothRattle(), which keeps "
+                "the joints of closed loops together"
             )
         own[:], self.memory[self.program.slots.fresh] = here.theta, 1.0
         return None

@@ -116,9 +116,7 @@ def _rows(matrix: Matrix) -> list[dict[int, float]]:
     return [{int(j): float(row[j]) for j in np.flatnonzero(row)} for row in matrix]
 
 
-def _subtract(
-    row: dict[int, float], factor: float, other: dict[int, float], gone: int | None, least: float
-) -> Sequence[int]:
+def _subtract(row: dict[int, float], factor: float, other: dict[int, float], gone: int | None, least: float) -> Sequence[int]:
     """row - factor other, entries below `least` left out, and that of one place for sure; the places that may have changed."""
     for j, value in other.items():
         changed = row.get(j, 0.0) - factor * value

@@ -370,7 +370,8 @@ def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) ->
     worst = int(np.argmin(phi + slack))
     if phi[worst] < -slack[worst]:
         raise InconsistentStart(
-            f"the initial values lie behind a wall: {system.row_called('phi', worst)} is {phi[worst]:.3g} there, and must not be negative"
+            f"the initial values lie behind a wall: {system.row_called('phi', worst)} is {phi[worst]:.3g} there, and must not "
+            "be negative"
         )
 
 

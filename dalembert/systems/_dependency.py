@@ -110,8 +110,8 @@ def refuse_contradiction(system: MechanicalSystem, t: float, q: np.ndarray, thet
     worst = int(np.argmax(np.abs(missed) / np.maximum(factors * bound, 1e-300)))
     raise InconsistentStart(
         f"{_names(system, N, worst)} contradict each other near the given configuration: they depend on each other there, and "
-        f"cannot all be fulfilled ({system.row_called('g', worst)} misses by {abs(missed[worst]) / factors[worst]:.2g}): correct or remove "
-        "one of them"
+        f"cannot all be fulfilled ({system.row_called('g', worst)} misses by {abs(missed[worst]) / factors[worst]:.2g}): "
+        "correct or remove one of them"
     )
 
 

@@ -15,7 +15,9 @@ def door(hinges: int, **stop: float) -> tuple[da.Mechanism, da.mechanisms.Joint]
     """A door of 12 kg and 0.8 m that a closer presses against its frame with 6 N m; its hinges share one axis."""
     m = da.Mechanism(gravity=(0, 0, -9.81))
     leaf = m.body("leaf", mass=12.0, inertia=np.diag([2.0, 2.6, 0.64]), at=(0.4, 0, 1.0))
-    joints = [m.revolute(m.ground, leaf, at=(0, 0, 0.2 + 0.8 * k), axis=(0, 0, 1), name=f"hinge {k + 1}") for k in range(hinges)]
+    joints = [
+        m.revolute(m.ground, leaf, at=(0, 0, 0.2 + 0.8 * k), axis=(0, 0, 1), name=f"hinge {k + 1}") for k in range(hinges)
+    ]
     m.motor(joints[0], lambda t: -6.0)
     m.stop(joints[0], **stop)
     return m, joints[0]
