@@ -26,7 +26,7 @@ import numpy as np
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import DerivedMethod, OneStepMethod
-from dalembert.methods._clock import NEVER, Clock
+from dalembert.methods._clock import Clock
 from dalembert.methods._step import Equation, Step
 from dalembert.systems import BoundSystem, State, System
 from dalembert.systems._consistent import finite_number
@@ -172,7 +172,7 @@ class ControlledSteps(DerivedMethod):
         following = ca.if_else(taken, _landing(clock_end - (t + h), h, factor * h, clock_end), 1 / (shorter * h))
         return Clock(
             values=values,
-            begin=ca.vertcat(t, ca.if_else(ca.fabs(rate) > NEVER / 1e10, 0, 1 / rate)),
+            begin=ca.vertcat(t, 1 / rate),
             delta=delta,
             change=ca.vertcat(ca.if_else(taken, h, 0), 0, 0),
             end=clock_end,
@@ -182,19 +182,19 @@ class ControlledSteps(DerivedMethod):
 
 
 def _landing(left: ca.SX, h: ca.SX, following: ca.SX, end: ca.SX) -> ca.SX:
-    """The rate of the next step: its size as proposed, or so that one or two steps end where the run does."""
+    """The rate of the next step: its size as proposed, or so that one or two steps end where the run does; inf at the end."""
     far, size = ca.fabs(left), ca.fabs(following)
     size = ca.if_else(far < 2 * size, ca.if_else(far <= size * (1 + 1e-9), far, far / 2), size)
     over = far <= 1e-9 * ca.fabs(h) + 1e-15 * ca.fabs(end)
-    return ca.sign(h) * ca.if_else(over, NEVER, 1 / size)
+    return ca.sign(h) * ca.if_else(over, np.inf, 1 / size)
 
 
 def _one_stage_less(method: OneStepMethod) -> OneStepMethod:
     """The method of the same family that a step is compared with."""
     changed: dict[str, Any] = {"stages": getattr(method, "stages", 0) - 1}
     try:
-        if "stages" in {each.name for each in fields(method) if each.init}:  # type: ignore[arg-type]
-            return replace(method, **changed)  # type: ignore[type-var]
+        if "stages" in {each.name for each in fields(method) if each.init}:
+            return replace(method, **changed)
     except InputError:
         pass
     raise InputError(
