@@ -4,9 +4,10 @@
 
 A case is a problem of the catalogue, to its own end or 500 of its own steps, and a tolerance. Its line has the true error over
 the tolerance, against a reference of another family with a third of the steps of the run to 1e-10 (and how far that is from
-itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps; those of
-the run with h/2, for comparison, over those of the run (0 where a pilot served); and, with --search, the CPU time over that
-of the best (stages, h) of the family, each with the largest h that meets the tolerance.
+itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps, and of all
+that is made besides the run; those of the comparison, and of runs that missed the tolerance, over those of the run; and, with
+--search, the operations and the CPU time over those of the best (stages, h) of the family, each with the largest h that meets
+the tolerance by the error of a pair of runs.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.runs import _pilot
+from dalembert.runs import _pilot, _simulate
 from dalembert.runs._default_method import family
 from dalembert.runs._pilot import positions, sizes
+from dalembert.systems._units import units
 
 TOLERANCES = (1e-10, 1e-8, 1e-6, 1e-4)
 MOST = 500
@@ -69,24 +71,30 @@ def operations(run: Any) -> float:
     return sum(calls.get(kernel.name, stats["steps"]) * kernel.operations for kernel in kernels)
 
 
-class Pilots:
-    """Keeps the runs that are made for pilots."""
+class Runs:
+    """Keeps all runs that are made for a case: pilots and comparisons ("pair"), and those that might be returned ("run")."""
 
     def __init__(self) -> None:
-        self.runs, self.make = [], _pilot.make_run
-        _pilot.make_run = self
+        self.made: list[tuple[str, Any]] = []
+        for kind, module in (("pair", _pilot), ("run", _simulate)):
+            module.make_run = self._recording(kind, module.make_run)  # type: ignore[attr-defined]
 
-    def __call__(self, spec: Any) -> Any:
-        self.runs.append(self.make(spec))
-        return self.runs[-1]
+    def _recording(self, kind: str, make: Any) -> Any:
+        def made(*arguments: Any, **options: Any) -> Any:
+            self.made.append((kind, make(*arguments, **options)))
+            return self.made[-1][1]
 
-    def operations(self) -> float:
-        """Of all runs since the last call."""
-        made, self.runs = self.runs, []
-        return sum(operations(run) for run in made)
+        return made
+
+    def operations(self) -> tuple[float, float, float, float]:
+        """Of all since the last call: pilots, runs that missed and their comparisons, the last run, its comparison."""
+        kinds, counts = [kind for kind, _ in self.made], [operations(run) for _, run in self.made]
+        self.made = []
+        first, last = kinds.index("run"), len(kinds) - 1 - kinds[::-1].index("run")
+        return sum(counts[:first]), sum(counts[first:last]), counts[last], sum(counts[last + 1 :])
 
 
-PILOTS = Pilots()
+RUNS = Runs()
 
 
 def run_with(problem: Any, method: Any, t1: float, steps: int, every: int = 1) -> da.Trajectory:
@@ -95,7 +103,7 @@ def run_with(problem: Any, method: Any, t1: float, steps: int, every: int = 1) -
 
 def error_of(run: da.Trajectory, reference: np.ndarray) -> float:
     q = positions(run.system, run.states)
-    return float(np.max(np.abs(q - reference) / sizes(reference)))
+    return float(np.max(np.abs(q - reference) / sizes(units(run.system), reference)))
 
 
 class Reference:
@@ -110,24 +118,22 @@ class Reference:
         return positions(run.system, run.states)
 
 
-def largest_step(
-    problem: Any, method: Any, t1: float, rtol: float, guess: int, reference: Reference
-) -> tuple[int, float] | None:
-    """The least number of steps that meets the tolerance, to 5 %, and the operations of the run."""
-    order, steps, best, tried = _pilot.order_of(method, problem.system), max(4, guess), None, {}
+def largest_step(problem: Any, method: Any, t1: float, rtol: float, guess: int) -> tuple[int, float] | None:
+    """The least number of steps that meets the tolerance, to 5 %, and the operations of the run; errors are those of pairs."""
     task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
+    order, steps, best, tried = _pilot.order_of(method, problem.system), max(4, guess), None, set()
     for _ in range(8):
-        if steps in tried or steps > 200_000:
+        if steps in tried or steps > 50_000:
             break
-        path = _pilot.path(task, method, task.length / steps, steps, 1)
-        failed = path.reason is not None
-        right = reference(steps)
-        tried[steps] = error = math.inf if failed else float(np.max(np.abs(path.q - right) / sizes(right)))
-        if error <= rtol and (best is None or steps < best[0]):
-            best = steps, PILOTS.operations()
-        PILOTS.runs.clear()
-        factor = 2.0 if not error < 0.1 else min(4.0, max(0.25, (error / (0.9 * rtol)) ** (1 / order)))
+        tried.add(steps)
+        RUNS.made.clear()
+        flown = _pilot.pilot(task, method, task.length / steps, steps)
+        error = float(flown.worst(task)[-1]) if flown.complete else math.inf
+        if error <= 1 and (best is None or steps < best[0]):
+            best = steps, operations(RUNS.made[0][1])
+        factor = 1.5 if not error < 1e6 else min(3.0, max(0.3, (error / 0.9) ** (1 / order)))
         steps = max(4, math.ceil(steps * factor))
+    RUNS.made.clear()
     return best
 
 
@@ -140,7 +146,7 @@ def start_of(problem: Any) -> da.State:
 def seconds(problem: Any, pairs: list[tuple[Any, int]], t1: float) -> list[float]:
     """The least CPU time of each of some runs, made in turn."""
     least = [math.inf] * len(pairs)
-    for _ in range(7):
+    for _ in range(4):
         for k, (method, steps) in enumerate(pairs):
             repeats = max(1, 2000 // steps)
             taken = 0.0
@@ -154,45 +160,49 @@ def seconds(problem: Any, pairs: list[tuple[Any, int]], t1: float) -> list[float
 
 def case(problem: Any, rtol: float, search: bool, kept: dict[str, Any]) -> dict[str, Any]:
     t1 = problem.t0 + min(MOST, problem.steps) * problem.h
-    PILOTS.runs.clear()
+    RUNS.made.clear()
     began = time.process_time()
     try:
         run = da.simulate(problem, t1=t1, rtol=rtol, progress=False)
     except da.DalembertError as error:
         return {"refused": str(error), "cpu": round(time.process_time() - began, 2)}
     cpu, steps = time.process_time() - began, len(run) - 1
-    compared = operations(PILOTS.runs[-1]) if "half of h" in run.choice else 0.0  # the last one that was made
-    pilots = PILOTS.operations() - compared
+    pilots, again, own, compared = RUNS.operations()
     kept.setdefault("h", abs(run.h) / 3)
     reference = Reference(problem, t1, kept["h"])
     right = reference(steps)
-    own = error_of(run, right) / rtol
-    doubt = float(np.max(np.abs(reference(steps, 1.4) - right) / sizes(right))) / rtol
-    task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
-    _pilot.path(task, run.solver, abs(run.h), steps, 1)
-    cost = PILOTS.operations() / steps
+    true = error_of(run, right) / rtol
+    doubt = float(np.max(np.abs(reference(steps, 1.4) - right) / sizes(units(problem.system), right))) / rtol
+    unit = own / steps * max(steps, 10_000)
     line: dict[str, Any] = {
-        "method": run.method, "h": run.h, "steps": steps, "estimate": run.error / rtol, "true": own, "reference": doubt,
-        "pilots": pilots / (cost * max(steps, 10_000)), "compared": compared / (cost * steps),
-        "cpu": round(cpu, 2), "choice": run.choice,
+        "method": run.method, "h": run.h, "steps": steps, "estimate": run.error / rtol, "true": true, "reference": doubt,
+        "pilots": pilots / unit, "besides": (pilots + again + compared) / unit, "again": again / own,
+        "compared": compared / own, "cpu": round(cpu, 2), "choice": run.choice,
     }  # fmt: skip
     if search:
-        found = []
-        guess = steps
-        for method in family(problem.system):
-            best = largest_step(problem, method, t1, rtol, guess, reference)
-            if best is not None:
-                found.append((best[1], method, best[0]))
-                guess = best[0]
-            elif found:
-                break
-        found.sort(key=lambda each: each[0])
-        pairs = [(run.solver, steps), *((method, count) for _, method, count in found[:3])]
-        taken = seconds(problem, pairs, t1)
-        best = int(np.argmin(taken[1:])) + 1
-        line |= {"ratio": taken[0] / min(taken), "best": f"{pairs[best][0]}, {pairs[best][1]} steps",
-                 "operations": cost * steps / found[0][0]}  # fmt: skip
+        line |= searched(problem, run, t1, rtol, own)
     return line
+
+
+def searched(problem: Any, run: da.Trajectory, t1: float, rtol: float, own: float) -> dict[str, Any]:
+    """The run against the best of every number of stages, each with the largest h that meets the tolerance."""
+    found, guess = [], len(run) - 1
+    for method in family(problem.system):
+        best = largest_step(problem, method, t1, rtol, guess)
+        if best is not None:
+            found.append((best[1], method, best[0]))
+            guess = best[0]
+    if not found:
+        return {}
+    found.sort(key=lambda each: each[0])
+    pairs = [(run.solver, len(run) - 1), *((method, count) for _, method, count in found[:2])]
+    taken = seconds(problem, pairs, t1)
+    best = int(np.argmin(taken[1:])) + 1
+    return {
+        "ratio": taken[0] / min(taken),
+        "best": f"{pairs[best][0]}, {pairs[best][1]} steps",
+        "operations": own / found[0][0],
+    }
 
 
 def main() -> None:
@@ -229,13 +239,19 @@ def summary(lines: list[dict[str, Any]]) -> None:
           f"{sum('broken' in line for line in lines)} broken, {len(judged)} with a reference that can judge")  # fmt: skip
     if len(true):
         print(f"true error within the tolerance: {100 * np.mean(true <= 1):.1f} %, largest {true.max():.2f} times")
-        print(f"pilots, of 10^4 steps or the run: median {np.median([line['pilots'] for line in made]):.3f}, "
-              f"largest {max(line['pilots'] for line in made):.3f}")  # fmt: skip
-        compared = [line["compared"] for line in made if "compared" in line]
-        halves = np.median([each for each in compared if each] or [0.0])
-        print(f"compared with a pilot, at no cost: {sum(each == 0 for each in compared)} of {len(compared)}; "
-              f"with a run with h/2: {halves:.2f} times the run in the median")  # fmt: skip
+        for name, what in (("pilots", "pilots"), ("besides", "pilots, comparisons and runs that missed")):
+            values = np.array([line[name] for line in made])
+            print(f"{what}, of 10^4 steps or the run: median {np.median(values):.3f}, largest {values.max():.3f}, "
+                  f"above 0.2 in {np.sum(values > 0.2)}")  # fmt: skip
+        compared = [line["compared"] for line in made]
+        print(f"compared at no further cost: {sum(each == 0 for each in compared)} of {len(compared)}; else "
+              f"{np.median([each for each in compared if each] or [0.0]):.2f} times the run in the median; "
+              f"{sum(line['again'] > 0 for line in made)} made again")  # fmt: skip
+    counts = np.array([line["operations"] for line in made if "operations" in line])
     if len(ratios):
+        print(f"operations over the best of the search: median {np.median(counts):.2f}, 95 % below "
+              f"{np.quantile(counts, 0.95):.2f}, largest {counts.max():.2f}; at most 1.5 in {np.sum(counts <= 1.5)} "
+              f"of {len(counts)}")  # fmt: skip
         print(f"CPU over the best of the search: median {np.median(ratios):.2f}, 95 % below {np.quantile(ratios, 0.95):.2f}, "
               f"largest {ratios.max():.2f}")  # fmt: skip
 

@@ -87,6 +87,13 @@ def broken(seed: int) -> tuple[str, list[str]]:
     if len(impacts):
         if impacts.impulse.min() < 0:
             found.append(f"impulse {impacts.impulse.min():.1e}")
+        rows = zip(impacts.t, impacts.q, impacts.which, strict=True)
+        off = max(abs(system.evaluate("phi", t, q, theta=theta)[which]) for t, q, which in rows)
+        if off > 1e-12:
+            found.append(f"an impact happens {off:.1e} m off its wall")
+        outside = np.max(np.abs(impacts.friction) - start["params"]["mu"] * impacts.impulse * (1 + 1e-9))
+        if outside > 1e-12:
+            found.append(f"friction beyond its cone by {outside:.1e} N s")
         instant = np.unique(impacts.t, return_inverse=True)[1]  # impacts at one instant share their energy
         gain = np.bincount(instant, impacts.energy_after - impacts.energy_before).max()
         if start["params"]["c"] == 0 and gain > 1e-12 * (1 + np.abs(impacts.energy_before).max()):

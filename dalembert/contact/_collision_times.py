@@ -188,17 +188,28 @@ def next_candidate(plan, memory, dt):
     return which, where
 
 
+@compiled_as("float64", "int64")
+def rounding_of(plan, memory, which):
+    """How far from zero rounding errors may leave phi at a state that was just measured.
+
+    They are those of phi, here and where the leg began, and those of positions, which are sums of what moves in a step: where a
+    wall passes through the origin, phi itself has none.
+    """
+    depth = BEHIND * max(memory[plan[at.BLUR] + which], ROUND_OFF * memory[plan[at.SLACK] + which])
+    if which < plan[at.WALLS]:
+        steepness = min(memory[plan[at.STRENGTH] + which], memory[plan[at.STRENGTH_BEFORE] + which])  # no bounds at a pole
+        depth += ROUND_OFF * memory[at.REACH_SLOT] * np.sqrt(steepness)
+    return depth
+
+
 @compiled_as("boolean", "int64")
 def is_contact(plan, memory, which):
     """Whether phi is zero at CONTACT, as well as round-off and a time that is known to MERGE h let it be."""
+    here, there = abs(memory[plan[at.RATE_HERE] + which]), abs(memory[plan[at.RATE_THERE] + which])
+    rate = min(max(here, there), abs(memory[plan[at.RATE_CONTACT] + which]))  # at a pole it knows no bounds
     call_kernel(plan[at.MEASURE], memory)
-    blur, span = max(memory[plan[at.BLUR] + which], ROUND_OFF * memory[plan[at.SLACK] + which]), MERGE * memory[at.H_SLOT]
-    rate = max(
-        abs(memory[plan[at.RATE_HERE] + which]), abs(memory[plan[at.RATE_THERE] + which])
-    )  # at a pole it knows no bounds
-    return abs(memory[plan[at.PHI_CONTACT] + which]) <= BEHIND * blur + span * min(
-        rate, abs(memory[plan[at.RATE_CONTACT] + which])
-    )
+    depth = rounding_of(plan, memory, which) + MERGE * memory[at.H_SLOT] * rate
+    return abs(memory[plan[at.PHI_CONTACT] + which]) <= depth
 
 
 @compiled_as("float64", "boolean", "float64", "float64", "int64")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.contact import _plan as at
-from dalembert.contact._complementarity import OPEN, PlanarFriction
+from dalembert.contact._complementarity import NEARLY, OPEN, PlanarFriction
 from dalembert.errors import StepFailed
 from dalembert.systems import MechanicalSystem, State
 
@@ -93,34 +93,46 @@ class Impact:
     law: PlanarFriction
     before: np.ndarray
     """The velocities (g_dot, phi_dot, k, slip) before it."""
+    speed: float
+    """sqrt(p^T H_pp p) before it."""
 
-    def impulses(self, e: np.ndarray) -> np.ndarray:
-        """The impulses for coefficients of restitution e."""
+    def impulses(self, e: np.ndarray) -> np.ndarray | None:
+        """The impulses for coefficients of restitution e, if there are any."""
         law, approach = self.law, self.before[self.law.normal]
         own = PlanarFriction(law.A, self.before, law.normal, law.tangent, law.mu, -e * np.minimum(approach, 0.0))
         choices: list[tuple[int, ...]] = [(0, 1, -1, OPEN) if mu else (1, OPEN) for mu in law.mu]
         found = own.solve(choices, np.zeros(len(e), dtype=int))
-        if found is None:
-            raise StepFailed("no impulses fulfil the conditions of this impact with friction")
-        return found[1]
+        return None if found is None else found[1]
 
     def gain(self, P: np.ndarray) -> float:
         """The kinetic energy that impulses give where walls are at rest."""
         return float(P @ self.before + P @ self.law.A @ P / 2)
 
-    def without_gain(self, e: np.ndarray) -> np.ndarray:
-        """The impulses for the largest multiple of e, at most e itself, that gives no energy: e = 0 takes some away."""
-        P, low, high = self.impulses(e), 0.0, 1.0
-        if self.gain(P) <= 0 or not np.any(self.before[self.law.normal] < 0):
-            return P
-        for _ in range(50):
+    def with_most_of(self, e: np.ndarray, may_gain: bool) -> np.ndarray:
+        """The impulses for the largest multiple of e, at most e itself, that has some and gives no energy, unless it may.
+
+        e = 0 takes energy away. Between rough walls that face each other, as those of a narrow wedge, it may be the only
+        one with a solution: what is hit jams.
+        """
+        may_gain = may_gain or not np.any(self.before[self.law.normal] < 0)
+        least, low, high = self.impulses(0 * e), 0.0, 2.0
+        if least is None:
+            raise StepFailed("no impulses fulfil the conditions of this impact with friction: moving walls jam what is between")
+        best = least
+        for _ in range(52):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.gain(self.impulses(middle * e)) <= 0 else (low, middle)
-        return self.impulses(low * e)
+            P = self.impulses(middle * e)
+            if P is None or (self.gain(P) > 0 and not may_gain):
+                high = middle
+            elif middle == 1.0:
+                return P
+            else:
+                best, low = P, middle
+        return best if low > 1e3 * NEARLY else least  # conditions are loosened by as much
 
     def resting(self, P: np.ndarray) -> np.ndarray:
-        """Which walls have no normal velocity after the impact."""
-        sizes = np.abs(self.before) + np.abs(self.law.A) @ np.abs(P)
+        """Which walls have no normal velocity after the impact, compared with all motion before it."""
+        sizes = np.abs(self.before) + np.abs(self.law.A) @ np.abs(P) + np.sqrt(np.diag(self.law.A)) * self.speed
         return (np.abs(self.before + self.law.A @ P) <= AT_REST * sizes)[self.law.normal]
 
 
@@ -130,11 +142,13 @@ def frictional_impact(
     """The momentum after an impact on some walls, its rows of the log, and the walls that stay in contact.
 
     `held` walls have e = 0. Where Moreau's law would make energy, as it can if friction couples with the approach (Kane's
-    paradox), all e are lowered as far as necessary; where a wall moves, it may do work.
+    paradox), or has no solution, all e are lowered as far as necessary; where a wall moves, it may do work.
     """
     (q, p), theta, chosen = np.split(here, 2), start.theta, tuple(sorted(walls))
     law = friction_at(walled, start, t, here, chosen, 0.0).law
-    impact = Impact(law, walled.in_contact(chosen, (0,) * len(chosen)).evaluate("hidden", t, q, p, theta=theta))
+    before = walled.in_contact(chosen, (0,) * len(chosen)).evaluate("hidden", t, q, p, theta=theta)
+    H_pp = walled.evaluate("H_pp", t, q, p, theta=theta)
+    impact = Impact(law, before, float(np.sqrt(max(p @ H_pp @ p, 0.0))))
     speed = np.zeros(walled.n_unilateral)
     speed[list(chosen)] = np.maximum(-impact.before[law.normal], 0.0)
     e = walled.evaluate("restitution", speed, theta=theta)[list(chosen)]
@@ -145,8 +159,7 @@ def frictional_impact(
                 f"{speed[wall]:.6g}: it must be between 0 and 1"
             )
     e = np.where(np.isin(chosen, list(held)), 0.0, e)
-    at_rest = not np.any(walled.evaluate("phi_t", t, q, theta=theta))
-    P = impact.without_gain(e) if at_rest else impact.impulses(e)
+    P = impact.with_most_of(e, may_gain=bool(np.any(walled.evaluate("phi_t", t, q, theta=theta))))
     momentum, rows = _entries(walled, theta, t, here, chosen, law, P)
     return momentum, rows, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
 

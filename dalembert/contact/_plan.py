@@ -54,10 +54,11 @@ N_NAMED = 55
 # a system of equations, from its place in the plan on
 SIZE, GUESS, RESIDUAL, MATRIX, BLOCKS, FIRST_BLOCK = range(6)
 
-# slots of memory with a fixed place; PUSH is how much forces change p in a full step
+# slots of memory with a fixed place; PUSH is how much forces change p in a full step, REACH how far it may lead, in units of
+# phi / sqrt(grad phi^T H_pp grad phi)
 (T_SLOT, DT_SLOT, H_SLOT, ENERGY_BEFORE_SLOT, S_SLOT, IMPULSE_SLOT, FRACTION_SLOT, SPEED_SLOT, ENERGY_SLOT,
- PUSH_SLOT) = range(10)  # fmt: skip
-N_SLOTS = 10
+ PUSH_SLOT, REACH_SLOT) = range(11)  # fmt: skip
+N_SLOTS = 11
 
 # columns of the log, followed by q, p_before and p_after
 LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_FRICTION, LOG_STATE = range(7)

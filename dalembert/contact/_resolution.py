@@ -20,6 +20,7 @@ from dalembert.contact._collision_times import (
     observe,
     observe_between,
     place,
+    rounding_of,
 )
 from dalembert.contact._dense_newton import compiled_as, largest_of, newton
 from dalembert.engine._kernel_call import call_kernel
@@ -100,6 +101,17 @@ def whole_motion(plan, memory, t):
     for k in range(plan[at.N]):
         whole += memory[plan[at.STATE] + plan[at.N] + k] * memory[plan[at.TANGENT] + k]
     return np.sqrt(abs(whole))
+
+
+@compiled_as("void", "float64", "float64")
+def measure_motion(plan, memory, t, h):
+    """How much forces change p in a step of size h from HERE (PUSH), and how far it may lead (REACH)."""
+    speed, gained = whole_motion(plan, memory, t), 0.0
+    forces = plan[at.TANGENT] + plan[at.N]
+    for k in range(plan[at.N]):
+        gained += (h * memory[forces + k]) ** 2 / max(memory[plan[at.MASSES] + k], 1e-300)
+    memory[at.PUSH_SLOT] = h * largest_of(plan, memory, forces, plan[at.N])
+    memory[at.REACH_SLOT] = h * (speed + np.sqrt(gained))
 
 
 @compiled_as("void", "float64[:, ::1]", "int64", "int64")
@@ -281,15 +293,14 @@ def rest_of_step(plan, memory, after, t, left):
 def behind_a_wall(plan, memory, phi, rate):
     """Whether a state that was just looked at lies behind a wall by more than round-off; AHEAD is left at that wall.
 
-    Round-off is that of phi, here and where the leg began, and of the leg's length. At a contact, and where a wall was just
+    Round-off is that of phi and positions (`rounding_of`), and of the leg's length. At a contact, and where a wall was just
     hit, phi may be negative as far as the time of that is known.
     """
     call_kernel(plan[at.MEASURE], memory)
     for k in range(plan[at.WALLS]):
         hit = phi == at.PHI_CONTACT or plan[plan[at.JUST_HIT] + k] != APART
         span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[at.H_SLOT]
-        blur = max(memory[plan[at.BLUR] + k], ROUND_OFF * memory[plan[at.SLACK] + k])
-        depth = BEHIND * blur + span * abs(memory[plan[rate] + k])
+        depth = rounding_of(plan, memory, k) + span * abs(memory[plan[rate] + k])
         if not memory[plan[phi] + k] >= -depth:
             choose(plan, memory, at.AHEAD, k)
             return True
@@ -335,8 +346,7 @@ def resolve(plan, memory, log, t0, h, grid):
     for k in range(plan[at.M]):
         memory[plan[at.BLUR] + k] = 0.0
     energy_of(plan, memory, at.HERE, t0)
-    call_kernel(plan[at.TANGENT_OF], memory)
-    memory[at.PUSH_SLOT] = h * largest_of(plan, memory, plan[at.TANGENT] + plan[at.N], plan[at.N])
+    measure_motion(plan, memory, t0, h)
     for k in range(plan[at.M]):
         plan[plan[at.PASSED] + k] = 0
     for k in range(plan[at.WALLS]):

@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
 from dalembert.contact import _plan as at
-from dalembert.contact._collision_times import MERGE
+from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
 from dalembert.contact._contact_base import base_in_contact, uninterrupted
 from dalembert.contact._frictional import friction_at, frictional_impact
@@ -241,6 +241,14 @@ class Contact:
         if rows is not None and len(rows):
             self._record(rows)
         self.t, self.here, self.settled = t, here, False
+        self.released = tuple(k for k in self.released if self._on(k))
+
+    def _on(self, wall: int) -> bool:
+        """Whether a wall that has been left still touches, as far as round-off and times known to MERGE h can tell."""
+        walled, (q, p), theta = self.run.walled, np.split(self.here, 2), self.run.start.theta
+        phi, blur = (walled.evaluate(name, self.t, q, theta=theta)[wall] for name in ("phi", "phi_rounding"))
+        rate = walled.evaluate("phi_dot", self.t, q, p, theta=theta)[wall]
+        return bool(phi <= BEHIND * ROUND_OFF * blur + MERGE * self.run.h * abs(rate))
 
     @property
     def _ending_in_step(self) -> bool:

@@ -86,7 +86,7 @@ class Point:
         return self.system.slip(self.t, self.q, p) if self.rubs else np.zeros(0, dtype=object).view(SymbolicArray)
 
     def scales(self, p: Any) -> tuple[Any, Any]:
-        """r of the projections: one over the diagonal of W^T H_pp W, isotropic where there are two tangents."""
+        """r of the projections: one over the diagonal of W^T H_pp W, isotropic where there are several tangents."""
         H_pp, tiny = self.system.H_pp(self.t, self.q, p), 1e-200
         normal = [1 / (w @ H_pp @ w + tiny) for w in self.system.phi_q(self.t, self.q)]
         if not self.rubs:
@@ -219,8 +219,9 @@ class NonsmoothRattle(TimeStepping):
         g_dot(q_1, p_1) = 0,   k(q_1, p_1) = 0,   and for contacts that the first stage closed the laws of impact and friction
         for the whole impulses P_1 + P_2 and the velocities of p_1
 
-    Of order 2 where nothing touches or slides on smoothly, 1 over impacts, which happen at the ends of steps. phi >= 0 holds
-    to round-off in every stored state.
+    Of order 2 where nothing touches, or slides on smoothly in one direction; 1 where the direction of slip turns, for it is
+    that of the end of a step, and over impacts, which happen at the ends of steps. phi >= 0 holds to round-off in every stored
+    state.
 
     Breuling et al. (2024).
 

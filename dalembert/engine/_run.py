@@ -33,8 +33,8 @@ STAGES_OF_COMBINED = (
 )
 
 NO_STEP_SIZE = (
-    "the step density would fall below zero within one step, because it changes too fast for steps of this size: reduce h, or "
-    "give least=, or check that density= is positive and smooth here"
+    "the step density would fall below zero within one step, because it changes too fast for steps of this size, or it grows "
+    "without bound, as at a collision: reduce h, or give least=, or check that density= is positive and smooth here"
 )
 
 NO_SMALLER_STEP = (
@@ -219,7 +219,9 @@ class Run:
                 if reason is not None:
                     return reason
             elif status == driver.REACHED:
-                break
+                if self._is_over():
+                    break
+                return NO_STEP_SIZE
             elif status != driver.DONE:
                 reason = self._stopped(status)
                 self.wall_time += time.perf_counter() - began - elapsed
@@ -246,6 +248,11 @@ class Run:
             reason = rescue(stepper)
             self._join()  # the rescue may have changed a program
         return reason
+
+    def _is_over(self) -> bool:
+        """Whether the time is that at which the run ends, or past it."""
+        end = self.spec.t_end
+        return end is not None and (end - self.time) * np.sign(self.h) <= 1e-9 * abs(end - self.spec.t0)
 
     def _keep_room_for(self, last_step: int) -> None:
         """Room for the rows until a step, where it was not known how many there will be."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import Hamiltonian, State
 from dalembert.systems._consistent import finite_number
+from dalembert.systems._model import naming
 
 CONSTANT = 1e-9
 """How far from zero a row that does not depend on the state may be."""
@@ -187,7 +187,8 @@ class Mechanism(WithWheels):
         touching = [part for part, _ in owners if hasattr(part, "slides")]
         if all(part.friction == 0 for part in touching):
             return {}
-        components = 1 if all(part.planar for part in touching) else 2
+        spins = any(part.patch != 0 for part in touching)
+        components = 1 if all(part.planar for part in touching) else 3 if spins else 2
 
         def friction(params: Mapping[str, Any], t: Any, q: Any) -> list[Any]:
             at = self._placement(q, None, t, params)
@@ -196,7 +197,7 @@ class Mechanism(WithWheels):
         def slip(params: Mapping[str, Any], t: Any, q: Any, v: Any) -> list[Any]:
             at = self._placement(q, v, t, params)
             values = ((part.slides(at) if part in touching else [], rows) for part, rows in owners)
-            return [x for value, rows in values for _ in rows for x in [*value, 0.0, 0.0][:components]]
+            return [x for value, rows in values for _ in rows for x in [*value, 0.0, 0.0, 0.0][:components]]
 
         return {"friction": self._with_arguments("t q", friction), "slip": self._with_arguments("t q v", slip)}
 
@@ -210,10 +211,7 @@ class Mechanism(WithWheels):
             state = {name: arguments.pop(name) for name in names.split()}
             return function(params=arguments, **state)
 
-        wanted = [*names.split(), *self.params]
-        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in wanted]
-        model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return model
+        return naming([*names.split(), *self.params], model)
 
     def _function(self, names: str, kind: str, stated: Sequence[tuple[Part, Sequence[int]]]) -> Callable:
         """The rows of one kind of all parts, in their order."""

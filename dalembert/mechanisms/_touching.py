@@ -2,6 +2,7 @@
 
 gap = n.(c - origin) - r on a plane,   |c - c_o| - r - r_o between two balls, n = (c - c_o)/|c - c_o|
 sliding velocity = t_i.(velocity of the body - velocity of the plane or the other body), at the point of contact c - r n
+spin = patch n.(omega - that of the other body), a third component of what friction opposes
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Touching(Part):
     other: Body | None = None
     other_point: np.ndarray | None = None
     other_radius: Value = 0.0
+    patch: Value = 0.0
+    """What spin is multiplied by to count as a sliding velocity; 2/3 of the radius of a patch under constant pressure."""
 
     def check(self, params: Mapping[str, Any]) -> None:
         """Refuse negative radii and coefficients, and two points, which never meet."""
@@ -40,6 +43,9 @@ class Touching(Part):
         others = positive(f"the other radius of {self.name!r}", self.other_radius, params, zero=True)
         if self.other is not None and not own + others > 0:
             raise ModelError(f"{self.name!r} is between two points, which never meet: give a radius")
+        patch = positive(f"the patch of {self.name!r}", self.patch, params, zero=True)
+        if patch > 0 and self.planar:
+            raise ModelError(f"{self.name!r} has a patch, but in a plane nothing spins about its normal: leave patch= out")
         if not number(f"the friction of {self.name!r}", valued(self.name, self.friction, params)) >= 0:
             raise ModelError(f"the friction of {self.name!r} is a coefficient >= 0")
 
@@ -54,7 +60,7 @@ class Touching(Part):
         return [gap]
 
     def slides(self, at: Placement) -> list[Any]:
-        """The sliding velocity: one component in a plane, two in space."""
+        """The sliding velocity: one component in a plane, two in space, and that of spin."""
         _, n, point = self._contact(at)
         velocity = _material(at.of(self.body), self._centre(at), self.body, self.point, point)
         if self.other is not None and self.other_point is not None:
@@ -62,8 +68,12 @@ class Touching(Part):
             velocity = subtract(velocity, _material(at.of(self.other), centre, self.other, self.other_point, point))
         if self.planar:
             return [dot((n[1], -n[0], 0.0), velocity)]
+        omega = at.of(self.body).omega
+        if self.other is not None:
+            omega = subtract(omega, at.of(self.other).omega)
         tangents = self.plane.tangents if self.other is None else across(n)
-        return [dot(tangent, velocity) for tangent in tangents]
+        spin = at.value(f"the patch of {self.name!r}", self.patch) * dot(n, omega)
+        return [*(dot(tangent, velocity) for tangent in tangents), spin]
 
     def coefficient(self, at: Placement) -> Any:
         """Coulomb's coefficient."""

@@ -148,12 +148,14 @@ class WithWheels(WithLoads):
         origin: Any = (0.0, 0.0, 0.0),
         restitution: float = 1.0,
         friction: Value = 0.0,
+        patch: Value = 0.0,
         name: str | None = None,
     ) -> Touching:
         """A point of a body, or a ball about it, that touches a plane, or the ball about a point of another body.
 
         Runs take a collision integrator, da.CVA(), which also serves `friction`, Coulomb's coefficient, in the plane, and with
         da.CVA(da.GaussLobattoSPARK(stages=2)) wheels; da.NonsmoothRattle() and da.MoreauJean() serve friction in space, too.
+        There a contact may have a `patch`, so that friction opposes slip and patch times spin together.
 
         Example:
             >>> import dalembert as da
@@ -173,7 +175,7 @@ class WithWheels(WithLoads):
         plane = Plane(triple(f"the origin of {name!r}", origin), direction(f"the normal of {name!r}", normal))
         if other is None:
             self._in_plane(name, body, plane.normal)
-            return self._add(Touching(name, self, body, point, radius, plane, restitution, friction))
+            return self._add(Touching(name, self, body, point, radius, plane, restitution, friction, patch=patch))
         self._own_bodies("a contact", other)
         other = carrier(other)
         if other is body:
@@ -181,7 +183,7 @@ class WithWheels(WithLoads):
         other_point = other.centre if other_at is None else triple(f"the other point of {name!r}", other_at)
         self._check_point(f"{name!r}", other, other_point)
         both = (other, other_point, other_radius)
-        return self._add(Touching(name, self, body, point, radius, plane, restitution, friction, *both))
+        return self._add(Touching(name, self, body, point, radius, plane, restitution, friction, *both, patch))
 
     def stop(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 
 NEVER = 1e300
-"""A time at which no run ends, and the rate of steps of one that has ended."""
+"""A time at which no run ends."""
 
 
 @dataclass(frozen=True, eq=False)

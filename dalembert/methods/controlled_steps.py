@@ -26,14 +26,13 @@ import numpy as np
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import DerivedMethod, OneStepMethod
-from dalembert.methods._clock import NEVER, Clock
+from dalembert.methods._clock import Clock
 from dalembert.methods._step import Equation, Step
 from dalembert.systems import BoundSystem, State, System
 from dalembert.systems._consistent import finite_number
+from dalembert.systems._units import LEAST_OF_ALL, LEAST_SIZE, units
 
 SAFETY, SHRINK, GROW, KEEP = 0.9, 0.2, 8.0, 1.2
-LEAST_SIZE = 1e-3
-"""Coordinates count as at least this part of the largest."""
 LEAST_ERROR = 1e-10
 """Errors below this, in units of what is tolerated, count as this."""
 
@@ -141,7 +140,7 @@ class ControlledSteps(DerivedMethod):
         blocks = np.cumsum([0, *(size for _, size in definition.state_blocks)]).tolist()
         begin, end, compared = (ca.vertcat(*step.state.values()) + change for change in (0, delta, other))
         if blocks[1] == 0:  # a DAE of index 2
-            return _largest(other - delta, ca.fmax(ca.fabs(begin), ca.fabs(end)), self.rtol, self.atol)
+            return self._largest(definition, other - delta, ca.fmax(ca.fabs(begin), ca.fabs(end)))
         velocities = [
             h * definition.function("v")(time, *ca.vertsplit(state, blocks), step.theta)
             for time, state in ((t, begin), (t + h, end), (t + h, compared))
@@ -149,7 +148,15 @@ class ControlledSteps(DerivedMethod):
         y = slice(0, blocks[1])
         error = ca.fmax(ca.fabs((other - delta)[y]), ca.fabs(velocities[2] - velocities[1]))
         size = ca.fmax(ca.fmax(ca.fabs(begin[y]), ca.fabs(end[y])), ca.fabs(velocities[0]))
-        return _largest(error, size, self.rtol, self.atol)
+        return self._largest(definition, error, size)
+
+    def _largest(self, system: System, error: ca.SX, size: ca.SX) -> ca.SX:
+        """max_i |error_i| / (atol + rtol size_i); coordinates count as at least a thousandth of the largest of their unit."""
+        least, overall = ca.SX(size.shape[0], 1), ca.mmax(size)
+        for same in map(list, units(system)):
+            least[same] = LEAST_SIZE * ca.mmax(size[same]) if len(same) < size.shape[0] else LEAST_SIZE * overall
+        size = ca.fmax(ca.fmax(size, least), LEAST_OF_ALL * overall)
+        return ca.mmax(ca.fabs(error) / (self.atol + self.rtol * size + 1e-300))
 
     def _clock(self, step: Step, other: ca.SX) -> Clock:
         values, delta = ca.SX.sym("clock", len(self.clock_names)), ca.SX.sym("delta", other.shape[0])
@@ -165,7 +172,7 @@ class ControlledSteps(DerivedMethod):
         following = ca.if_else(taken, _landing(clock_end - (t + h), h, factor * h, clock_end), 1 / (shorter * h))
         return Clock(
             values=values,
-            begin=ca.vertcat(t, ca.if_else(ca.fabs(rate) > NEVER / 1e10, 0, 1 / rate)),
+            begin=ca.vertcat(t, 1 / rate),
             delta=delta,
             change=ca.vertcat(ca.if_else(taken, h, 0), 0, 0),
             end=clock_end,
@@ -175,25 +182,19 @@ class ControlledSteps(DerivedMethod):
 
 
 def _landing(left: ca.SX, h: ca.SX, following: ca.SX, end: ca.SX) -> ca.SX:
-    """The rate of the next step: its size as proposed, or so that one or two steps end where the run does."""
+    """The rate of the next step: its size as proposed, or so that one or two steps end where the run does; inf at the end."""
     far, size = ca.fabs(left), ca.fabs(following)
     size = ca.if_else(far < 2 * size, ca.if_else(far <= size * (1 + 1e-9), far, far / 2), size)
     over = far <= 1e-9 * ca.fabs(h) + 1e-15 * ca.fabs(end)
-    return ca.sign(h) * ca.if_else(over, NEVER, 1 / size)
-
-
-def _largest(error: ca.SX, size: ca.SX, rtol: float, atol: float) -> ca.SX:
-    """max_i |error_i| / (atol + rtol size_i); coordinates count as at least a thousandth of the largest."""
-    size = ca.fmax(size, LEAST_SIZE * ca.mmax(size))
-    return ca.mmax(ca.fabs(error) / (atol + rtol * size + 1e-300))
+    return ca.sign(h) * ca.if_else(over, np.inf, 1 / size)
 
 
 def _one_stage_less(method: OneStepMethod) -> OneStepMethod:
     """The method of the same family that a step is compared with."""
     changed: dict[str, Any] = {"stages": getattr(method, "stages", 0) - 1}
     try:
-        if "stages" in {each.name for each in fields(method) if each.init}:  # type: ignore[arg-type]
-            return replace(method, **changed)  # type: ignore[type-var]
+        if "stages" in {each.name for each in fields(method) if each.init}:
+            return replace(method, **changed)
     except InputError:
         pass
     raise InputError(

@@ -173,9 +173,10 @@ class ReversibleSteps(VaryingSteps):
             return density(time, *ca.vertsplit(now, sizes), step.theta)[1] / 2
 
         middle = rate + half(t, state) if begins else rate  # rho_(n+1/2) / eps
-        h, end = ca.if_else(rate * middle > 0, fraction / middle, np.nan), ca.SX.sym("end")
-        h = ca.if_else((end - t) * h <= 0, 0, h) if begins else h  # the last step goes past the end: shortened, it would
-        # not be reversible
+        h, end = fraction / middle, ca.SX.sym("end")
+        h = ca.if_else(ca.logic_and(rate * middle > 0, h != 0), h, np.nan)  # 0: the density has overflown
+        # The last step goes past the end: shortened, it would not be reversible.
+        h = ca.if_else((end - t) * ca.sign(rate) <= 0, 0, h) if begins else h
         at_end = half(step.time_symbol + step.h_symbol, state + delta) if ends else ca.SX(0)
         # Either half may change the sign of the rate, after which time would run back: there is no step from there.
         following = fraction / step.h_symbol + at_end  # rho_(n+1) / eps

@@ -12,11 +12,13 @@ import numpy as np
 
 from dalembert._progress import busy
 from dalembert.errors import ToleranceError
-from dalembert.runs._accurate import ENOUGH, HALF, MOST_MORE, SHORTER, SLOW, TRIALS, at_most, first_guess, missed
+from dalembert.runs._accurate import MOST_MORE, SHORTER, TRIALS, at_most, first_guess, missed
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_tolerant, choose, suggestion, task_from
+from dalembert.runs._comparison import ENOUGH, HALF, SLOW
 from dalembert.runs._ensemble import Ensemble
-from dalembert.runs._pilot import Task, positions, sizes
+from dalembert.runs._pilot import Task, positions
+from dalembert.runs._unreachable import NoWayPastError
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import System
 from dalembert.systems._states import States
@@ -101,6 +103,8 @@ def smaller(
         try:
             found = choose(own, chosen.method, abs(chosen.h))
         except ToleranceError as error:
+            if isinstance(error, NoWayPastError) and not failed:  # it came past by chance: with shorter steps it does not
+                return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
             if not failed:
                 raise ToleranceError(f"member {member}: {error}") from None
             missed_by[member] = np.nan
@@ -158,5 +162,5 @@ def compared(
             continue
         a, b = (positions(system, np.vstack([each.states[member], each.last[member, None, :n]])) for each in (runs, shorter))
         difference = np.nan_to_num(factor * np.abs(a - b), nan=np.inf)
-        found[:, member] = [np.max(difference / scale) for scale in (task.tolerances(b), sizes(b))]
+        found[:, member] = [np.max(difference / scale) for scale in (task.tolerances(b), task.sizes(b))]
     return found[0], found[1]

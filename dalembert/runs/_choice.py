@@ -17,7 +17,7 @@ from dalembert.errors import InputError, ToleranceError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, check_method, initial_state, positive
 from dalembert.runs._default_method import family
-from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions, sizes
+from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions
 from dalembert.runs._problem import Problem
 from dalembert.runs._unreachable import ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
@@ -26,13 +26,16 @@ from dalembert.systems._consistent import finite_number
 
 SAFETY = 0.5
 """The part of the tolerance that the estimated error may take."""
-PART, LEAST = 0.15, 10_000
+PART, LEAST = 0.13, 10_000
 """Pilots take at most this part of the steps of a run, but at least as many as of a run of `LEAST` steps."""
 MOST_PILOTED = 6_000_000
 """Steps of all pilots, however long the run is."""
-NEAR, NEXT = 2.2, 1.25
+NEAR, NEXT, FAR = 2.2, 1.25, 2.8
 """How much larger than those of the run the steps of its last pilot may be, and how much if another one can be paid: then the
-errors of larger steps, which may not fall with h^p yet, do not decide, and the run can be compared with its pilot."""
+errors of larger steps, which may not fall with h^p yet, do not decide, and the run can be compared with its pilot. If they are
+larger still, they are so many times larger at least, so that it can be compared with them, too."""
+COMMON = 24
+"""States that a run has at the same times as its pilot, if that has so many."""
 WINDOW = 32
 """Steps of a first trial."""
 MOST_STEPS, MOST_TRIED = 2_000_000_000, 20_000
@@ -127,12 +130,12 @@ def remember(task: Task, method: OneStepMethod | None, chosen: Suggestion) -> No
 def _key(task: Task, method: OneStepMethod | None) -> tuple[Any, ...]:
     state = task.start
     start = (state.t, state.packed.tobytes(), state.theta.tobytes(), state.multipliers.tobytes())
-    return (task.system.fingerprint, *start, task.t1, task.rtol, task.atol, method)
+    return (task.system.fingerprint, task.units, *start, task.t1, task.rtol, task.atol, method)
 
 
 def _choose(task: Task, methods: tuple[OneStepMethod, ...], h: float | None) -> Suggestion:
     q = positions(task.system, task.start.packed[None])
-    digits = -math.log10(np.max(task.tolerances(q) / sizes(q)))
+    digits = -math.log10(np.max(task.tolerances(q) / task.sizes(q)))
     orders = [order_of(method, task.system) for method in methods]
     guess = methods[int(np.argmin([abs(order - 2.4 - 0.85 * digits) for order in orders]))]
     flown = first_pilot(task, guess, h or task.length / WINDOW)
@@ -192,7 +195,8 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
         if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
             break
-        if enough and (steps * size < 0.99 * task.length or size > 0.85 * flown.h):
+        whole = flown.complete and flown.t[-1] > 0.99 * task.length and h < 1.59 * flown.h
+        if (enough or whole) and (steps * size < 0.99 * task.length or size > 0.85 * flown.h):
             break
         following = pilot(task, flown.method, size, steps)
         if following.complete and following.relative < 100 * ROUND_OFF and steps * size < 0.99 * task.length:
@@ -231,18 +235,21 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first
     needed = task.length / h
     if needed > MOST_STEPS:
         raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
-    budget = (min(PART * max(LEAST, needed), MOST_PILOTED) - spent) * (0.5 if first and flown.order > 4 else 1.0)
+    budget = min(PART * max(LEAST, needed), MOST_PILOTED) - spent
     if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
-        steps = math.ceil(needed / 1.25)
+        steps = 16 * math.ceil(needed / NEXT / 16)
         return min(steps, MOST_TRIED), task.length / steps
     if budget < 3 * 16:
         return 0, h
-    steps = 16 * math.ceil(min(needed / 1.25, budget / 3) / 16)
-    size = task.length / steps
     relative = flown.relative * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
-    if relative * (size / flown.h) ** flown.order < LOST / 2 or needed < 2 * WINDOW:
-        return steps, size
-    steps = int(budget / 3)
+    for part in (0.25, 0.5) if first and flown.order > 4 else (1.0,):
+        steps = 16 * math.ceil(min(needed / NEXT, part * budget / 3) / 16)
+        if NEXT * steps < needed:  # then steps are so large that the run can be compared with those of this pilot
+            steps = 16 * math.ceil(min(needed / FAR, part * budget / 3) / 16)
+        size = task.length / steps
+        if relative * (size / flown.h) ** flown.order < (LOST / 20 if part < 0.5 else LOST / 2) or needed < 2 * WINDOW:
+            return steps, size
+    steps = int(part * budget / 3)
     if not first:
         return steps, 1.5 * h
     # As far as possible first: in steps so large that the error can just be measured, where it falls with a low order.
@@ -256,8 +263,10 @@ def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:
     steps = max(4, math.ceil(task.length / h))
     if grown.kind == "measured":
         known = len(flown.t) - 1
-        common = max(d for d in range(1, known + 1) if known % d == 0 and d <= max(1, steps // 12))
-        steps = common * math.ceil(steps / common)
+        often = [d for d in range(1, known + 1) if known % d == 0 and d >= min(COMMON, known / 4)]
+        steps = min(d * math.ceil(steps / d) for d in often)
+    elif steps > 1000:
+        steps = 48 * math.ceil(steps / 48)  # so that runs in larger steps end with it
     h = task.length / steps
     worst = grown.worst * (h / flown.h) ** flown.order
     error = flown.relative * worst / max(float(flown.worst(task)[-1]), 1e-300)

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,9 +16,8 @@ from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
 from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.systems import State, System
+from dalembert.systems._units import LEAST_OF_ALL, LEAST_SIZE, units
 
-LEAST_SIZE = 1e-3
-"""Coordinates count as at least this part of the largest: those that stay at zero cannot be right to many digits."""
 LOST = 0.1
 """An error, relative to the size of a coordinate, that no longer tells how errors grow."""
 MOST_ROWS = 4096
@@ -48,9 +48,18 @@ class Task:
         """The time when so much has passed since the start."""
         return self.start.t + self.direction * passed
 
+    @cached_property
+    def units(self) -> tuple[tuple[int, ...], ...]:
+        """The coordinates of each unit."""
+        return units(self.system)
+
+    def sizes(self, q: np.ndarray) -> np.ndarray:
+        """The size of each coordinate along a run."""
+        return sizes(self.units, q)
+
     def tolerances(self, q: np.ndarray) -> np.ndarray:
         """How large the error of each coordinate may be."""
-        return self.atol + self.rtol * sizes(q)
+        return self.atol + self.rtol * self.sizes(q)
 
 
 @dataclass
@@ -103,6 +112,7 @@ class Path:
 class Pilot:
     """A run of steps h and one of steps h/2 over the same time."""
 
+    task: Task
     method: OneStepMethod
     order: int
     h: float
@@ -126,7 +136,7 @@ class Pilot:
     @property
     def relative(self) -> float:
         """The largest error, relative to the size of its coordinate."""
-        return float(np.max(self.errors / sizes(self.extent), initial=0.0))
+        return float(np.max(self.errors / self.task.sizes(self.extent), initial=0.0))
 
     def worst(self, task: Task) -> np.ndarray:
         """The largest error so far in units of what is tolerated, (time,)."""
@@ -139,10 +149,15 @@ def positions(system: System, states: np.ndarray) -> np.ndarray:
     return np.asarray(states[:, : first or system.n_state])
 
 
-def sizes(q: np.ndarray) -> np.ndarray:
-    """The largest magnitude of every coordinate along a run, but at least a thousandth of the largest of all."""
+def sizes(units: tuple[tuple[int, ...], ...], q: np.ndarray) -> np.ndarray:
+    """The largest magnitude of every coordinate along a run, but at least a thousandth of the largest of its unit."""
     largest = np.max(np.abs(q), axis=0, initial=0.0)
-    return np.maximum(largest, LEAST_SIZE * (np.max(largest, initial=0.0) or 1.0))
+    overall = np.max(largest, initial=0.0) or 1.0
+    found = np.empty_like(largest)
+    for same in map(list, units):
+        least = max(LEAST_SIZE * np.max(largest[same]), (LEAST_OF_ALL if len(units) > 1 else LEAST_SIZE) * overall)
+        found[same] = np.maximum(largest[same], least)
+    return found
 
 
 def order_of(method: OneStepMethod, system: System) -> int:
@@ -168,11 +183,12 @@ def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
     h, steps = h * steps / (rows * every), rows * every
     block = every * max(1, MOST_ROWS // every)
     coarse, fine = Path(task, method, h, steps, block=block), Path(task, method, h / 2, 2 * steps, 2, block)
-    flown = pair(method, order, h, every, np.arange(steps + 1) * h, coarse, fine, every)
+    flown = pair(task, method, order, h, every, np.arange(steps + 1) * h, coarse, fine, every)
     return replace(flown, reason=coarse.reason or fine.reason, largest=coarse.largest)
 
 
 def pair(
+    task: Task,
     method: OneStepMethod,
     order: int,
     h: float,
@@ -200,18 +216,18 @@ def pair(
             differences, largest = (np.maximum.reduceat(np.abs(each), groups) for each in (a[:n] - b[:n], b[:n]))
             kept.append([t[seen - n :][last], a[last], b[last], differences * 2**order / (2**order - 1), largest])
         times, a, b, errors, extent = (np.concatenate(each) for each in zip(*kept, strict=True))
-        agreed = agreement(errors, extent)
+        agreed = agreement(task, errors, extent)
     complete = agreed == len(times) and seen == len(t)
     until = slice(agreed)
     states = (times[until], a[until], b[until], errors[until], extent[until])
-    return Pilot(method, order, h, *states, None, complete, every, np.zeros(0))
+    return Pilot(task, method, order, h, *states, None, complete, every, np.zeros(0))
 
 
-def agreement(errors: np.ndarray, extent: np.ndarray) -> int:
+def agreement(task: Task, errors: np.ndarray, extent: np.ndarray) -> int:
     """At how many of the first times errors are not lost, relative to sizes until then: those of runs that part may be any."""
     agreed = len(errors)
     while agreed > 1:
-        lost = ~(np.max(errors[:agreed] / sizes(extent[:agreed]), axis=1) < LOST)
+        lost = ~(np.max(errors[:agreed] / task.sizes(extent[:agreed]), axis=1) < LOST)
         if not lost.any():
             break
         agreed = int(np.argmax(lost))

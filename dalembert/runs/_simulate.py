@@ -97,7 +97,7 @@ def simulate(
         raise InputError("a stored run does not keep controls: leave save_to out, or state the force as a function of t")
     with preparing(progress):
         if tolerant:
-            return accurate(arguments, rtol, atol, lambda spec: _execute(spec, policy))
+            return accurate(arguments, rtol, atol, lambda spec: _execute(spec, policy), in_memory=save_to is None)
         return _execute(arguments.single(), policy)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dalembert.errors import ToleranceError
-from dalembert.runs._pilot import Growth, Path, Pilot, Task, sizes
+from dalembert.runs._pilot import Growth, Path, Pilot, Task
 from dalembert.systems._consistent import unpack
 from dalembert.systems._projection import project_momentum, project_position
 
@@ -21,6 +21,10 @@ FEWEST = 32
 """Steps from which growth can be told."""
 
 
+class NoWayPastError(ToleranceError):
+    """Smaller and smaller steps do not lead past some time."""
+
+
 def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
     """Refuse tolerances that round-off exceeds before the end, growing as errors do; powers of t are not taken for that.
 
@@ -30,7 +34,7 @@ def refuse_chaos(task: Task, flown: Pilot, grown: Growth) -> None:
     if grown.kind == "power" or len(flown.t) - 1 < FEWEST:
         return
     rate = exponent(flown.worst(task)) / reached
-    wanted = float(np.max(task.tolerances(flown.extent) / sizes(flown.extent)))
+    wanted = float(np.max(task.tolerances(flown.extent) / task.sizes(flown.extent)))
     if rate * reached < CHAOS or math.log(wanted / ROUND_OFF) > rate * task.length:
         return
     rate = min(rate, *(exponent(changes(task, flown, parts)) / reached for parts in (1, 2)))
@@ -55,7 +59,7 @@ def refuse_rounding(task: Task, flown: Pilot) -> None:
 
     That is done where the error of the pilot grew so much more than linearly that they might.
     """
-    worst, wanted = flown.worst(task), float(np.max(task.tolerances(flown.extent) / sizes(flown.extent)))
+    worst, wanted = flown.worst(task), float(np.max(task.tolerances(flown.extent) / task.sizes(flown.extent)))
     early = max(1, (len(worst) - 1) // 16)
     excess = worst[-1] / max(worst[early], 1e-300) * early / (len(worst) - 1)
     if excess * ROUND_OFF < 0.03 * wanted:
@@ -88,16 +92,16 @@ def changes(task: Task, flown: Pilot, parts: int = 1) -> np.ndarray:
     steps = (len(flown.t) - 1) * flown.every
     q = np.concatenate(list(Path(other, flown.method, flown.h / parts, parts * steps, parts * flown.every)))
     unchanged = flown.coarse if parts == 1 else flown.fine
-    return np.maximum.accumulate(np.max(np.abs(q - unchanged[: len(q)]) / sizes(flown.extent), axis=1))
+    return np.maximum.accumulate(np.max(np.abs(q - unchanged[: len(q)]) / task.sizes(flown.extent), axis=1))
 
 
 def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:
     """Refuse motions that smaller and smaller steps do not continue, or whose errors do not fall, behind some time."""
-    if len(ends) < 6 or ends[-1] > 1.02 * ends[-3]:
+    if len(ends) < 8 or ends[-1] > 1.02 * ends[-3]:
         return
     where = task.at(float(np.median(ends[-3:])))
     why = f"steps fail there ({flown.reason})" if flown.reason else "errors do not fall with h behind it"
-    raise ToleranceError(
+    raise NoWayPastError(
         f"the step sizes that were tried, down to h = {flown.h:.1g}, do not lead past t = {where:.6g}: {why}; the motion comes "
         "close to a singularity there, has one, or is not smooth. If bodies pass close to each other, take da.ReversibleSteps, "
         "and if it is stiff, da.ControlledSteps(da.RadauIIA(3)), both without rtol=; else ask for an earlier t1"

@@ -54,15 +54,18 @@ def check_coefficients(states: States) -> None:
 
 
 def sliding(slip: Callable, mu: ca.SX, moving: Mapping[str, Any], v: ca.SX, parameters: Parameters) -> ca.SX:
-    """The sliding velocity of each contact as stated, of (t, q, v): one component each in the plane, two in space."""
+    """The sliding velocity of each contact as stated, of (t, q, v): one component each in the plane, two in space.
+
+    A third one is a radius times the velocity of spin: friction of a patch of contact, which opposes slip and spin together.
+    """
     count = mu.shape[0]
     given = call_model("slip", slip, moving, parameters)
     flat = [x for row in given for x in row] if any(np.ndim(row) for row in np.atleast_1d(given)) else given  # type: ignore
     value = vector_expression("slip", flat)
-    if value.shape[0] not in (count, 2 * count):
+    if value.shape[0] not in (count, 2 * count, 3 * count):
         raise ModelError(
             f"slip must return the sliding velocity of each of {count} contacts, one component each in the plane or two in "
-            f"space; got {value.shape[0]} numbers"
+            f"space, or three with that of spin; got {value.shape[0]} numbers"
         )
     slope = ca.jacobian(value, v)
     if ca.depends_on(slope, v):

@@ -216,12 +216,8 @@ def condition_number(matrix: Matrix) -> float:
     except np.linalg.LinAlgError:
         return np.inf
     inverse = LinearOperator(matrix.shape, factors.solve, rmatvec=lambda x: factors.solve(x, "T"), dtype=float)
-    drawn = np.random.get_state()  # SciPy draws from the global generator, which belongs to the user
-    np.random.seed(0)
-    try:
-        return float(onenormest(inverse) * abs(matrix).sum(axis=0).max())
-    finally:
-        np.random.set_state(drawn)
+    # t = 1: with more columns SciPy draws from NumPy's global generator, which belongs to the user and to all threads
+    return float(onenormest(inverse, t=1) * abs(matrix).sum(axis=0).max())
 
 
 def definite_pivots(matrix: Matrix) -> np.ndarray | None:

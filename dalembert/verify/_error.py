@@ -14,6 +14,7 @@ from dalembert.runs._drivers import make_run
 from dalembert.runs._pilot import order_of, positions, sizes
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
+from dalembert.systems._units import units
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class ErrorEstimate:
     q: np.ndarray
     """The error of every coordinate in every stored state, (time, coordinate)."""
     relative: float
-    """The largest of them, relative to the largest magnitude of its coordinate, or to a thousandth of the largest of all."""
+    """The largest, relative to the largest magnitude of its coordinate, or to a thousandth of the largest of its unit."""
     order: int
     """That of the method, from which the estimate follows."""
 
@@ -84,4 +85,4 @@ def error(run: Trajectory, *, progress: bool | None = None) -> ErrorEstimate:
         raise StepFailed(f"the run with h/2 fails at t = {made.time:.6g}, where that with h does not: {reason}")
     q, finer = (positions(system, each.states[:]) for each in (run, trajectory_of(spec, made, "done", "", None)))
     errors = np.abs(q - finer) * 2**order / (2**order - 1)
-    return ErrorEstimate(np.asarray(run.t), errors, float(np.max(errors / sizes(finer), initial=0.0)), order)
+    return ErrorEstimate(np.asarray(run.t), errors, float(np.max(errors / sizes(units(system), finer), initial=0.0)), order)

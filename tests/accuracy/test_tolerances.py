@@ -459,7 +459,7 @@ def test_ctrl_c_while_a_run_is_compared_keeps_the_run(monkeypatch):
 
     given = kepler_start() | {"t1": 4.5, "rtol": 1e-6}
     whole = da.simulate(KEPLER, **given)
-    monkeypatch.setattr(_accurate, "checked", interrupted)
+    monkeypatch.setattr(_accurate.Comparison, "verdict", interrupted)
     run = da.simulate(KEPLER, **given)
     assert np.array_equal(run.q, whole.q) and run.error is None and "interrupted before it was compared" in run.choice
 

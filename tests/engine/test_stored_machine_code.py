@@ -83,6 +83,17 @@ def test_the_cache_of_models_keeps_what_was_used_last(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_limit_holds_for_many_small_files_without_looking_at_all_of_them_each_time(tmp_path, monkeypatch):
+    looks, look = [], _jit.remove_stored
+    monkeypatch.setattr(_jit, "remove_stored", lambda *given, **named: looks.append(look(*given, **named)))
+    monkeypatch.setenv("DALEMBERT_CACHE_MB", "0.1")
+    for k in range(600):
+        _jit._write(tmp_path / f"{k}.o", bytes(200))
+        if k % 50 == 0:
+            assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1.01e5 + 232
+    assert sum(files for files, _ in looks) > 100 and len(looks) <= 1 + 600 * 200 / 1e3
+
+
 @pytest.mark.parametrize("said", ["", "much"])
 def test_a_limit_that_is_no_number_is_the_usual_one(monkeypatch, said):
     monkeypatch.setenv("DALEMBERT_CACHE_MB", said)

@@ -175,6 +175,14 @@ def test_ensembles_stores_and_resume(tmp_path):
     assert np.array_equal(longer.step_sizes, whole.step_sizes)
 
 
+def test_a_first_step_that_is_far_too_small_is_no_end():
+    system = da.Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=1)
+    method, start = da.ControlledSteps(RADAU, rtol=1e-8), {"q0": [1.0], "v0": [0.0], "h": 1e-300}
+    run = da.simulate(system, method, **start, t1=1.0)
+    assert run.t[-1] == 1.0 and abs(run.q[-1, 0] - np.cos(1.0)) < 1e-7
+    assert da.simulate(system, method, **start, steps=5).stats["steps"] == 5
+
+
 def test_a_singularity_ends_the_run_with_a_reason():
     """x' = p, p' = 6 x^2 from x = 1 on 1 / (1 - t)^2: no step leads past t = 1."""
     blown = da.Lagrangian(lambda q, v: v @ v / 2 + 2 * q[0] ** 3, dim=1)

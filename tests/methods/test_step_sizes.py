@@ -254,6 +254,25 @@ def test_time_never_turns_round_in_an_ensemble(simd):
         assert np.all(np.diff(run.t) > 0) and (run.status == "done" or "density would fall below zero" in message)
 
 
+@cache
+def falling():
+    """Onto the attracting point, at t = pi / 2^1.5: the density grows without bound."""
+    return da.Lagrangian(lambda q, v: v @ v / 2 + 1 / np.sqrt(q @ q), dim=2), da.ReversibleSteps(da.LobattoIIIAB(2))
+
+
+@pytest.mark.parametrize("until", [{"t1": 2.0}, {"steps": 20_000}], ids=str)
+def test_a_collision_is_no_end(until):
+    run = da.simulate(*falling(), q0=[1.0, 0.0], v0=[0.0, 0.0], h=0.01, **until, on_failure="return", progress=False)
+    assert run.status == "failed" and "without bound, as at a collision" in run.message
+    assert run.t[-1] == pytest.approx(np.pi / 8**0.5, abs=1e-4)
+
+
+def test_a_collision_is_no_end_in_an_ensemble():
+    starts = {"q0": [[1.0, 0.0]], "v0": [[0.0, 0.0]]}
+    runs = da.simulate_many(*falling(), **starts, h=0.01, steps=20_000, simd=False)
+    assert runs.status == ("failed",) and "without bound, as at a collision" in runs.message[0]
+
+
 @pytest.mark.parametrize("name", ["kepler", "pendulum_on_a_spring", "around_the_earth", "double_pendulum"])
 def test_close_encounters_need_few_steps_and_lead_back(name):
     problem = getattr(encounters, name)()

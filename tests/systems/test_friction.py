@@ -53,7 +53,7 @@ def test_a_wheel_states_its_slip_and_each_wall_its_coefficient():
         ({"slip": lambda q, v: v[0]}, "give friction="),
         ({"friction": 0.1, "slip": lambda q, v: v[0] ** 2}, "linear in v"),
         ({"friction": 0.1, "slip": lambda q, v: q[0]}, "does not depend on v"),
-        ({"friction": 0.1, "slip": lambda q, v: [v[0], v[0], v[0]]}, "one component each"),
+        ({"friction": 0.1, "slip": lambda q, v: [v[0]] * 4}, "one component each"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):

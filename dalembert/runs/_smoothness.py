@@ -1,0 +1,95 @@
+"""Is a motion smooth between the states of a run? Its states are predicted by their neighbours.
+
+Let p_m be the polynomial of degree 6m - 1 that has the values, velocities and accelerations of the m states before and behind
+a state, and r_m the distance of that state from it. Where the motion is analytic, r_m falls with m, as the m-th power of a
+number below 1. Where a force has a kink, or changes within a step, it does not: it has
+the size h^3 of what steps across it err by.
+
+B. Fornberg, Generation of finite difference formulas on arbitrarily spaced grids, Math. Comp. 51 (1988), 699-706, for
+interpolation by neighbours; the weights below are Hermite's.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import casadi as ca
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from dalembert.systems import System
+from dalembert.systems._states import States, with_multipliers
+
+FEW, MANY = 3, 5
+"""Neighbours on each side, for the two predictions that are compared."""
+FALLS = 0.8
+"""The second one is nearer by this factor at least, where the motion is smooth."""
+
+
+def roughness(states: States, h: float, scale: np.ndarray) -> float:
+    """The largest distance from predictions that do not become better, in units of `scale`; inf where it is not known.
+
+    `states` are those of successive steps h.
+    """
+    system = states.system
+    if not system.state_blocks[0][1] or system.large or len(states) <= 2 * MANY:
+        return np.inf
+    states = with_multipliers(states)
+    q, v, a = (states.packed[:, : system.state_blocks[0][1]], *rates(states))
+    few, many = (np.max(distances(q, h * v, h**2 * a, m) / scale, axis=1) for m in (FEW, MANY))
+    few = np.max(sliding_window_view(np.pad(few, MANY, mode="edge"), 2 * MANY + 1), axis=1)  # of all that enter the other one
+    with np.errstate(invalid="ignore"):
+        return float(np.nan_to_num(np.max(np.where(many < FALLS * few, 0.0, many)), nan=np.inf))
+
+
+def rates(states: States) -> tuple[np.ndarray, np.ndarray]:
+    """Velocities and accelerations in every state, (state, coordinate)."""
+    y, z = np.split(states.packed, [states.system.state_blocks[0][1]], axis=1)
+    lam, psi = np.split(states.multipliers, [states.system.n_holonomic], axis=1)
+    arguments = (each.T for each in (states.t[:, None], y, z, lam, psi, states.theta))
+    v, a = _flow(states.system).map(len(states))(*arguments)
+    return np.asarray(v, dtype=float).T, np.asarray(a, dtype=float).T
+
+
+def _flow(system: System) -> ca.Function:
+    """(t, y, z, lam, psi, theta) -> y_dot, y_ddot."""
+    (_, first), (_, second) = system.state_blocks
+    sizes = {"t": 1, "y": first, "z": second, "lam": system.n_holonomic, "psi": system.n_nonholonomic}
+    symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    theta = ca.SX.sym("theta", system.parameters.size)
+    v, z_dot = (system.function(name)(*(symbols[each] for each in system.arguments(name)), theta) for name in ("v", "z_dot"))
+    a = ca.jtimes(v, ca.vertcat(symbols["t"], symbols["y"], symbols["z"]), ca.vertcat(1, v, z_dot))
+    return ca.Function("flow", [*symbols.values(), theta], [ca.densify(v), ca.densify(a)])
+
+
+@functools.cache
+def weights(m: int) -> tuple[np.ndarray, np.ndarray]:
+    """The neighbours -m, ..., m, and how their values, first and second derivatives enter the polynomial at 0.
+
+    For w(x) = prod (x - x_j)^3 it is w(x) sum_j sum_{k + l < 3} f_j^(k)/k! g_j^(l)/l! (x - x_j)^(k + l - 3), where g_j is
+    1/w without the factor (x - x_j)^3.
+
+    Example:
+        >>> nodes, found = weights(3)
+        >>> value = found[0] @ np.cos(0.3 * nodes) - found[1] @ (0.3 * np.sin(0.3 * nodes))
+        >>> bool(abs(value - found[2] @ (0.09 * np.cos(0.3 * nodes)) - 1) < 1e-14)
+        True
+
+    """
+    nodes = np.array([j for j in range(-m, m + 1) if j], dtype=float)
+    apart = nodes[:, None] - nodes + np.diag(np.full(2 * m, np.inf))
+    g = 1 / np.prod(np.where(np.isinf(apart), 1.0, apart), axis=1) ** 3
+    first = -3 * np.sum(1 / apart, axis=1)
+    second = (first**2 + 3 * np.sum(1 / apart**2, axis=1)) / 2
+    whole, x = np.prod(-nodes) ** 3, -nodes
+    zeroth = g * (x**-3 + first * x**-2 + second / x)
+    return nodes.astype(int), whole * np.array([zeroth, g * (x**-2 + first / x), g / (2 * x)])
+
+
+def distances(q: np.ndarray, hv: np.ndarray, hha: np.ndarray, m: int) -> np.ndarray:
+    """How far states are from what m neighbours on each side predict, for all that have MANY of them, (state, coordinate)."""
+    count, predicted = len(q) - 2 * MANY, 0.0
+    for j, *each in zip(*weights(m)[:1], *weights(m)[1], strict=True):
+        rows = slice(MANY + j, MANY + j + count)
+        predicted = predicted + sum(w * x[rows] for w, x in zip(each, (q, hv, hha), strict=True))
+    return np.abs(predicted - q[MANY : MANY + count])

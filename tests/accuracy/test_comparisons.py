@@ -1,0 +1,74 @@
+"""What runs to a tolerance are compared with: larger steps where the motion is smooth, sizes of coordinates by their unit."""
+
+import numpy as np
+import pytest
+from test_tolerances import KEPLER, kepler_exact, kepler_start, relative_error, stopped
+
+import dalembert as da
+from dalembert.runs import _pilot
+from dalembert.runs._smoothness import roughness
+from dalembert.systems._states import States
+from dalembert.systems._units import units
+
+OSCILLATOR = da.Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2 - 5e3 * np.maximum(q[0] - 0.5, 0) ** 2, dim=1)
+
+
+def of_oscillator(t, x, v):
+    """States of its motion."""
+    return States(OSCILLATOR, t, np.column_stack([x, v]), np.zeros((len(t), 0)), np.zeros((len(t), 0)))
+
+
+@pytest.mark.parametrize(("h", "bound"), [(0.2, 1e-14), (0.8, 2e-11)])
+def test_exact_states_of_a_smooth_motion_are_not_rough(h, bound):
+    t = np.arange(0, 12, h)
+    assert roughness(of_oscillator(t, 0.4 * np.cos(t), -0.4 * np.sin(t)), h, np.ones(1)) < bound
+
+
+@pytest.mark.parametrize("h", [1e-3, 3e-4])
+def test_exact_states_across_a_kink_are_rough(h):
+    """The force has a jump of its rate, of 1e4 times the speed: what polynomials across it err by is some h^3 of it."""
+    t = np.arange(0, 2, h)
+    x = stopped(1.635, t)
+    speed = 1e-6
+    v = (stopped(1.635, t + speed) - stopped(1.635, np.maximum(t - speed, 0))) / np.minimum(2 * speed, t + speed)
+    jump = 1e4 * np.sqrt(1.635**2 - 0.25) * h**3
+    assert 0.003 < roughness(of_oscillator(t, x, v), h, np.ones(1)) / jump < 0.3
+
+
+def test_a_long_smooth_run_is_compared_with_larger_steps(monkeypatch):
+    """They cost less than the run with h/2 does, and its error is known as well."""
+    steps, path = [], _pilot.Path.__iter__
+    monkeypatch.setattr(_pilot.Path, "__iter__", lambda self: steps.append(self.steps) or path(self))
+    run = da.simulate(KEPLER, da.LobattoIIIAB(3), **kepler_start(), t1=30.0, rtol=1e-7)
+    true = relative_error(run, kepler_exact(run.t))
+    assert "times larger steps, whose errors fall with h^4" in run.choice and true <= run.error <= 1e-7 < 1e3 * true
+    assert run.stats["steps"] > 5000 and sum(steps) < 0.5 * run.stats["steps"]
+
+
+def rotor_and_slider():
+    """A rotor of 1e-4 kg m^2 at 500 rad/s beside a block of 0.2 kg that swings 5 mm on a spring of 200 N/m."""
+    m = da.Mechanism(gravity=(0, 0), coordinates="planar")
+    rotor = m.body("rotor", mass=0.3, inertia=1e-4, at=(0, 0))
+    block = m.body("block", mass=0.2, inertia=1e-4, at=(0.005, 0.1))
+    hinge = m.revolute(m.ground, rotor, at=(0, 0))
+    slide = m.prismatic(m.ground, block, at=(0.005, 0.1), axis=(1, 0))
+    m.spring(m.ground, block, at=((-0.3, 0.1), (0.005, 0.1)), stiffness=200.0, length=0.3)
+    return m, m.start(rates={hinge: 500.0, slide: 0.0})
+
+
+def test_large_angles_do_not_loosen_lengths():
+    m, start = rotor_and_slider()
+    system = m.system()
+    assert units(system) == ((0, 1, 3, 4), (2, 5))
+    run = da.simulate(m, start=start, t1=4.0, rtol=1e-6)
+    x = run.q[:, system.coordinate_names.index("block.x")]
+    assert run.q[-1, 2] == pytest.approx(2000.0) and 1e-10 < np.abs(x - 0.005 * np.cos(np.sqrt(1000) * run.t)).max() < 5e-9
+
+
+def test_large_angles_do_not_loosen_controlled_steps():
+    m, start = rotor_and_slider()
+    ends = []
+    for tolerance in (1e-5, 1e-7):
+        run = da.simulate(m, da.ControlledSteps(da.GaussLobattoSPARK(3), rtol=tolerance), start=start, t1=4.0)
+        ends.append(np.abs(run.q[:, 3] - 0.005 * np.cos(np.sqrt(1000) * run.t)).max())
+    assert ends[0] < 1e-3 * 0.005 and ends[1] < 1e-5 * 0.005
