@@ -34,6 +34,9 @@ $(READY)-bench: $(READY)
 run: setup
 	$(BIN)/dalembert reproduce --out out/report
 
+# The many processes that tests start find modules compiled, also where the user's environment forbids to keep them.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: $(READY)-test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 

@@ -24,6 +24,7 @@ SHARING = (
     "compiler",
     "ensembles",
     "experiments",
+    "house",
     "impacts",
     "mechanisms",
     "methods",

@@ -39,9 +39,11 @@ def independent_still(matrix: ca.SX, system: System, theta: ca.SX) -> ca.SX:
 
 
 def watched_pivots(matrix: ca.SX, system: System) -> ca.SX:
-    """The reciprocal pivots of watched rows, each group for itself."""
+    """The reciprocal pivots of watched rows, each group for itself; walls that are touched have rows between g and k."""
     original, combination = system.combines
-    groups = combination.watched(original.n_holonomic, original.n_nonholonomic)
+    own = original.n_holonomic - sum(len(group.dropped) for group in combination.holonomic)
+    walls, groups = system.n_holonomic - own, combination.watched(original.n_holonomic, original.n_nonholonomic)
+    groups = [[row if row < own else row + walls for row in rows] for rows in groups]
     return ca.vertcat(ca.SX(0, 1), *(reciprocal_pivots(matrix[rows, rows]) for rows in groups if rows))
 
 

@@ -61,7 +61,7 @@ class Metric:
 
 def all_rows(system: System) -> System:
     """The system with all rows of its constraints, where some are combinations of redundant ones."""
-    return system if system.combines is None else system.combines[0]
+    return system if system.uncombined is None else system.uncombined
 
 
 def metric_at(states: States) -> np.ndarray:

@@ -26,7 +26,7 @@ def base_in_contact(base: OneStepMethod, system: MechanicalSystem) -> OneStepMet
     if base.keeps >= {"g", "g_dot"}:
         return base
     if hasattr(base, "projected"):
-        projected: OneStepMethod = replace(base, projected=True)  # type: ignore[type-var]
+        projected: OneStepMethod = replace(base, projected=True)
         if min(projected.order.values(), default=0) >= order:
             with contextlib.suppress(UnsupportedSystem):
                 projected.check(system.smooth)

@@ -40,7 +40,8 @@ def contact_forces(
         count = len(rows)
         here = States(held, t[rows], states[rows], np.tile(theta, (count, 1)), np.zeros((count, held.n_multipliers)))
         matrix, rhs = (here.evaluate(f"multiplier_{part}") for part in ("matrix", "rhs"))
-        found = -solve_rows(matrix, rhs)
+        first, second = np.split(states[rows[0]], 2)
+        found = -_multipliers(matrix, rhs, walled.redundant_rows(float(t[rows[0]]), first, second, theta))
         forces.normal[np.ix_(rows, touching)] = found[:, walled.n_holonomic : held.n_holonomic]
         stuck = found[:, held.n_holonomic + walled.n_nonholonomic :].T
         for column, slides in zip(touching, sliding, strict=False):
@@ -50,3 +51,13 @@ def contact_forces(
             else:
                 forces.friction[rows, column], stuck = stuck[0], stuck[1:]
     return forces
+
+
+def _multipliers(matrices: np.ndarray, rhs: np.ndarray, redundant: int) -> np.ndarray:
+    """Of matrices A of rank n - `redundant`, solutions of A x = b that are as good as any other: walls are not redundant."""
+    if not redundant:
+        return solve_rows(matrices, rhs)
+    scale = 1 / np.sqrt(np.einsum("...ii->...i", matrices))
+    left, values, right = np.linalg.svd(matrices * scale[..., :, None] * scale[..., None, :])
+    parts = np.einsum("...ji,...j->...i", left, scale * rhs)[..., :-redundant] / values[..., :-redundant]
+    return scale * np.einsum("...ij,...i->...j", right[..., :-redundant, :], parts)

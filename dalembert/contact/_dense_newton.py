@@ -64,6 +64,7 @@ def newton(plan, memory, equations, dt):
     for iteration in range(1, 61):
         call_kernel(plan[row + at.RESIDUAL], memory)
         if fresh:
+            memory[matrix : matrix + n * n] = 0.0
             call_kernel(plan[row + at.MATRIX], memory)
             if not eliminate_dense(memory, matrix, pivots, n):
                 return False

@@ -17,6 +17,7 @@ from dalembert.contact._flow import Equations, Flow, Point, base_flow, onto_the_
 from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
+from dalembert.systems._mechanical import solve_symmetric
 
 SCALES = {"velocity": 0, "momentum": 1, "one": 2}
 
@@ -160,7 +161,7 @@ def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots,
     multipliers = ca.SX(0, 1)
     if system.n_multipliers:
         matrix, rhs = (system.function(f"multiplier_{name}")(at.t, at.q, at.p, at.theta) for name in ("matrix", "rhs"))
-        multipliers = ca.solve(matrix, rhs)
+        multipliers = solve_symmetric(matrix, rhs) if system.symmetric else ca.solve(matrix, rhs)
     lam, psi = ca.vertsplit(multipliers, [0, system.n_holonomic, system.n_multipliers])
     p_dot = system.function("z_dot")(at.t, at.q, at.p, lam, psi, at.theta)
     return [
@@ -199,9 +200,13 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
 
 def _newton_kernels(name: str, equations: Equations, slots: Slots, inputs: list) -> list[Kernel]:
     own = [*inputs, (equations.x, slots.x)]
-    matrix = ca.densify(ca.jacobian(equations.model, equations.x))
+    n = equations.x.shape[0]
+    rows = ca.vertsplit(equations.model, [0, n - 1, n]) if n else [equations.model]
+    matrix = ca.vertcat(*(ca.jacobian(part, equations.x) for part in rows))  # the last row may be full: by reverse derivatives
+    places = zip(*matrix.sparsity().get_triplet(), strict=True)
+    entries = [(entry, slots.matrix + n * i + j) for entry, (i, j) in zip(matrix.nonzeros(), places, strict=True)]
     return [
         Kernel(f"{name}_guess", inputs, [(equations.guess, slots.x)]),
         Kernel(f"{name}_residual", own, [(equations.residual, slots.residual)]),
-        Kernel(f"{name}_matrix", own, [(ca.vec(matrix.T), slots.matrix)]),
+        Kernel(f"{name}_matrix", own, entries),  # the others are zero
     ]

@@ -69,7 +69,8 @@ def friction_at(
     for wall, coefficient in zip(walls, mu, strict=True):
         if not 0 <= coefficient < np.inf:
             raise StepFailed(
-                f"the coefficient of friction of unilateral[{wall}] is {coefficient:.6g}: it must be >= 0 and finite"
+                f"the coefficient of friction of {walled.row_called('phi', wall)} is {coefficient:.6g}: it must be >= 0 and "
+                "finite"
             )
     law = PlanarFriction(A, b, normal, tangent, mu, np.zeros(len(walls)))
     return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law)
@@ -154,8 +155,8 @@ def frictional_impact(
     for wall, coefficient in zip(chosen, e, strict=True):
         if not 0 <= coefficient <= 1:
             raise StepFailed(
-                f"the restitution of unilateral[{wall}] is {coefficient:.6g} at the approach speed {speed[wall]:.6g}: it must "
-                "be between 0 and 1"
+                f"the restitution of {walled.row_called('phi', wall)} is {coefficient:.6g} at the approach speed "
+                f"{speed[wall]:.6g}: it must be between 0 and 1"
             )
     e = np.where(np.isin(chosen, list(held)), 0.0, e)
     P = impact.with_most_of(e, may_gain=bool(np.any(walled.evaluate("phi_t", t, q, theta=theta))))

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.compiler import first_guess
 from dalembert.compiler._denormals import flushed_to_zero
+from dalembert.compiler._independence import independent
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact import _driver_with_impacts as collisions
 from dalembert.contact import _plan as at
@@ -25,6 +26,7 @@ from dalembert.errors import InputError, StepFailed
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
+from dalembert.systems._redundant import Combination, combined
 
 KERNELS = {
     "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
@@ -33,10 +35,10 @@ KERNELS = {
 IN_KERNELS = ("STATE", "HIT", "AHEAD", "PHI", "RATE", "SLACK", "STRENGTH", "DELTA", "AFTER", "TANGENT", "X")
 STOPS = {
     at.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
-    at.NO_TIME: "a partial step ends behind unilateral[{which}], but no collision time was found before it: reduce h",
+    at.NO_TIME: "a partial step ends behind {wall}, but no collision time was found before it: reduce h",
     at.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
     at.NO_GRADIENT: (
-        "the gradient of unilateral[{which}] vanishes at the contact, so the impact has no direction: state the wall by a "
+        "the gradient of {wall} vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
     at.TOO_MANY: f"there are more than {MOST_IN_A_STEP} impacts in one step: reduce h",
@@ -44,12 +46,8 @@ STOPS = {
         "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
     ),
-    at.UNDEFINED: (
-        "unilateral[{which}] is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"
-    ),
-    at.BAD_RESTITUTION: (
-        "the restitution of unilateral[{which}] is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"
-    ),
+    at.UNDEFINED: ("{wall} is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"),
+    at.BAD_RESTITUTION: ("the restitution of {wall} is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"),
 }
 
 Accumulation = tuple[float, np.ndarray, list[int], list[int], bool]
@@ -88,18 +86,22 @@ class ImpactRun(Run):
         assert isinstance(spec.start, State)
         if spec.h < 0:
             raise InputError("collision integrators run forwards: take h > 0")
-        self.walled, self.collision = system, method
+        self.walled, self.collision, self.start = system, method, spec.start
         with symbolic():
+            if not self.part:
+                combined, self.start = independent(system, spec.start)
+                assert isinstance(combined, MechanicalSystem)
+                self.walled = combined
             self._program = event_program(self.walled, self.collision)
             tolerance = self.collision.collision_tolerance
             self.grid = 0.0 if tolerance is None else float(2.0 ** np.ceil(-np.log2(tolerance)))
             self.until = spec.steps
-            self.h, self.start = spec.h, spec.start
+            self.h, self._first = spec.h, (self.walled, self._program, self.start)
             self._forget(spec.start.t, spec.start.packed)
             super().__post_init__()
 
     def _smooth_spec(self) -> RunSpec:
-        return replace(self.spec, system=self.walled.smooth, method=self.collision.full)
+        return replace(self.spec, system=self.walled.smooth, method=self.collision.full, start=self.start)
 
     @staticmethod
     def part_of(spec: RunSpec) -> ImpactRun:
@@ -132,7 +134,9 @@ class ImpactRun(Run):
 
     def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
         """Start afresh from a stored row and what `walls` was there; the log and the list of contacts begin anew, too."""
+        self.walled, self._program, self.start = self._first
         super().begin(row, compensation, step, walls)
+        self.start = replace(self.start, theta=self.steppers[0].start.theta)
         uncoupled, logged = self.plan[at.UNCOUPLED], self.plan[at.LOGGED]
         self._forget(self.time, self.state)
         self.plan[at.UNCOUPLED] = uncoupled
@@ -141,6 +145,32 @@ class ImpactRun(Run):
         self.touching, self.since = tuple(walls.get("touching", ())), float(walls.get("since", 0.0))
         held = ((*contact, 0)[:4] for contact in walls.get("held", ()))  # earlier versions stored no friction
         self.held = [(int(which), begin, end, int(slides)) for which, begin, end, slides in held]
+
+    def rescue(self) -> str | None:
+        """`Run.rescue`, after which events see the same combinations of redundant constraints as full steps do."""
+        reason, stepper = super().rescue(), self.steppers[0]
+        if reason is None and stepper.system.combines is not None:
+            with symbolic():
+                self._recombine(stepper.system.combines[1], stepper.start.theta)
+        return reason
+
+    def _recombine(self, combination: Combination, theta: np.ndarray) -> None:
+        """Let events see other combinations of redundant constraints, in another program where these are of other rows."""
+        if combination != self.walled.combines[1]:
+            marks, ignored, logged, log = self._marks.copy(), self._ignored.copy(), self.plan[at.LOGGED], self.log
+            self.walled = combined(self.walled.combines[0], combination)
+            self._program = event_program(self.walled, self.collision)
+            self.start = replace(self.start, theta=theta)
+            self._forget(self.time, self.state)
+            self._marks[:], self._ignored[:], self.plan[at.LOGGED], self.log = marks, ignored, logged, log
+        self.adopt(theta)
+
+    def adopt(self, theta: np.ndarray) -> None:
+        """Take over parameters, of which only those that combine redundant constraints are others."""
+        self.start, stepper = replace(self.start, theta=theta), self.steppers[0]
+        self.contact[self.places.theta :][: len(theta)] = theta
+        stepper.start = replace(stepper.start, theta=theta)
+        stepper.memory[stepper.program.layout.theta :][: len(theta)] = theta
 
     def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
@@ -162,6 +192,11 @@ class ImpactRun(Run):
         """Which walls were just hit."""
         return self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
 
+    @property
+    def _ignored(self) -> np.ndarray:
+        """Which guards the run does not look at."""
+        return self.plan[self.plan[at.IGNORED] :][: self.places.n_guards]
+
     def _known(self, name: int) -> np.ndarray:
         """What memory holds for each guard, walls first."""
         return self.contact[self.plan[name] :][: self.places.n_guards]
@@ -180,9 +215,9 @@ class ImpactRun(Run):
                 return self._move_in_contact(accumulation, accumulation[0])
             self.accumulation = accumulation
             return "impacts accumulate"
-        values = {"which": int(np.argmax(self._known(at.AHEAD))), "speed": float(self.contact[at.SPEED_SLOT])}
-        values["e"] = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0
-        return STOPS[int(self.plan[at.STATUS])].format(**values)
+        wall = self.walled.row_called("phi", min(int(np.argmax(self._known(at.AHEAD))), self.places.m - 1))
+        e, speed = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0, float(self.contact[at.SPEED_SLOT])
+        return STOPS[int(self.plan[at.STATUS])].format(wall=wall, e=e, speed=speed)
 
     def _make_room(self) -> None:
         """The log is nearly full."""
@@ -195,7 +230,7 @@ class ImpactRun(Run):
 
     def ignore(self, guards: list[int]) -> None:
         """Let the run not look at some guards."""
-        self.plan[self.plan[at.IGNORED] + np.array(guards, dtype=int)] = 1
+        self._ignored[guards] = 1
 
     def collide(self, t: float, here: np.ndarray, walls: list[int]) -> np.ndarray:
         """The state after impacts on walls that all touch, by the rule of free motion."""
@@ -251,6 +286,9 @@ class ImpactRun(Run):
         stepper.memory[stepper.slots("compensation")] = 0.0
         self._observe(state.t, here)
         self.touch(list(released))
+        if stepper.renew():
+            self._recombine(stepper.system.combines[1], stepper.start.theta)
+            return
         stepper.memory[stepper.slots("x")] = first_guess(stepper.program.reduced, self.system, state, self.h)
         self.counts[0]["mode"], self.counts[0]["age"] = driver.GUESS_READY, -1
 

@@ -20,7 +20,7 @@ from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitu
 from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
 
-DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL, TOO_MANY, UNLAWFUL = range(7)
+DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL, TOO_MANY, UNLAWFUL, DEPENDENT = range(8)
 TALLIED = 3
 PROJECTED, DAMPED, LOGGED = range(TALLIED)
 """Counters of a run: steps that Newton's method alone did not solve, impacts that would add energy, rows of the log."""
@@ -219,6 +219,11 @@ def advance_stepping(
             return NOT_FINITE
         if memory[7] < 0.0:
             return UNLAWFUL
+        if memory[8] == 0.0 and memory[9] == 0.0:
+            for k in range(at.n_x):
+                memory[at.x + k] = memory[at.saved + k]
+            return DEPENDENT
+        memory[9] = 0.0
         for k in range(at.n_contacts):
             memory[at.touched + k] = memory[at.impulses + k]
         for k in range(n):

@@ -34,7 +34,6 @@ class SphereMember(SteppingMember, SphereRun):
 class SteppingEnsembleRun(EnsembleApart):
     """Many runs by time stepping. Contacts close in different steps of different members: each is run on its own."""
 
-    combines: ClassVar[bool] = False
     apart: ClassVar[str] = "contacts close in different steps of different members"
 
     @property

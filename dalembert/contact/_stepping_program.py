@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._independence import independent_still
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import place_in_order
@@ -46,7 +47,11 @@ class Slots:
     bounce = 5
     energy = 6
     lawful = 7
-    theta = 8
+    independent = 8
+    """Whether the combinations of redundant constraints still are at the end of the step."""
+    fresh = 9
+    """Whether they were chosen for the state at its beginning."""
+    theta = 10
 
     state: int = field(init=False)
     x: int = field(init=False)
@@ -140,8 +145,22 @@ def _results(system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, s
         (as_column([outcome.lawful]), slots.lawful),
         (reduced.energy, slots.energy),
         (_stiffness(system, reduced), slots.stiff),
+        (_independent_at_end(system, reduced), slots.independent),
     ]
     return [(reduced.express(expression), slot) for expression, slot in given if expression.shape[0]]
+
+
+def _independent_at_end(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:
+    """Whether combinations of redundant constraints are independent in the new state; 1 where there are none."""
+    if system.combines is None:
+        return ca.SX(1)
+    step = reduced.equations.step
+    (q, p), (dq, dp) = step.state.values(), ca.vertsplit(reduced.increment, [0, system.dim, 2 * system.dim])
+    end, none = (step.time_symbol + step.h_symbol, q + dq, p + dp), ca.SX.zeros(system.n_multipliers, 1)
+    lam, psi = ca.vertsplit(none, [0, system.n_holonomic, system.n_multipliers])
+    directions = ca.sparsify(system.function("directions")(*end, lam, psi, step.theta))
+    matrix = ca.sparsify(system.function("hidden_z")(*end, step.theta)) @ directions
+    return independent_still(matrix, system, step.theta)
 
 
 def _stiffness(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert._progress import phase
 from dalembert.compiler._denormals import flushed_to_zero
+from dalembert.compiler._independence import combined_at, independent
 from dalembert.contact import _stepping_driver as driver
 from dalembert.contact._records import SteppedContacts
 from dalembert.contact._stepping_program import stepping_program
@@ -91,14 +92,17 @@ class SteppingRun(Run):
     def __post_init__(self) -> None:
         spec, system, method, began = self.spec, self.spec.system, self.spec.method, time.perf_counter()
         assert isinstance(system, MechanicalSystem) and isinstance(method, TimeStepping) and isinstance(spec.start, State)
-        self.system, self.method, self.start, self.h = system, method, spec.start, spec.h
+        with symbolic():
+            self.system, self.start = independent(system, spec.start)
+        assert isinstance(self.system, MechanicalSystem)
+        self.method, self.h = method, spec.h
         self.steps, self.save_every, self.stage_multipliers = spec.steps, spec.save_every, False
         self.controls, self.clock, self.steppers = None, np.zeros(0), []
         self.counts = np.zeros(1, COUNTS)
         self.counts[0]["saved"] = 1
         self.tally, self.log = np.zeros(driver.TALLIED, dtype=np.int64), np.zeros((0, 0))
         with symbolic():
-            self._load(system, method, spec.start)
+            self._load(self.system, method, self.start)
         self.rows = np.zeros((self.room or spec.steps // spec.save_every + 2, system.n_state))
         self.rows[0] = spec.start.packed
         phase("the step loop")
@@ -135,9 +139,24 @@ class SteppingRun(Run):
         return REASONS[driver.UNSOLVED]
 
     def _stopped(self, status: int) -> str | None:
+        if status == driver.DEPENDENT:
+            with symbolic():
+                return self._renew()
         if status != driver.FULL:
             return REASONS[status]
         self.log = np.vstack([self.log, np.zeros_like(self.log)])
+        return None
+
+    def _renew(self) -> str | None:
+        """Combine redundant constraints anew for the pending step; the reason why not, if that cannot be."""
+        own = self.memory[self.program.slots.theta :][: len(self.start.theta)]
+        here = combined_at(self.system, self.time, self.state, own)
+        if here is None:
+            return (
+                "other constraints are redundant here than at the start: reduce h, or take da.NonsmoothRattle(), which keeps "
+                "the joints of closed loops together"
+            )
+        own[:], self.memory[self.program.slots.fresh] = here.theta, 1.0
         return None
 
     def _load(self, system: MechanicalSystem, method: TimeStepping, start: State) -> None:
@@ -171,7 +190,9 @@ class SteppingRun(Run):
     @property
     def _carried(self) -> np.ndarray:
         """The slots from which, with the state, the next step follows: the unknowns, and what contacts did so far."""
-        return np.r_[self.at.x : self.at.x + self.at.n_x, self.at.sums : len(self.memory)]
+        x, theta = self.at.x, self.program.slots.theta
+        combined = np.arange(theta, theta + len(self.start.theta) if self.system.combines is not None else theta)
+        return np.r_[combined, x : x + self.at.n_x, self.at.sums : len(self.memory)]
 
     @property
     def walls(self) -> dict[str, Any]:

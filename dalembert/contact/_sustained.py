@@ -171,6 +171,8 @@ class Contact:
     def _follow(self, part: ImpactRun, reason: str | None) -> str | None:
         """Take over what a part did up to where something else begins; the reason why it cannot go on from there."""
         impacts, struck = self._impacts(part)
+        if part.walled.combines is not None:
+            self.run.adopt(part.start.theta)
         steps = part.steps_done
         if struck is not None:  # a hit at the end of a step may be noted with that step or with the next one
             steps = int(np.clip(np.ceil((struck[at.LOG_T] - part.start.t) / part.h - MERGE) - 1, 0, steps))

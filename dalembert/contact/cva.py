@@ -20,6 +20,7 @@ from dalembert.contact._collision import CollisionIntegrator, Maps, Reset
 from dalembert.contact._flow import Equations, Point, base_flow
 from dalembert.methods import OneStepMethod
 from dalembert.systems import MechanicalSystem
+from dalembert.systems._mechanical import solve_symmetric
 from dalembert.tableaux import gauss
 
 
@@ -131,4 +132,4 @@ def quadratic_reset(system: MechanicalSystem, at: Point) -> ca.SX:
     approach = ca.dot(n, v(t, q, p, theta)) + phi_t
     # phi_dot+ = -phi_dot-, and g_dot and k stay zero
     rhs = ca.vertcat(-2 * approach, ca.SX.zeros(system.n_multipliers, 1))
-    return ca.solve(normals @ H_pp(t, q, p, theta) @ normals.T, rhs)
+    return solve_symmetric(normals @ H_pp(t, q, p, theta) @ normals.T, rhs)

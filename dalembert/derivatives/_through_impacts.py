@@ -28,6 +28,7 @@ from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
+from dalembert.systems._dependency import refuse_redundant
 
 SMOOTH = 1000
 """Steps between events that are recorded at a time."""
@@ -41,6 +42,7 @@ class ImpactSteps:
     def __init__(self, spec: RunSpec, chosen: tuple[int, ...]) -> None:
         system, method, start = spec.system, spec.method, spec.start
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator) and isinstance(start, State)
+        refuse_redundant("a derivative through impacts", system, start.t, start.first, start.second, start.theta)
         self.spec, self.chosen, self.walled, self.collision, self.start = spec, chosen, system, method, start
         self.h, self.t0, self.n = spec.h, start.t, system.n_state
         self.identity = np.eye(self.n, self.n + len(chosen))

@@ -15,7 +15,7 @@ from dalembert.errors import InputError
 from dalembert.runs._arguments import Arguments, given_values
 from dalembert.runs._controls import parameter_slots
 from dalembert.runs._drivers import check_differentiable
-from dalembert.systems import System
+from dalembert.systems import State, System
 
 INITIAL = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0")
 RUN = ("start", "params", "t0", "t1", "h", "steps", "save_every", "newton_tolerance", "controls")
@@ -112,8 +112,9 @@ def differentiated(
 def start_from(spec: RunSpec, given: Mapping[str, Any]) -> Start:
     """How the start of a run came about."""
     system, state, velocity = spec.system, spec.start, given.get("v0") is not None
-    second = np.array(given["v0"], dtype=float) if velocity else state.second  # type: ignore[union-attr]
-    return Start(system, state, state.first, second, velocity)  # type: ignore[arg-type, union-attr]
+    assert isinstance(state, State)
+    second = np.array(given["v0"], dtype=float) if velocity else state.second
+    return Start(system, state, state.first, second, velocity)
 
 
 def wanted(spec: RunSpec, wrt: str | Sequence[str], given: Mapping[str, Any]) -> tuple[Wanted, ...]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +54,6 @@ class EnsembleRun:
     watch: Watch | None = None
     simd: bool | None = None
     workers: int | None = None
-    combines: ClassVar[bool] = True
-    """Whether redundant constraints are combined."""
     wall_time: float = 0.0
     cpu_time: float = 0.0
     build_time: float = 0.0
@@ -64,7 +62,7 @@ class EnsembleRun:
     @one_at_a_time
     def __post_init__(self) -> None:
         assert isinstance(self.spec.start, States)
-        states = independent_states(self.spec.start) if self.combines else self.spec.start
+        states = independent_states(self.spec.start)
         if states is not self.spec.start:
             self.spec = replace(self.spec, system=states.system, start=states)
         spec = self.spec

@@ -180,7 +180,7 @@ def _contradicted(run: Stepper, increment: np.ndarray) -> str | None:
     """Which redundant constraint does not hold at the end of the step although those that it should follow from do, if any."""
     if run.system.combines is None:
         return None
-    original, n = run.system.combines[0], run.system.state_blocks[0][1]
+    original, n = run.system.uncombined, run.system.state_blocks[0][1]
     t, theta, (y, z) = run.time + run.h, run.start.theta, np.split(run.state + increment, [n])
     g, k = (original.at(name, {"t": t, "y": y, "z": z}, theta[: original.parameters.size]) for name in ("g", "k"))
     combined = np.concatenate([run.system.at(name, {"t": t, "y": y, "z": z}, theta) for name in ("g", "k")])
@@ -188,7 +188,7 @@ def _contradicted(run: Stepper, increment: np.ndarray) -> str | None:
     worst = int(np.argmax(np.abs(rows)))
     if not abs(rows[worst]) > 100 * np.max(np.abs(combined), initial=0.0):
         return None
-    row = f"holonomic[{worst}]" if worst < len(g) else f"nonholonomic[{worst - len(g)}]"
+    row = original.row_called("g", worst) if worst < len(g) else original.row_called("k", worst - len(g))
     return (
         f"redundant constraints contradict each other here: {row} is off by {rows[worst]:.1e} at the end of a step that "
         "fulfils those which it followed from at the start: correct the constraints or their parameters, or start elsewhere"

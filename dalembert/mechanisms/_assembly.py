@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import Hamiltonian, State
 from dalembert.systems._consistent import finite_number
+from dalembert.systems._model import naming
 
 CONSTANT = 1e-9
 """How far from zero a row that does not depend on the state may be."""
@@ -211,10 +211,7 @@ class Mechanism(WithWheels):
             state = {name: arguments.pop(name) for name in names.split()}
             return function(params=arguments, **state)
 
-        wanted = [*names.split(), *self.params]
-        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in wanted]
-        model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return model
+        return naming([*names.split(), *self.params], model)
 
     def _function(self, names: str, kind: str, stated: Sequence[tuple[Part, Sequence[int]]]) -> Callable:
         """The rows of one kind of all parts, in their order."""

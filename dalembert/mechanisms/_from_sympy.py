@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ModelError
 from dalembert.systems import Lagrangian
-from dalembert.systems._model import Parameters
+from dalembert.systems._model import Parameters, naming
 
 
 def from_sympy(
@@ -66,21 +66,13 @@ def from_sympy(
         def model(t: Any, q: Any, v: Any = None, **given: Any) -> list[Any]:
             return compiled([t], list(q), [0.0] * len(q) if v is None else list(v), [given[str(s)] for s in symbols])
 
-        wanted = ["t", "q", *(["v"] if of_rates else []), *names]
-        model.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in wanted]
-        )
-        return model
+        return naming(["t", "q", *(["v"] if of_rates else []), *names], model)
 
     def first(model: Callable) -> Callable:
-        one = lambda **given: model(**given)[0]  # noqa: E731
-        one.__signature__ = inspect.signature(model)  # type: ignore[attr-defined]
-        return one
+        return naming(inspect.signature(model).parameters, lambda **given: model(**given)[0])
 
     def together(model: Callable) -> Callable:
-        all_of = lambda **given: np.array(model(**given), like=given["q"])  # noqa: E731
-        all_of.__signature__ = inspect.signature(model)  # type: ignore[attr-defined]
-        return all_of
+        return naming(inspect.signature(model).parameters, lambda **given: np.array(model(**given), like=given["q"]))
 
     return Lagrangian(
         first(function([L], True, "the Lagrangian")),

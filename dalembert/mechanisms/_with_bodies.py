@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from dalembert.mechanisms._links import Marker, carrier
 from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
 from dalembert.mechanisms._solids import Box, Solid
 from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
-from dalembert.systems._model import one_line
+from dalembert.systems._model import naming, one_line
 
 
 class WithBodies(Building):
@@ -203,11 +202,7 @@ def _multiple(mass: Value, factor: float) -> Value:
 
 
 def _proportional(name: str, factor: float) -> Callable[..., Any]:
-    def moment(**params: Any) -> Any:
-        return params[name] * factor
-
-    moment.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)])  # type: ignore[attr-defined]
-    return moment
+    return naming([name], lambda **params: params[name] * factor)
 
 
 def _about_own_z(inertia: Any, moments: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import Field, dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class OneStepMethod(ABC):
     proved or disproved, and None where nothing is known; each claim is a row of the table that drives the tests.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     serves_nonholonomic: ClassVar[bool] = False
     serves_unilateral: ClassVar[bool] = False
     serves_friction: ClassVar[bool] = False
@@ -132,7 +133,7 @@ class OneStepMethod(ABC):
         return StepEquations.of(step)
 
     def __str__(self) -> str:
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         return f"da.{type(self).__name__}({', '.join(f'{name}={_shown(value)}' for name, value in values.items())})"
 
 

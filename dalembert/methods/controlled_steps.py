@@ -193,8 +193,8 @@ def _one_stage_less(method: OneStepMethod) -> OneStepMethod:
     """The method of the same family that a step is compared with."""
     changed: dict[str, Any] = {"stages": getattr(method, "stages", 0) - 1}
     try:
-        if "stages" in {each.name for each in fields(method) if each.init}:  # type: ignore[arg-type]
-            return replace(method, **changed)  # type: ignore[type-var]
+        if "stages" in {each.name for each in fields(method) if each.init}:
+            return replace(method, **changed)
     except InputError:
         pass
     raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from dalembert.modified._hamilton_jacobi import modified_terms, powers_of_h
 from dalembert.modified._stationary import Field, lower_part
 from dalembert.symbolic import as_column, from_column, merged, stack_columns
 from dalembert.systems import Hamiltonian, MechanicalSystem
+from dalembert.systems._model import naming
 
 NEWTON_STEPS = 4
 """Newton steps written out for z(q, p): started with an error O(h), they leave one of O(h^16)."""
@@ -125,10 +125,8 @@ class ModifiedHamiltonian:
             theta = stack_columns(np.ravel(np.array(values[name], dtype=object)) for name in parameters.values)
             return from_column(closed_form(as_column(q), as_column(p), as_column([values[step_size]]), theta))[0]
 
-        arguments = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("q", "p", *names)]
-        H.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
         values = parameters.unflatten(parameters.vector(params))
-        return Hamiltonian(H, dim=self.original.dim, params={**values, step_size: _step_size(h)})
+        return Hamiltonian(naming(("q", "p", *names), H), dim=self.original.dim, params={**values, step_size: _step_size(h)})
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 

@@ -262,8 +262,26 @@ def _solve(matrix: ca.SX, rhs: ca.SX) -> ca.SX:
 
 
 def _numbers(function: ca.Function, theta: np.ndarray) -> Callable[..., np.ndarray]:
-    """A CasADi function with the parameters in place, on NumPy arrays."""
-    return lambda *arguments: np.asarray(function(*arguments, theta), dtype=float)
+    """A CasADi function with the parameters in place, on NumPy arrays.
+
+    It reads and writes memory that is given to it once: to make matrices of the arguments takes longer than to compute.
+    """
+    symbols = function.sx_in()
+    dense = ca.Function("numbers", symbols, [ca.densify(function(*symbols))])
+    given, values = [np.zeros(dense.nnz_in(k)) for k in range(len(symbols))], np.zeros(dense.nnz_out(0))
+    given[-1][:] = theta
+    memory, evaluate = dense.buffer()
+    for k, array in enumerate(given):
+        memory.set_arg(k, array.data)
+    memory.set_res(0, values.data)
+
+    def compute(*arguments: Any, _kept: Any = memory) -> np.ndarray:  # without which `evaluate` would write into nowhere
+        for array, argument in zip(given, arguments, strict=False):
+            array[:] = argument
+        evaluate()
+        return values.reshape(dense.size_out(0), order="F").copy()
+
+    return compute
 
 
 def _interval(t0: float, t1: float, times: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, InputError, ModelError, UnsupportedSystem
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction, refuse_redundant
+from dalembert.systems._dependency import check_gradients, combination_at, refuse_contradiction
 from dalembert.systems._matrices import row_norms, row_sums, scaled_rows, well_conditioned
 from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._model import one_line, real_array
@@ -370,7 +370,8 @@ def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) ->
     worst = int(np.argmin(phi + slack))
     if phi[worst] < -slack[worst]:
         raise InconsistentStart(
-            f"the initial values lie behind a wall: unilateral[{worst}] is {phi[worst]:.3g} there, and must not be negative"
+            f"the initial values lie behind a wall: {system.row_called('phi', worst)} is {phi[worst]:.3g} there, and must not "
+            "be negative"
         )
 
 
@@ -389,8 +390,6 @@ def _check_consistency(system: System, t: float, y: np.ndarray, z: np.ndarray, t
 
 def _redundant_rows(system: MechanicalSystem, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
     """How many constraints follow from others, here and nearby; those that only seem to are refused."""
-    if system.n_unilateral:
-        refuse_redundant("a run with walls (unilateral=)", system, t, y, z, theta)
     found = combination_at(system, t, y, z, theta)
     return 0 if found is None else found[0].redundant
 

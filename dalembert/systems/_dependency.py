@@ -8,6 +8,7 @@ configurations, too, where all of them must hold and have the same rank.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import casadi as ca
@@ -109,8 +110,8 @@ def refuse_contradiction(system: MechanicalSystem, t: float, q: np.ndarray, thet
     worst = int(np.argmax(np.abs(missed) / np.maximum(factors * bound, 1e-300)))
     raise InconsistentStart(
         f"{_names(system, N, worst)} contradict each other near the given configuration: they depend on each other there, and "
-        f"cannot all be fulfilled (holonomic[{worst}] misses by {abs(missed[worst]) / factors[worst]:.2g}): correct or remove "
-        "one of them"
+        f"cannot all be fulfilled ({system.row_called('g', worst)} misses by {abs(missed[worst]) / factors[worst]:.2g}): "
+        "correct or remove one of them"
     )
 
 
@@ -121,8 +122,19 @@ def refuse_redundant(what: str, system: System, t: float, y: np.ndarray, z: np.n
         combination, _ = found
         raise UnsupportedSystem(
             f"{combination.redundant} of the {system.n_multipliers} constraints are redundant, and {what} needs independent "
-            f"ones: {combination.advice}"
+            f"ones: {_advice(system, combination)}"
         )
+
+
+def _advice(system: System, combination: Combination) -> str:
+    """What to do about redundant rows: which parts of a mechanism state them, or which could be left out."""
+    rows = [("g", k) for own in combination.holonomic for k in own.component]
+    rows += [("k", k) for own in combination.nonholonomic for k in own.component]
+    parts = dict.fromkeys(system.row_names[kind][k].partition(", row ")[0] for kind, k in rows if kind in system.row_names)
+    if parts:
+        named = ", ".join(map(repr, parts))
+        return f"{named} together say some things twice; leave a joint out, or let it leave more free, as m.spherical does"
+    return f"remove {combination.redundant} of them, such as {_called(system, combination.dropped)}"
 
 
 def _names(system: MechanicalSystem, N: Matrix, row: int) -> str:
@@ -130,7 +142,12 @@ def _names(system: MechanicalSystem, N: Matrix, row: int) -> str:
     rows = np.flatnonzero(np.abs(along(N, np.eye(1, N.shape[0], row)[0])) > CONNECTED).tolist()
     rows = rows if row in rows else sorted([*rows, row])
     m = system.n_holonomic
-    names = [f"holonomic[{k}]" if k < m else f"nonholonomic[{k - m}]" for k in rows]
+    return _called(system, [("g", k) if k < m else ("k", k - m) for k in rows])
+
+
+def _called(system: System, rows: Sequence[tuple[str, int]]) -> str:
+    """Names of some rows."""
+    names = [system.row_called(*row) for row in rows]
     return " and ".join(names) if len(names) <= 3 else ", ".join([*names[:6], *(["..."] if len(names) > 6 else [])])
 
 
@@ -278,7 +295,7 @@ class _Neighbourhood:
         m = self.system.n_holonomic
         N = dependencies(self._matrix("hidden_z", *self.start))[0]
         value = np.concatenate([values["g"], values["k"]])[worst]
-        row = f"holonomic[{worst}]" if worst < m else f"nonholonomic[{worst - m}]"
+        row = self.system.row_called("g", worst) if worst < m else self.system.row_called("k", worst - m)
         raise InconsistentStart(
             f"{_names(self.system, N, worst)} hold together only at the initial values and nowhere near: they depend on each "
             f"other there, but beside them, where the other constraints hold, {row} misses by {abs(value):.2g}: remove or "

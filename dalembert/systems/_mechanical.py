@@ -56,6 +56,8 @@ class MechanicalSystem(System):
     starts_from = ("q0", "v0", "p0")
     matrices = System.matrices | {"H_pp", "L_vv", "k_v", "phi_q", "slip_v"}
     n_tangents = 0
+    symmetric = True
+    """Whether the matrix of the multipliers is symmetric: not where contacts slide with friction."""
 
     def __init__(self, dim: int, params: Mapping[str, Any] | None) -> None:
         if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim < 2**31:
@@ -191,6 +193,8 @@ class MechanicalSystem(System):
         own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution", "friction", "slip", "slip_v", *GUARDS)
         free.described = {name: label for name, label in self.described.items() if name not in own}
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
+        if self.combines is not None:
+            free.combines, free.uncombined = (self.combines[0].smooth, self.combines[1]), self.uncombined.smooth
         return free
 
     @kept
@@ -226,7 +230,7 @@ class MechanicalSystem(System):
         held._define("t y z", k_v=k_v)
         held._derive(v=given["H_p"], f=given["force"] - given["H_q"] - k_v.T @ psi, r=reaction, g=g, k=k)
         held.described |= {"r": "the contact force"} | ({"k": "nonholonomic or slip"} if stuck else {})
-        held.n_unilateral = len(rest)
+        held.n_unilateral, held.symmetric = len(rest), not any(sliding)
         held._symbols["speed"] = ca.SX.sym("speed", len(rest))
         for name in ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "friction", "slip", "slip_v"):
             if name in self._expressions:
@@ -237,6 +241,12 @@ class MechanicalSystem(System):
         at_rest = ca.substitute(given["restitution"], self._symbols["speed"], speeds)
         held._expressions["restitution"] = (("speed",), at_rest[rest, :])
         held._guard(given, touching, sliding, n_g)
+        names = dict(self.row_names)
+        if "phi" in names:
+            names["g"] = (*names.get("g", ()), *(names["phi"][k] for k in touching))
+            names["phi"] = tuple(names["phi"][k] for k in rest)
+        held.row_names = names
+        held.uncombined = None if self.combines is None else self.uncombined.in_contact(touching, sliding)
         return held
 
     def _guard(self, given: Mapping[str, ca.SX], touching: tuple[int, ...], sliding: tuple[int, ...], n_g: int) -> None:
@@ -244,7 +254,7 @@ class MechanicalSystem(System):
         own = {name: self._expressions[name][1] for name in ("multiplier_matrix", "multiplier_rhs", "v", "z_dot")}
         matrix, rhs = own["multiplier_matrix"], own["multiplier_rhs"]
         symbols = [self._t, self._q, self._p]
-        multipliers = ca.solve(matrix, rhs) if any(sliding) else solve_symmetric(matrix, rhs)
+        multipliers = solve_symmetric(matrix, rhs) if self.symmetric else ca.solve(matrix, rhs)
         blurred = rounding(rhs, [*symbols, self.parameters.theta]) / ca.fabs(ca.diag(matrix))
         forces, n_psi = -multipliers, self.n_holonomic + given["k"].shape[0]
         N, blur_N = forces[n_g : self.n_holonomic], blurred[n_g : self.n_holonomic]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -115,6 +115,12 @@ def checked_mapping(params: Any) -> Mapping[str, Any]:
     if params is not None and not isinstance(params, Mapping):
         raise ModelError(f'params maps names to numbers, as in params={{"m": 1.0}}; got {type(params).__name__}')
     return params or {}
+
+
+def naming(names: Iterable[str], function: Any) -> Callable:
+    """A function of keywords as a model function, whose signature names the arguments that it wants."""
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])
+    return function
 
 
 def call_model(role: str, function: Callable, available: Mapping[str, Any], parameters: Parameters) -> Any:

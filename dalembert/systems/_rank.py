@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dalembert.systems._circuits import circuits, clusters
+from dalembert.systems._circuits import RANK, circuits, clusters
 from dalembert.systems._matrices import (
     TINY,
     Matrix,
@@ -24,8 +24,9 @@ from dalembert.systems._matrices import (
 Parts = Sequence[Sequence[int]]
 """Sets of rows between which there are dependencies, as those of the loops of a mechanism."""
 
-RANK = 1e-9
-"""Rows are dependent where a singular value of the matrix, its rows and columns scaled, is smaller than this."""
+
+CLEARLY = 1e-6
+"""A smallest singular value above this one is sure; those below which inverse iteration finds may be far too large."""
 
 
 def smallest_singular_value(rows: Matrix) -> float:
@@ -39,9 +40,12 @@ def smallest_singular_value(rows: Matrix) -> float:
     if rows.shape[0] > rows.shape[1] or np.min(norms) <= TINY * np.max(norms):
         return 0.0
     found = least_singular_value(scaled_rows(rows, 1 / norms))
-    if found > 1e-6 or not is_finite(rows):
+    if found > CLEARLY or not is_finite(rows):
         return found
-    return max(found, least_singular_value(balanced(rows)[0]))
+    scaled_too = least_singular_value(balanced(rows)[0])
+    if not is_sparse(rows):
+        return max(found, scaled_too)
+    return scaled_too if scaled_too > CLEARLY or not circuits(rows) else 0.0
 
 
 def least_singular_value(matrix: Matrix) -> float:

@@ -80,10 +80,10 @@ class Combination:
         return sum(len(group.dropped) for group in (*self.holonomic, *self.nonholonomic))
 
     @property
-    def advice(self) -> str:
-        """Which rows could be left out at the start."""
-        names = [f"{kind}[{row}]" for kind in ("holonomic", "nonholonomic") for g in getattr(self, kind) for row in g.dropped]
-        return f"remove {self.redundant} of them, such as {', '.join(names[:6])}"
+    def dropped(self) -> list[tuple[str, int]]:
+        """Which rows of "g" and "k" could be left out at the start."""
+        groups = (("g", self.holonomic), ("k", self.nonholonomic))
+        return [(kind, row) for kind, own in groups for group in own for row in group.dropped]
 
     @property
     def size(self) -> int:
@@ -213,7 +213,7 @@ def combined(system: MechanicalSystem, combination: Combination) -> MechanicalSy
     parameters.values, parameters.size = {**parameters.values, "_combinations": hidden}, parameters.theta.shape[0]
     reduced.parameters = parameters
     reduced.described = {name: label for name, label in system.described.items() if not name.startswith("k") or C_k.shape[0]}
-    reduced.combines = system, combination
+    reduced.combines, reduced.uncombined, reduced.row_names = (system, combination), system, {}
     return reduced
 
 

@@ -46,6 +46,8 @@ class System:
     n_unilateral = 0
     combines: Any = None
     """The system whose redundant rows are combined here, and how (`_redundant.py`); None for systems as a user states them."""
+    uncombined: Any = None
+    """The same with all rows of its constraints, those of walls that are touched included; None where none are combined."""
     ramps: tuple[int, ...] = ()
     """The positions of parameters that change linearly in time (`_ramped.py`); none in systems as a user states them."""
     coordinate_names: tuple[str, ...] = ()
@@ -300,6 +302,12 @@ class System:
         digest.update(repr(list(self.parameters.values)).encode())
         digest.update(b"" if self.combines is None else repr(self.combines[1]).encode())
         return digest.hexdigest()
+
+    def row_called(self, kind: str, row: int) -> str:
+        """What a row of "g", "k" or "phi" is called: after the part of a mechanism that states it, or by its number."""
+        role = {"g": "holonomic", "k": "nonholonomic", "phi": "unilateral"}[kind]
+        names = (self.uncombined or self).row_names.get(kind, ())
+        return repr(names[row]) if row < len(names) else f"{role}[{row}]"
 
     def called(self, **names: Any) -> System:
         """The same system under other names: `title`, `settings` or `coordinate_names`."""

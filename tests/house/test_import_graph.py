@@ -7,6 +7,7 @@ hide an import that goes up. Imports for annotations alone (`if TYPE_CHECKING:`)
 from __future__ import annotations
 
 import ast
+import functools
 from collections import defaultdict
 from pathlib import Path
 
@@ -65,7 +66,10 @@ def room(module: str) -> str:
     return [*module.split("."), ""][1]
 
 
-EDGES = [(name, *found) for name, path in MODULES.items() if name != "dalembert" for found in imports(path)]
+@functools.cache
+def edges() -> list[tuple[str, str, int, bool]]:
+    """(module, what it imports, line, whether inside of a function); read once it is needed, not by all who collect."""
+    return [(name, *found) for name, path in MODULES.items() if name != "dalembert" for found in imports(path)]
 
 
 def test_every_module_lies_in_a_room_of_the_list():
@@ -75,7 +79,7 @@ def test_every_module_lies_in_a_room_of_the_list():
 def test_no_import_goes_up():
     going_up = [
         f"{name}:{line} imports {module}"
-        for name, module, line, _ in EDGES
+        for name, module, line, _ in edges()
         if room(module) and ROOMS.index(room(module)) > ROOMS.index(room(name))
     ]
     assert going_up == []
@@ -83,13 +87,13 @@ def test_no_import_goes_up():
 
 def test_nothing_imports_the_whole_package():
     allowed = ("cli", "reproduction")  # which are users of the public interface
-    assert [f"{name}:{line}" for name, module, line, _ in EDGES if module == "dalembert" and room(name) not in allowed] == []
+    assert [f"{name}:{line}" for name, module, line, _ in edges() if module == "dalembert" and room(name) not in allowed] == []
 
 
 def test_function_level_imports_only_load_what_is_heavy():
     late = [
         f"{name}:{line} imports {module}"
-        for name, module, line, inside in EDGES
+        for name, module, line, inside in edges()
         if inside and room(name) != "cli" and not module.startswith(tuple(LATE))
     ]
     assert late == []
@@ -97,7 +101,7 @@ def test_function_level_imports_only_load_what_is_heavy():
 
 def test_no_cycle_of_modules():
     graph = defaultdict(set)
-    for name, module, _, _ in EDGES:
+    for name, module, _, _ in edges():
         graph[name].add(module)
     state: dict[str, int] = {}
 

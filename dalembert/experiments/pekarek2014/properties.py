@@ -153,9 +153,13 @@ def costs(data: Data, h: float) -> dict[str, tuple[float, float, float]]:
     """By method: microseconds of a 5 s simulation, of a step without impacts, and of what an impact adds."""
     steps, table = float(data[f"steps_{h}"][0]), {}
     for name in TIMED:
-        total, free = np.mean(data[f"{name}_{h}"]), np.mean(data[f"{name}_{h}_free"])
-        table[name] = (1e6 * total / LONGER, 1e6 * free / steps, 1e6 * (total - free) / np.mean(data[f"{name}_{h}_impacts"]))
-    return table  # type: ignore[return-value]
+        total, free = (float(np.mean(data[f"{name}_{h}{kind}"])) for kind in ("", "_free"))
+        table[name] = (
+            1e6 * total / LONGER,
+            1e6 * free / steps,
+            1e6 * (total - free) / float(np.mean(data[f"{name}_{h}_impacts"])),
+        )
+    return table
 
 
 @panels(8.0, 3.2, columns=3)

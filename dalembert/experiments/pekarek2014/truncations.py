@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ T1 = 0.72
 SIZES, MORE_SIZES = (0.03, 0.02, 0.012, 0.008, 0.004, 0.003, 0.002, 0.0015), (0.001, 0.00075)
 SETTLED = 0.004
 ROUND_OFF = 2e-12
-TRUNCATIONS = {
+TRUNCATIONS: dict[str, tuple[tuple[Literal["eta", "even"], int], ...]] = {
     "SE1": (("eta", 2), ("eta", 3), ("eta", 4), ("eta", 5)),
     "SVC": (("eta", 2), ("eta", 3), ("eta", 4), ("eta", 5), ("even", 4)),
     "SVA": (("eta", 2), ("eta", 3), ("eta", 4), ("eta", 5), ("even", 4)),
@@ -38,7 +38,7 @@ def compute_truncations(full: bool) -> Data:
         runs = [simulate(problem, method, h=h, steps=round(T1 / h)) for h in sizes]
         data[f"{name}_H"] = np.array([np.ptp(run.energy) for run in runs])
         for expansion, order in truncations:
-            Ht = modified_hamiltonian(problem, method, order, expansion)  # type: ignore[arg-type]
+            Ht = modified_hamiltonian(problem, method, order, expansion)
             ranges = [np.ptp(Ht(run.q, run.p, h)) for run, h in zip(runs, sizes, strict=True)]
             data[f"{name}_{expansion}_{order}"] = np.array(ranges)
     return data
