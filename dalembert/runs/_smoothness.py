@@ -42,6 +42,12 @@ def roughness(states: States, h: float, scale: np.ndarray) -> float:
         return float(np.nan_to_num(np.max(np.where(many < FALLS * few, 0.0, many)), nan=np.inf))
 
 
+def along(states: States, rows: np.ndarray, t: np.ndarray) -> States:
+    """The states of a run, one a row, that begins with the first of these; their multipliers are guesses."""
+    each = (np.tile(values[:1], (len(rows), 1)) for values in (states.theta, states.multipliers))
+    return States(states.system, t, rows[:, : states.system.n_state], *each)
+
+
 def rates(states: States) -> tuple[np.ndarray, np.ndarray]:
     """Velocities and accelerations in every state, (state, coordinate)."""
     y, z = np.split(states.packed, [states.system.state_blocks[0][1]], axis=1)
