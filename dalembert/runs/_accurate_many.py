@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert._progress import busy
 from dalembert.errors import ToleranceError
-from dalembert.runs._accurate import MOST_MORE, SHORTER, TRIALS, at_most, first_guess, missed
+from dalembert.runs._accurate import MOST_MORE, SHORTER, TRIALS, at_most, missed
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_tolerant, choose, suggestion, task_from
 from dalembert.runs._comparison import ENOUGH, HALF, SLOW
@@ -101,7 +101,7 @@ def smaller(
         member = int(np.nanargmax(missed_by))
         own, failed = replace(task, start=states[member]), runs.status[member] == "failed"
         try:
-            found = choose(own, chosen.method, abs(chosen.h))
+            found = choose(own, chosen.method)
         except ToleranceError as error:
             if isinstance(error, NoWayPastError) and not failed:  # it came past by chance: with shorter steps it does not
                 return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
@@ -130,13 +130,13 @@ def by_error(task: Task, own: Suggestion, chosen: Suggestion, member: int, worst
 def for_members(task: Task, states: States, arguments: Arguments) -> Suggestion:
     """The choice for the member that needs the most steps, of the first, last, fastest and most accelerated ones."""
     members = dict.fromkeys([fastest(states, "v"), fastest(states, "z_dot"), 0, len(states) - 1])
-    method, h, found = arguments.method, first_guess(arguments.system), []
+    method, found = arguments.method, []
     for member in members:
         try:
-            found.append(choose(replace(task, start=states[member]), method, h))
+            found.append(choose(replace(task, start=states[member]), method))
         except ToleranceError as error:
             raise ToleranceError(f"member {member}: {error}") from None
-        method, h = found[-1].method, abs(found[-1].h)
+        method = found[-1].method
     return max(found, key=lambda each: each.steps)
 
 
