@@ -14,7 +14,7 @@ import numpy as np
 from dalembert._progress import busy
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import ToleranceError
-from dalembert.runs._accurate import LEAST_PART, MOST_MORE, MOST_NUMBERS, SHORTER, TRIALS, at_most, first_guess, missed
+from dalembert.runs._accurate import LEAST_PART, MOST_MORE, MOST_NUMBERS, SHORTER, TRIALS, at_most, missed
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_tolerant, choose, suggestion, task_from
 from dalembert.runs._comparison import ENOUGH, HALF, ROUGH, SMOOTH, SMOOTHLY
@@ -28,8 +28,8 @@ from dalembert.systems._states import States
 
 ROWS = 32
 """States of each member that are stored, and compared, where only reductions were asked for."""
-ERRATIC = 2.0
-"""An error that is so many times larger than it was with larger steps does not fall, also if it falls by chance."""
+FALLS = 0.9
+"""An error that is larger than this part of what it was with larger steps does not fall."""
 ADVICE = "ask for a larger rtol or an earlier t1, leave such members out, or give h="
 
 
@@ -104,7 +104,7 @@ def smaller(
         member = int(np.nanargmax(missed_by))
         own, failed = replace(task, start=states[member]), runs.status[member] == "failed"
         try:
-            found = choose(own, chosen.method, abs(chosen.h))
+            found = choose(own, chosen.method)
         except ToleranceError as error:
             if isinstance(error, NoWayPastError) and not failed:  # it came past by chance: with shorter steps it does not
                 return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
@@ -125,7 +125,7 @@ def smaller(
 def by_error(task: Task, own: Suggestion, chosen: Suggestion, member: int, worst: float, before: float) -> Suggestion:
     """Smaller steps from the error of a member; refuse one that did not fall with h, or falls too slowly."""
     factor = min(SHORTER, max(LEAST_PART, math.sqrt(SAFETY / worst)))  # errors that fall with the order are not met here
-    if worst > ERRATIC * before or factor * MOST_MORE < 1 or chosen.steps / factor > MOST_STEPS:
+    if worst > FALLS * before or factor * MOST_MORE < 1 or chosen.steps / factor > MOST_STEPS:
         raise missed(chosen.h, worst, f" in member {member}, and falls too slowly with h: {ADVICE}")
     return suggestion(task, own.pilot, own.growth, factor * abs(chosen.h))
 
@@ -133,13 +133,13 @@ def by_error(task: Task, own: Suggestion, chosen: Suggestion, member: int, worst
 def for_members(task: Task, states: States, arguments: Arguments) -> Suggestion:
     """The choice for the member that needs the most steps, of the first, last, fastest and most accelerated ones."""
     members = dict.fromkeys([fastest(states, "v"), fastest(states, "z_dot"), 0, len(states) - 1])
-    method, h, found = arguments.method, first_guess(arguments.system), []
+    method, found = arguments.method, []
     for member in members:
         try:
-            found.append(choose(replace(task, start=states[member]), method, h))
+            found.append(choose(replace(task, start=states[member]), method))
         except ToleranceError as error:
             raise ToleranceError(f"member {member}: {error}") from None
-        method, h = found[-1].method, abs(found[-1].h)
+        method = found[-1].method
     return max(found, key=lambda each: each.steps)
 
 
