@@ -14,7 +14,7 @@ import numpy as np
 from dalembert._progress import busy
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import ToleranceError
-from dalembert.runs._accurate import LEAST_PART, MOST_MORE, MOST_NUMBERS, SHORTER, TRIALS, at_most, missed
+from dalembert.runs._accurate import LEAST_PART, MOST_NUMBERS, SHORTER, TRIALS, at_most, missed
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_tolerant, choose, suggestion, task_from
 from dalembert.runs._comparison import ENOUGH, HALF, ROUGH, SMOOTH, SMOOTHLY
@@ -28,8 +28,9 @@ from dalembert.systems._states import States
 
 ROWS = 32
 """States of each member that are stored, and compared, where only reductions were asked for."""
-FALLS = 0.9
-"""An error that is larger than this part of what it was with larger steps does not fall."""
+FALLS, CHANCE = 0.9, 10.0
+"""An error that is larger than FALLS times what it was with larger steps does not fall, unless that is chance, as it may be at
+kinks; one of CHANCE times what is tolerated is not let off."""
 ADVICE = "ask for a larger rtol or an earlier t1, leave such members out, or give h="
 
 
@@ -125,7 +126,7 @@ def smaller(
 def by_error(task: Task, own: Suggestion, chosen: Suggestion, member: int, worst: float, before: float) -> Suggestion:
     """Smaller steps from the error of a member; refuse one that did not fall with h, or falls too slowly."""
     factor = min(SHORTER, max(LEAST_PART, math.sqrt(SAFETY / worst)))  # errors that fall with the order are not met here
-    if worst > FALLS * before or factor * MOST_MORE < 1 or chosen.steps / factor > MOST_STEPS:
+    if worst > max(FALLS * before, CHANCE) or chosen.steps / factor > MOST_STEPS:
         raise missed(chosen.h, worst, f" in member {member}, and falls too slowly with h: {ADVICE}")
     return suggestion(task, own.pilot, own.growth, factor * abs(chosen.h))
 
