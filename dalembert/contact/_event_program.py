@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from typing import Self
 
 import casadi as ca
 import numpy as np
@@ -84,8 +85,6 @@ class EventProgram:
     """The largest number of blocks of a system of equations."""
     coupled: bool
     """The reset is part of the partial step that follows it."""
-    equations: str
-    """A hash of all that the kernels compute."""
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -101,50 +100,73 @@ def event_program(system: MechanicalSystem, method: CollisionIntegrator) -> Even
     """The kernels of a collision integrator; compiled once for equal models."""
     key = (system.fingerprint, method)
     if key not in _programs:
-        _programs[key] = _compile(system, method)
+        _programs[key] = _compile(_Parts.of(system, method))
     return _programs[key]
 
 
-def _compile(system: MechanicalSystem, method: CollisionIntegrator) -> EventProgram:
-    at = Point.of(system)
-    maps = method.maps(system, at)
-    s = ca.SX.sym("s")
-    full = base_flow(system, method.full, at).equations.guess
-    problems = {
-        "flow": maps.partial.equations,
-        "wall": onto_the_wall(system, maps.partial, at, s),
-    }
-    if maps.reset is not None:
-        problems["reset"] = maps.reset.equations
-    if maps.after_impact is not None:
-        problems |= {
-            "flow_after": maps.after_impact.equations,
-            "wall_after": onto_the_wall(system, maps.after_impact, at, s),
+def equations_hash(system: MechanicalSystem, method: CollisionIntegrator) -> str:
+    """A hash of what happens at events: the same for versions that compute the same, however they arrange their matrices."""
+    parts = _Parts.of(system, method)
+    digest = hashlib.sha256(f"{method.collision_tolerance!r} ".encode())
+    for kernel in parts.kernels:
+        expressions = [expression for expression, _ in kernel.outputs]
+        name, _, part = kernel.name.rpartition("_")
+        if part == "matrix":
+            equations = parts.problems[name]
+            expressions = [ca.vec(ca.densify(ca.jacobian(equations.model, equations.x)).T)]
+        digest.update(ca.Function(kernel.name, [symbol for symbol, _ in kernel.inputs], expressions).serialize().encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The systems of equations of a collision integrator, and all that is computed."""
+
+    slots: Slots
+    problems: dict[str, Equations]
+    kernels: list[Kernel]
+    coupled: bool
+
+    @classmethod
+    def of(cls, system: MechanicalSystem, method: CollisionIntegrator) -> Self:
+        at = Point.of(system)
+        maps = method.maps(system, at)
+        s = ca.SX.sym("s")
+        full = base_flow(system, method.full, at).equations.guess
+        problems = {
+            "flow": maps.partial.equations,
+            "wall": onto_the_wall(system, maps.partial, at, s),
         }
-    n_x = max(equations.x.shape[0] for equations in problems.values())
-    slots = Slots(system.dim, system.n_unilateral, system.n_guards, system.parameters.size, n_x, full.shape[0])
-    inputs = [(at.t, slots.t), (at.dt, slots.dt), (at.h, slots.h), (at.theta, slots.theta), (at.q, slots.state),
-              (at.p, slots.state + system.dim), (at.hit, slots.hit), (at.ahead, slots.ahead), (s, slots.s),
-              (at.energy, slots.energy_before)]  # fmt: skip
-    kernels = _observations(system, at, maps, slots, inputs)
-    kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slots.x)]))
-    kernels += _ends(system, at, maps, slots, inputs)
-    for name, equations in problems.items():
-        kernels += _newton_kernels(name, equations, slots, inputs)
-    names = tuple(kernel.name for kernel in kernels)
-    assembly, used = emit_module(kernels, slots.work)
-    code = compile_module(assembly, names)
+        if maps.reset is not None:
+            problems["reset"] = maps.reset.equations
+        if maps.after_impact is not None:
+            problems |= {
+                "flow_after": maps.after_impact.equations,
+                "wall_after": onto_the_wall(system, maps.after_impact, at, s),
+            }
+        n_x = max(equations.x.shape[0] for equations in problems.values())
+        slots = Slots(system.dim, system.n_unilateral, system.n_guards, system.parameters.size, n_x, full.shape[0])
+        inputs = [(at.t, slots.t), (at.dt, slots.dt), (at.h, slots.h), (at.theta, slots.theta), (at.q, slots.state),
+                  (at.p, slots.state + system.dim), (at.hit, slots.hit), (at.ahead, slots.ahead), (s, slots.s),
+                  (at.energy, slots.energy_before)]  # fmt: skip
+        kernels = _observations(system, at, maps, slots, inputs)
+        kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slots.x)]))
+        kernels += _ends(system, at, maps, slots, inputs)
+        for name, equations in problems.items():
+            kernels += _newton_kernels(name, equations, slots, inputs)
+        return cls(slots, problems, kernels, maps.after_impact is not None)
+
+
+def _compile(parts: _Parts) -> EventProgram:
+    assembly, used = emit_module(parts.kernels, parts.slots.work)
+    code = compile_module(assembly, tuple(kernel.name for kernel in parts.kernels))
     solves = {}
-    for name, equations in problems.items():
+    for name, equations in parts.problems.items():
         addresses = [code.addresses[f"{name}_{part}"] for part in ("guess", "residual", "matrix")]
         table = [x for scale, size in equations.scales for x in (size, SCALES[scale])]
         solves[name.upper()] = np.array([equations.x.shape[0], *addresses, len(equations.scales), *table], dtype=np.int64)
-    n_blocks = max(len(equations.scales) for equations in problems.values())
-    digest = hashlib.sha256(f"{method.collision_tolerance!r} ".encode())
-    for kernel in kernels:
-        expressions = [expression for expression, _ in kernel.outputs]
-        digest.update(ca.Function(kernel.name, [symbol for symbol, _ in kernel.inputs], expressions).serialize().encode())
-    return EventProgram(slots, slots.work + used, code, solves, n_blocks, maps.after_impact is not None, digest.hexdigest())
+    n_blocks = max(len(equations.scales) for equations in parts.problems.values())
+    return EventProgram(parts.slots, parts.slots.work + used, code, solves, n_blocks, parts.coupled)
 
 
 def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:

@@ -1,9 +1,10 @@
 """Time stepping of many spheres: cells find the contacts, projections in turn (Gauss-Seidel) solve them, in compiled code.
 
 The step is that of `MoreauJean` with theta = 1/2 under constant forces. The laws of one contact have a diagonal matrix, so each
-projection solves them at once, all others given: P_N <- prox(P_N - xi_N / G_N), P_F <- prox(P_F - gamma_F / G_F). Sweeps over
-all contacts start from the impulses of the step before and end when no impulse changes by more than `TOLERANCE` of the largest,
-or after `SWEEPS` of them, which `run.stats` counts. Vectors have three components; discs move in z = 0.
+projection solves them at once, all others given: P_N <- prox(P_N - xi_N / G_N), P_F <- prox(P_F - gamma_F / G_F). Sweeps start
+from the impulses of the step before, leave out contacts of bodies at which the last sweep changed nothing, and end when no
+impulse changes by more than `TOLERANCE` of the largest, or after `SWEEPS` of them, which `run.stats` counts. Vectors have three
+components; discs move in z = 0.
 """
 
 from __future__ import annotations
@@ -19,24 +20,19 @@ SWEPT, LEFT = range(2)
 
 
 @internal()
-def cell_of(x, size, k):
-    """The number of a body's cell along one axis."""
-    return int(np.floor(x[k] / size))
-
-
-@internal()
 def bucket(a, b, c, count):
-    """Where a cell is in the table."""
-    return ((a * 73856093) ^ (b * 19349663) ^ (c * 83492791)) % count
+    """Where a cell is in a table whose length is a power of two."""
+    return ((a * 73856093) ^ (b * 19349663) ^ (c * 83492791)) & (count - 1)
 
 
 @internal()
-def find(bodies, planes, size, heads, following, found):
+def find(bodies, planes, size, axes, table, found):
     """List all pairs of bodies, and of planes and bodies, that overlap at the middle of the step; their number, or -1.
 
     A row of `found.pairs` is (a, b), with a = -1 - k for plane k; `normals` point from a to b. Pairs follow each other by b.
     """
-    x, radii = bodies.middle, bodies.radii
+    x, radii, (heads, following, cells) = bodies.middle, bodies.radii, table
+    depth = axes - 2
     for k in range(len(heads)):
         heads[k] = -1
     count = 0
@@ -51,14 +47,15 @@ def find(bodies, planes, size, heads, following, found):
                 for j in range(3):
                     found.normals[count, j] = planes[k, j]
                 count += 1
-        ca, cb, cc = cell_of(x[b], size, 0), cell_of(x[b], size, 1), cell_of(x[b], size, 2)
-        for da in range(-1, 2):
-            for db in range(-1, 2):
-                for dc in range(-1, 2):
-                    a = heads[bucket(ca + da, cb + db, cc + dc, len(heads))]
+        for j in range(3):
+            cells[b, j] = int(np.floor(x[b, j] / size))
+        ca, cb, cc = cells[b]
+        for i in range(ca - 1, ca + 2):
+            for j in range(cb - 1, cb + 2):
+                for k in range(cc - depth, cc + depth + 1):
+                    a = heads[bucket(i, j, k, len(heads))]
                     while a >= 0:
-                        here = cell_of(x[a], size, 0) == ca + da and cell_of(x[a], size, 1) == cb + db
-                        if here and cell_of(x[a], size, 2) == cc + dc:
+                        if cells[a, 0] == i and cells[a, 1] == j and cells[a, 2] == k:
                             r0, r1, r2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
                             apart = np.sqrt(r0 * r0 + r1 * r1 + r2 * r2)
                             if 0.0 < apart <= radii[a] + radii[b]:
@@ -157,13 +154,22 @@ def solve(bodies, found, count, mu, e, h, gravity, slip):
             bodies.v[body, j] += h * gravity[j]
     for k in range(count):
         push(bodies, found.pairs[k, 0], found.pairs[k, 1], found.normals[k], found.impulses[k, 0], found.impulses[k, 1:])
+    least, moved = 0.0, bodies.moved
+    for body in range(len(moved)):
+        moved[body] = 0
     for sweep in range(SWEEPS):
-        change, largest = 0.0, 0.0
+        settled, largest = True, 0.0
         for k in range(count):
-            change = max(change, project(bodies, found, k, mu, slip))
+            a, b = found.pairs[k, 0], found.pairs[k, 1]
+            touched = moved[b] >= sweep or (a >= 0 and moved[a] >= sweep)
+            if touched and project(bodies, found, k, mu, slip) > least:
+                settled, moved[b] = False, sweep + 1
+                if a >= 0:
+                    moved[a] = sweep + 1
             largest = max(largest, found.impulses[k, 0])
-        if change <= TOLERANCE * largest:
+        if settled:
             return sweep + 1
+        least = TOLERANCE * largest
     return SWEEPS + 1
 
 
@@ -181,7 +187,7 @@ def advance_spheres(
             for j in range(3):
                 bodies.middle[b, j] = bodies.x[b, j] + h / 2 * bodies.v[b, j]
                 bodies.old[b, j], bodies.old[b, 3 + j] = bodies.v[b, j], bodies.w[b, j]
-        count = find(bodies, planes, size, table[0], table[1], found)
+        count = find(bodies, planes, size, axes, table, found)
         if count < 0:
             return TOO_MANY
         inherit(found, before, count)

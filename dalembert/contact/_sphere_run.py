@@ -18,7 +18,7 @@ from dalembert.systems import Spheres, State
 
 
 class Bodies(NamedTuple):
-    """What the driver knows of the bodies, one row each; `turned` are the angles."""
+    """What the driver knows of the bodies, one row each; `turned` are angles, `moved` sweeps after which velocities changed."""
 
     x: np.ndarray
     turned: np.ndarray
@@ -29,6 +29,7 @@ class Bodies(NamedTuple):
     radii: np.ndarray
     masses: np.ndarray
     inertias: np.ndarray
+    moved: np.ndarray
 
 
 class Found(NamedTuple):
@@ -60,10 +61,11 @@ class SphereRun(SteppingRun):
             vectors[2 * k][:, :axes] = part[:, :axes]
             vectors[2 * k + 1][:, 3 - (part.shape[1] - axes) :] = part[:, axes:]
         room = (np.zeros((n, 3)), np.zeros((n, 6)))
-        self.bodies = Bodies._make([*vectors, *room, system.radii, system.masses, system.inertias])
+        self.bodies = Bodies._make([*vectors, *room, system.radii, system.masses, system.inertias, np.zeros(n, dtype=np.int64)])
         numbers = (self.h, 2.01 * system.radii.max(), system.mu, system.e, *system.gravity)
         self.laws = np.array([*numbers, 0.0, 0.0, 0.0, system.space])
-        self.table = (np.zeros(2 * n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64))
+        sizes = (1 << (2 * n).bit_length(), n, (n, 3))  # the first body of each cell, the next one in it, and cells of bodies
+        self.table = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
         most = (len(system.planes) + 3) * n if system.space == 2 else (len(system.planes) + 6) * n
         self.found, self.before = Found.of(2 * most, n), Found.of(2 * most, n)
         self.log = np.zeros((4 * most, 8))

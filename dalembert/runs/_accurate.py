@@ -67,12 +67,7 @@ def suggest(
     initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
     arguments = Arguments("suggest", system, method, initial, start, params, t0, t1, None, None)
     with busy("trying step sizes", progress):
-        return choose(task_of(arguments, rtol, atol), method, first_guess(system))
-
-
-def first_guess(system: Any) -> float | None:
-    """The step size that a problem brings."""
-    return abs(system.h) if isinstance(system, Problem) else None
+        return choose(task_of(arguments, rtol, atol), method)
 
 
 def accurate(
@@ -80,7 +75,7 @@ def accurate(
 ) -> Trajectory:
     """A run whose estimated error is within the tolerance; where it is not, it is made again with smaller steps."""
     task, wanted = task_of(arguments, rtol, atol), count("save_every", arguments.save_every, least=1)
-    chosen, worst = choose(task, arguments.method, first_guess(arguments.system)), math.inf
+    chosen, worst = choose(task, arguments.method), math.inf
     for _ in range(TRIALS):
         # All states, if there is room for them: among them it can be seen whether the motion is smooth.
         every = 1 if in_memory and chosen.steps * task.system.n_state < MOST_NUMBERS else wanted
@@ -97,6 +92,8 @@ def accurate(
             return noted(thinned(run, wanted // every), None, words)
         worst = found.worst
         if worst <= ENOUGH:
+            if in_memory:  # what is stored of others may have decided about them
+                remember(task, arguments.method, chosen)
             made = replace(chosen, error=found.error, worst=worst)
             return noted(thinned(run, wanted // every), found.error, worded(task, made, found.words))
         discard(run)
@@ -104,7 +101,6 @@ def accurate(
         tried, chosen = chosen, finer(task, chosen, found.flown, worst)
         if chosen.steps > MOST_MORE * tried.steps:
             raise missed(tried.h, worst, ", and falls too slowly with h: ask for a shorter t1 or a larger rtol, or give h=")
-        remember(task, arguments.method, chosen)
     raise missed(chosen.h, worst, ": ask for a larger rtol, or give h=")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,22 +12,25 @@ from typing import Any
 import numpy as np
 
 from dalembert._progress import busy
+from dalembert.engine._spec import RunSpec
 from dalembert.errors import ToleranceError
-from dalembert.runs._accurate import MOST_MORE, SHORTER, TRIALS, at_most, first_guess, missed
+from dalembert.runs._accurate import LEAST_PART, MOST_NUMBERS, SHORTER, TRIALS, at_most, missed
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_tolerant, choose, suggestion, task_from
-from dalembert.runs._comparison import ENOUGH, HALF, SLOW
+from dalembert.runs._comparison import ENOUGH, HALF, ROUGH, SMOOTH, SMOOTHLY
+from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._ensemble import Ensemble
 from dalembert.runs._pilot import Task, positions
+from dalembert.runs._smoothness import along, roughness
 from dalembert.runs._unreachable import NoWayPastError
 from dalembert.storage._sweep_store import SweepStore
-from dalembert.systems import System
 from dalembert.systems._states import States
 
 ROWS = 32
 """States of each member that are stored, and compared, where only reductions were asked for."""
-FALLS = 0.9
-"""An error that is larger than this part of what it was with larger steps does not fall."""
+FALLS, CHANCE = 0.9, 10.0
+"""An error that is larger than FALLS times what it was with larger steps does not fall, unless that is chance, as it may be at
+kinks; one of CHANCE times what is tolerated is not let off."""
 ADVICE = "ask for a larger rtol or an earlier t1, leave such members out, or give h="
 
 
@@ -50,7 +54,7 @@ def accurate_many(
         try:
             half = replace(given, h=chosen.h / 2, steps=2 * chosen.steps, save_every=2 * every)
             with busy("comparing with half the step size"):
-                missed_by, errors = compared(task, system, chosen, runs, execute(half, False))
+                missed_by, errors = compared(task, states, chosen, runs, execute(half, False))
             following = smaller(task, states, chosen, runs, missed_by, before)
         except KeyboardInterrupt:
             return noted(runs, None, f"{words}; interrupted before they were compared with runs in shorter steps", save_to)
@@ -101,7 +105,7 @@ def smaller(
         member = int(np.nanargmax(missed_by))
         own, failed = replace(task, start=states[member]), runs.status[member] == "failed"
         try:
-            found = choose(own, chosen.method, abs(chosen.h))
+            found = choose(own, chosen.method)
         except ToleranceError as error:
             if isinstance(error, NoWayPastError) and not failed:  # it came past by chance: with shorter steps it does not
                 return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
@@ -121,8 +125,8 @@ def smaller(
 
 def by_error(task: Task, own: Suggestion, chosen: Suggestion, member: int, worst: float, before: float) -> Suggestion:
     """Smaller steps from the error of a member; refuse one that did not fall with h, or falls too slowly."""
-    factor = min(SHORTER, (SAFETY / worst) ** (1 / own.pilot.order))
-    if worst > FALLS * before or factor * MOST_MORE < 1 or chosen.steps / factor > MOST_STEPS:
+    factor = min(SHORTER, max(LEAST_PART, math.sqrt(SAFETY / worst)))  # errors that fall with the order are not met here
+    if worst > max(FALLS * before, CHANCE) or chosen.steps / factor > MOST_STEPS:
         raise missed(chosen.h, worst, f" in member {member}, and falls too slowly with h: {ADVICE}")
     return suggestion(task, own.pilot, own.growth, factor * abs(chosen.h))
 
@@ -130,13 +134,13 @@ def by_error(task: Task, own: Suggestion, chosen: Suggestion, member: int, worst
 def for_members(task: Task, states: States, arguments: Arguments) -> Suggestion:
     """The choice for the member that needs the most steps, of the first, last, fastest and most accelerated ones."""
     members = dict.fromkeys([fastest(states, "v"), fastest(states, "z_dot"), 0, len(states) - 1])
-    method, h, found = arguments.method, first_guess(arguments.system), []
+    method, found = arguments.method, []
     for member in members:
         try:
-            found.append(choose(replace(task, start=states[member]), method, h))
+            found.append(choose(replace(task, start=states[member]), method))
         except ToleranceError as error:
             raise ToleranceError(f"member {member}: {error}") from None
-        method, h = found[-1].method, abs(found[-1].h)
+        method = found[-1].method
     return max(found, key=lambda each: each.steps)
 
 
@@ -147,10 +151,16 @@ def fastest(states: States, rate: str) -> int:
 
 
 def compared(
-    task: Task, system: System, chosen: Suggestion, runs: Ensemble, shorter: Ensemble
+    task: Task, states: States, chosen: Suggestion, runs: Ensemble, shorter: Ensemble
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest error of every member in units of what is tolerated, inf where one failed, and relative to positions, nan."""
-    factor, n = max(SLOW, 2**chosen.pilot.order / (2**chosen.pilot.order - 1)), system.n_state
+    """The largest error of every member in units of what is tolerated, inf where one failed, and relative to positions, nan.
+
+    Where a member is not seen to be smooth, a difference may be small by chance and counts ROUGH times; if not every state is
+    stored, that is told from the member for which h was chosen.
+    """
+    system, order = task.system, chosen.pilot.order
+    n, every = system.n_state, round(chosen.steps / max(1, runs.states.shape[1] - 1))
+    rough = math.inf if every == 1 else sampled(chosen)
     if "interrupted" in shorter.status:
         raise KeyboardInterrupt
     found = np.tile([[np.inf], [np.nan]], len(runs))
@@ -161,6 +171,26 @@ def compared(
             found[:, member] = np.inf
             continue
         a, b = (positions(system, np.vstack([each.states[member], each.last[member, None, :n]])) for each in (runs, shorter))
+        if every == 1:
+            t = states.t[member] + chosen.h * np.arange(chosen.steps + 1)
+            rows = along(states.take(np.array([member])), runs.states[member], t)
+            rough = roughness(rows, chosen.h, task.tolerances(b) / chosen.steps)
+        factor = (SMOOTHLY if rough <= SMOOTH else ROUGH) * 2**order / (2**order - 1)
         difference = np.nan_to_num(factor * np.abs(a - b), nan=np.inf)
-        found[:, member] = [np.max(difference / scale) for scale in (task.tolerances(b), task.sizes(b))]
+        worst, error = (float(np.max(difference / scale)) for scale in (task.tolerances(b), task.sizes(b)))
+        least = max(1.0, rough / max(worst, 1e-300)) if rough <= SMOOTH else 1.0
+        found[:, member] = least * worst, least * error
     return found[0], found[1]
+
+
+def sampled(chosen: Suggestion) -> float:
+    """What kinks may add to the error of the member for which a choice was made, in units of what is tolerated."""
+    task, n = chosen.pilot.task, chosen.pilot.task.system.n_state
+    if chosen.steps * n > MOST_NUMBERS:
+        return math.inf
+    run = make_run(prepared(RunSpec(task.system, chosen.method, task.start, chosen.h, chosen.steps, 1)))
+    if run.advance() is not None:
+        return math.inf
+    states = States.of(task.system, task.start)
+    states = along(states, run.rows[: chosen.steps + 1], task.start.t + chosen.h * np.arange(chosen.steps + 1))
+    return roughness(states, chosen.h, task.tolerances(chosen.pilot.extent) / chosen.steps)

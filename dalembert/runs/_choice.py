@@ -112,13 +112,13 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
 
 
-def choose(task: Task, method: OneStepMethod | None, h: float | None) -> Suggestion:
-    """The method, of those that serve the system unless it is given, and the step size; h is a first guess."""
+def choose(task: Task, method: OneStepMethod | None) -> Suggestion:
+    """The method, of those that serve the system unless it is given, and the step size."""
     key = _key(task, method)
     if key not in _remembered:
         if method is not None:
             check_method(method, task.system, "simulate")
-        _remembered[key] = _choose(task, family(task.system) if method is None else (method,), h)
+        _remembered[key] = _choose(task, family(task.system) if method is None else (method,))
     return _remembered[key]
 
 
@@ -133,12 +133,12 @@ def _key(task: Task, method: OneStepMethod | None) -> tuple[Any, ...]:
     return (task.system.fingerprint, task.units, *start, task.t1, task.rtol, task.atol, method)
 
 
-def _choose(task: Task, methods: tuple[OneStepMethod, ...], h: float | None) -> Suggestion:
+def _choose(task: Task, methods: tuple[OneStepMethod, ...]) -> Suggestion:
     q = positions(task.system, task.start.packed[None])
     digits = -math.log10(np.max(task.tolerances(q) / task.sizes(q)))
     orders = [order_of(method, task.system) for method in methods]
     guess = methods[int(np.argmin([abs(order - 2.4 - 0.85 * digits) for order in orders]))]
-    flown = first_pilot(task, guess, h or task.length / WINDOW)
+    flown = first_pilot(task, guess, task.length / WINDOW)
     best, size = cheapest(task, methods, orders, flown)
     if best is not guess:
         flown = first_pilot(task, best, size)

@@ -22,7 +22,7 @@ import numpy as np
 from dalembert._progress import busy
 from dalembert.runs._choice import COMMON, Suggestion
 from dalembert.runs._pilot import LOST, MOST_ROWS, Path, Pilot, Task, pair, pilot, positions
-from dalembert.runs._smoothness import MANY, roughness
+from dalembert.runs._smoothness import MANY, along, roughness
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._unreachable import ROUND_OFF
 from dalembert.systems._states import States
@@ -91,11 +91,10 @@ class Comparison:
 
     def _rough_from(self, first: int) -> float:
         rows = slice(max(0, first - 2 * MANY), first + MOST_ROWS)
-        packed, start = np.asarray(self.run.states[rows])[:, : self.task.system.n_state], self.task.start
+        packed = np.asarray(self.run.states[rows])
         if len(packed) <= 2 * MANY:
             return 0.0 if first else math.inf  # what is left has been seen with the rows before
-        each = (np.tile(values, (len(packed), 1)) for values in (start.theta, start.multipliers))
-        states = States(self.task.system, np.asarray(self.run.t)[rows], packed, *each)
+        states = along(States.of(self.task.system, self.task.start), packed, np.asarray(self.run.t)[rows])
         return roughness(states, self.run.h, self.task.tolerances(self.chosen.pilot.extent) / self.chosen.steps)
 
     def common(self, flown: Pilot) -> tuple[np.ndarray, np.ndarray] | None:

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert._progress import ProgressLine
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
-from dalembert.contact._event_program import EventProgram, event_program
+from dalembert.contact._event_program import equations_hash, event_program
 from dalembert.contact._records import Recorded
 from dalembert.contact.time_stepping import counted_of
 from dalembert.engine._spec import RunSpec
@@ -51,10 +51,10 @@ class SmoothDriver:
         """The system and the method of steps that meet no wall."""
         return system, method
 
-    def event_program(self, system: System, method: OneStepMethod) -> EventProgram | None:
-        """The equations of impacts, if there may be any."""
+    def events_hash(self, system: System, method: OneStepMethod) -> str:
+        """A hash of the equations of impacts, if there may be any."""
         del system, method
-        return None
+        return ""
 
     def recorded(self, system: System) -> Recorded:
         """What runs record beside their states."""
@@ -88,17 +88,16 @@ class ImpactDriver(SmoothDriver):
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
         return system.smooth, method.full
 
-    def event_program(self, system: System, method: OneStepMethod) -> EventProgram | None:
+    def events_hash(self, system: System, method: OneStepMethod) -> str:
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
-        return event_program(system, method)
+        return equations_hash(system, method)
 
     def recorded(self, system: System) -> Recorded:
         return Recorded("impacts", system.state_blocks[0][1])
 
     def counted(self, system: System, method: OneStepMethod) -> tuple[str, ...]:
-        events = self.event_program(system, method)
-        assert events is not None
-        return events.counted
+        assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator)
+        return event_program(system, method).counted
 
     def check(self, spec: RunSpec) -> None:
         if spec.h < 0:

@@ -68,8 +68,7 @@ def equations_hash(system: System, method: OneStepMethod) -> str:
     """A hash of the step equations: the same for equal coefficients and functions, whatever their names."""
     digest = hashlib.sha256()
     driver = driver_of(method)
-    events = driver.event_program(system, method)
-    digest.update(b"" if events is None else events.equations.encode())
+    digest.update(driver.events_hash(system, method).encode())
     system, method = driver.between_impacts(system, method)
     if isinstance(method, SymplecticSteps):
         assert isinstance(system, MechanicalSystem)

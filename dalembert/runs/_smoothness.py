@@ -29,17 +29,25 @@ FALLS = 0.8
 def roughness(states: States, h: float, scale: np.ndarray) -> float:
     """The largest distance from predictions that do not become better, in units of `scale`; inf where it is not known.
 
-    `states` are those of successive steps h.
+    `states` are those of successive steps h. Distances that rounding of the states can make are none.
     """
     system = states.system
     if not system.state_blocks[0][1] or system.large or len(states) <= 2 * MANY:
         return np.inf
     states = with_multipliers(states)
     q, v, a = (states.packed[:, : system.state_blocks[0][1]], *rates(states))
-    few, many = (np.max(distances(q, h * v, h**2 * a, m) / scale, axis=1) for m in (FEW, MANY))
+    few, many = (distances(q, h * v, h**2 * a, m) for m in (FEW, MANY))
+    rounding = 2 * np.finfo(float).eps * np.sum(np.abs(weights(MANY)[1][0])) * np.max(np.abs(q), axis=0)
+    few, many = (np.max(each / scale, axis=1) for each in (few, np.where(many <= rounding, 0.0, many)))
     few = np.max(sliding_window_view(np.pad(few, MANY, mode="edge"), 2 * MANY + 1), axis=1)  # of all that enter the other one
     with np.errstate(invalid="ignore"):
         return float(np.nan_to_num(np.max(np.where(many < FALLS * few, 0.0, many)), nan=np.inf))
+
+
+def along(states: States, rows: np.ndarray, t: np.ndarray) -> States:
+    """The states of a run, one a row, that begins with the first of these; their multipliers are guesses."""
+    each = (np.tile(values[:1], (len(rows), 1)) for values in (states.theta, states.multipliers))
+    return States(states.system, t, rows[:, : states.system.n_state], *each)
 
 
 def rates(states: States) -> tuple[np.ndarray, np.ndarray]:

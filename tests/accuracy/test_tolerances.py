@@ -1,6 +1,7 @@
 """Runs to a tolerance: true errors against exact solutions, what cannot be had, and what is remembered."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -526,3 +527,14 @@ def test_a_store_that_is_not_exact_enough_is_made_again(tmp_path, monkeypatch):
     with pytest.raises(ToleranceError, match="times what was asked for"):
         da.simulate(orbit, **(start | {"t1": 2 * np.pi * 1.02}), save_to=tmp_path / "other.zarr")
     assert not (tmp_path / "other.zarr").exists()
+
+
+def test_the_choice_depends_on_what_is_asked_alone():
+    """Neither on the step size that a problem brings, nor on runs made before, nor on what is stored."""
+    problem = da.problems.double_pendulum()
+    asked = {"rtol": 1e-6, "t1": 10.0}
+    found = [da.suggest(replace(problem, h=h), **asked) for h in (1e-4, 1e-2)]
+    run = da.simulate(replace(problem, h=1e-3), **asked, save_every=10**6, progress=False)
+    again = da.simulate(problem, **asked, progress=False)
+    assert found[0].h == found[1].h
+    assert run.stats["steps"] == again.stats["steps"] and np.array_equal(run.q[-1], again.q[-1])
