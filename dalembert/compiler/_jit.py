@@ -27,8 +27,8 @@ from dalembert.symbolic._lock import one_at_a_time
 CACHE_MB = 500
 """How much machine code is kept on disk, unless $DALEMBERT_CACHE_MB says otherwise."""
 
-LONG = 250_000
-"""Characters of a module from which its instructions are not ordered a second time, after registers were given to them.
+LEVEL = 1
+"""LLVM's level for machine code. Two also orders instructions again after registers were given to them.
 
 That takes half of the time of a long module (5.4 s instead of 2.9 s for Bricard's mechanism) and changes a step by 1 to 2 %.
 """
@@ -94,7 +94,7 @@ _compiled: MutableMapping[str, Code] = weakref.WeakValueDictionary()
 @one_at_a_time
 def compile_module(assembly: str, names: tuple[str, ...]) -> Code:
     """Machine code of a module; equal assembly is compiled once."""
-    identity = "\n".join([assembly, *code_target(), ".".join(map(str, llvm.llvm_version_info))])
+    identity = "\n".join([assembly, str(LEVEL), *code_target(), ".".join(map(str, llvm.llvm_version_info))])
     key = hashlib.sha256(identity.encode()).hexdigest()
     code = _compiled.get(key) if key in _compiled else None
     if code is None:
@@ -108,7 +108,7 @@ def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code
     code = None if stored is None else _read(stored)
     if code is None:
         code = _interruptible(functools.partial(_object_code, assembly, stored))
-    machine = _machine(2)  # not before: after a Ctrl-C its end would wait for LLVM's lock
+    machine = _machine()  # not before: after a Ctrl-C its end would wait for LLVM's lock
     # Not by llvmlite's own object cache: its callbacks swallow exceptions, and with them a Ctrl-C that came during LLVM's work.
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
@@ -116,14 +116,14 @@ def _compile(assembly: str, names: tuple[str, ...], stored: Path | None) -> Code
     return Code({name: engine.get_function_address(name) for name in names}, engine)
 
 
-def _machine(level: int) -> Any:
+def _machine() -> Any:
     cpu, features = code_target()
-    return _target().create_target_machine(cpu=cpu, features=features, opt=level, codemodel="jitdefault")
+    return _target().create_target_machine(cpu=cpu, features=features, opt=LEVEL, codemodel="jitdefault")
 
 
 def _object_code(assembly: str, stored: Path | None) -> bytes:
     """The object file of a module, which is also stored."""
-    machine, module = _machine(2 if len(assembly) < LONG else 1), llvm.parse_assembly(assembly)
+    machine, module = _machine(), llvm.parse_assembly(assembly)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)  # 2 takes twice the time for the same machine code
     options.loop_vectorization = True

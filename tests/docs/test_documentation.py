@@ -1,5 +1,6 @@
 """Every code block of README.md and docs/ runs, every measured number is measured again."""
 
+import itertools
 import os
 import re
 import shlex
@@ -49,6 +50,7 @@ def is_known(command):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
+    """Experiments that pages name are reproduced in tests/experiments; one page, on how that is done, reproduces its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_registry, "_registered", dict(_registry._registered))  # a page may add experiments
     monkeypatch.setattr("dalembert.explorer._server.Server.run", lambda server: server._listener.close())
@@ -62,7 +64,9 @@ def test_code_runs_as_one_session_from_top_to_bottom(page, tmp_path, monkeypatch
         elif language == "sh":
             for line in code.splitlines():
                 command = shlex.split(line, comments=True)
-                if command and command[0] in ("dalembert", ".venv/bin/dalembert"):
+                if command[:2] == ["dalembert", "reproduce"] and page.name != "reproducing.md":
+                    assert all(map(_registry.find, itertools.takewhile(lambda word: word != "--out", command[2:])))
+                elif command and command[0] in ("dalembert", ".venv/bin/dalembert"):
                     assert main(command[1:]) == 0, f"{line}: {capsys.readouterr().err}"
                 elif command:
                     assert is_known(command), f"{page.name}: {line} is neither run nor known to this test"

@@ -8,7 +8,7 @@ from dalembert.systems._circuits import circuits
 from dalembert.systems._matrices import balanced
 from dalembert.systems._rank import dependencies, smallest_singular_value
 
-MATRICES = 60
+MATRICES = 30
 
 
 def matrix(seed: int, kind: str) -> tuple[np.ndarray, int]:
