@@ -8,6 +8,7 @@ of it as costs a fifth of the run, in a pair of runs with h and h/2; how the err
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,6 +67,8 @@ class Suggestion:
 
 
 _remembered: dict[Any, Suggestion] = Recent()
+_lock = threading.Lock()
+"""Held while looking into what is remembered or writing to it: reading puts a model last in the queue of those to forget."""
 
 
 def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
@@ -115,16 +118,21 @@ def _is_zero(value: Any) -> bool:
 def choose(task: Task, method: OneStepMethod | None) -> Suggestion:
     """The method, of those that serve the system unless it is given, and the step size."""
     key = _key(task, method)
-    if key not in _remembered:
-        if method is not None:
-            check_method(method, task.system, "simulate")
-        _remembered[key] = _choose(task, family(task.system) if method is None else (method,))
-    return _remembered[key]
+    with _lock:
+        known = _remembered[key] if key in _remembered else None  # `get` would not count as a use  # noqa: SIM401
+    if known is not None:
+        return known
+    if method is not None:
+        check_method(method, task.system, "simulate")
+    chosen = _choose(task, family(task.system) if method is None else (method,))
+    remember(task, method, chosen)
+    return chosen
 
 
 def remember(task: Task, method: OneStepMethod | None, chosen: Suggestion) -> None:
     """Choose this the next time that the same is asked for."""
-    _remembered[_key(task, method)] = chosen
+    with _lock:
+        _remembered[_key(task, method)] = chosen
 
 
 def _key(task: Task, method: OneStepMethod | None) -> tuple[Any, ...]:

@@ -1,7 +1,10 @@
 """Runs to a tolerance: true errors against exact solutions, what cannot be had, and what is remembered."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +13,10 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from dalembert.errors import ToleranceError
-from dalembert.runs import _accurate, _pilot, _stored_run
+from dalembert.runs import _accurate, _choice, _pilot, _stored_run
 from dalembert.runs._default_method import family
 from dalembert.runs._unreachable import amplification
+from dalembert.symbolic._kept import Recent
 
 KEPLER = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
 E = 0.6
@@ -388,6 +392,25 @@ def test_choices_are_remembered_for_equal_models(monkeypatch):
     again = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
     assert da.suggest(again, **kepler_start(), t1=5.0, rtol=1e-6) is first
     assert str(first) == first.reason and str(first.method) in first.reason
+
+
+def test_threads_may_forget_what_others_look_up(monkeypatch):
+    """Room for one model, and two of them in turn, each looked up while the other is written."""
+
+    class Slow(Recent):
+        def __contains__(self, key):
+            found = super().__contains__(key)
+            time.sleep(2e-3)
+            return found
+
+    monkeypatch.setattr(_choice, "_remembered", Slow(1))
+    monkeypatch.setattr(_choice, "_key", lambda task, method: (id(task),))
+    monkeypatch.setattr(_choice, "_choose", lambda task, methods: task)
+    monkeypatch.setattr(_choice, "family", lambda system: ())
+    tasks = [SimpleNamespace(system=None) for _ in range(2)]
+    with ThreadPoolExecutor(4) as pool:
+        chosen = list(pool.map(lambda k: _choice.choose(tasks[k // 3 % 2], None), range(60)))
+    assert chosen == [tasks[k // 3 % 2] for k in range(60)]
 
 
 def test_saved_and_stored_runs(tmp_path):

@@ -10,6 +10,10 @@ from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert._fits import slope
+from dalembert.engine import _driver as driver
+from dalembert.engine import _run
+from dalembert.engine._run import Run
+from dalembert.engine._stepper import Stepper
 from dalembert.experiments.benchmarks.records import at_end
 
 M, R, G, K, C = 0.2, 0.3, 9.81, 1e5, 200.0
@@ -242,3 +246,29 @@ def test_the_first_step_size_does_not_set_the_final_time_of_a_problem():
         da.simulate_many(problem, method, q0=[problem.q0] * 2, p0=[problem.p0] * 2)
     with pytest.raises(da.InputError, match="t1 must be another time than t0 = 0"):
         da.simulate(problem.system, method, q0=problem.q0, p0=problem.p0, t1=0.0)
+
+
+def test_a_missing_step_size_is_asked_for_in_words_that_help():
+    method = da.ControlledSteps(RADAU, rtol=1e-6)
+    with pytest.raises(da.InputError, match="give h=, or t1= without steps=, which finds one"):
+        da.simulate(elastic(), method, **START, steps=5)
+    assert len(da.simulate(elastic(), method, **START, steps=5, h=1e-4)) == 6
+    assert da.simulate(elastic(), method, **START, t1=1e-3).t[-1] == 1e-3
+    with pytest.raises(da.InputError, match="give h=, or rtol= and t1=, which finds one"):
+        da.simulate(elastic(), RADAU, **START, steps=5)
+
+
+def test_a_step_that_is_not_rescued_is_made_shorter(monkeypatch):
+    """As where redundant constraints were combined anew, and the step fails all the same."""
+    given = {**START, "t1": 0.05, "h": 0.02}
+    method = da.ControlledSteps(RADAU, rtol=1e-8)
+    failed = []
+
+    advance = Run._advance_to
+    monkeypatch.setattr(Run, "_advance_to", lambda run, last: advance(run, last) if failed or not last else driver.UNSOLVED)
+    monkeypatch.setattr(_run, "rescue", lambda stepper: failed.append(stepper.h) or "no solution was found")
+    monkeypatch.setattr(Stepper, "renew", lambda stepper: True)
+    run = da.simulate(elastic(), method, **given)
+    assert failed == [0.02] and run.stats["rejected_steps"] >= 1
+    assert run.t[-1] == pytest.approx(0.05)
+    np.testing.assert_allclose(run.q[-1], elastic_exact()(run.t[-1])[:2], atol=1e-6)
