@@ -296,7 +296,7 @@ def test_close_passages_are_not_taken_for_chaos():
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-3])
 def test_passages_at_which_larger_steps_part_are_not_taken_for_singularities(rtol):
-    """From the apocentre of an orbit with e = 0.99: steps up to 300 times larger than those that pass the pericentre end there."""
+    """From the apocentre, with a pericentre at 0.01: steps up to 300 times larger than those that pass it end there."""
     orbit, e = da.Hamiltonian(lambda q, p: p @ p / 2 - 1 / np.hypot(q[0], q[1]), dim=2), 0.99
     start = {"q0": [1 + e, 0.0], "p0": [0.0, np.sqrt((1 - e) / (1 + e))]}
     run = da.simulate(orbit, da.LobattoIIIAB(3), **start, t1=2 * np.pi, rtol=rtol)
