@@ -163,7 +163,7 @@ class Arguments:
         """The first step size and the final time, where step sizes vary."""
         if self.caller != "simulate":
             raise InputError(
-                f"with {self.method} members take different numbers of steps until t1: give steps= and the first step size h= in "
+                f"with {self.method} members take different numbers of steps until t1: give steps= and the first h= in "
                 "place of t1=, or call da.simulate for each of them"
             )
         if "rate" not in self.method.clock_names:
