@@ -138,8 +138,8 @@ class TimeStepping(OneStepMethod):
             )
         if "friction_law" in system.function_names:
             raise UnsupportedSystem(
-                f"{self} has impulses, not forces, so that friction cannot depend on N: use da.CVA(base), or give a coefficient "
-                "without N"
+                f"{self} has impulses, not forces, so that friction cannot depend on N: use da.CVA(base), or give a "
+                "coefficient without N"
             )
 
     def _check_arguments(self) -> None:

@@ -20,7 +20,7 @@ from dalembert.runs._arguments import Arguments, check_method, initial_state, po
 from dalembert.runs._default_method import family
 from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions
 from dalembert.runs._problem import Problem
-from dalembert.runs._unreachable import ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
+from dalembert.runs._unreachable import FEWER, ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
 from dalembert.systems import State, System
 from dalembert.systems._consistent import finite_number
@@ -197,7 +197,7 @@ def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], 
 def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
     grown, farthest = growth(task, flown), flown
-    h, spent, ends, lost, enough = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])], math.inf, False
+    h, spent, tried, lost, enough = next_size(flown, grown), 3 * len(flown.t), [], math.inf, False
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
@@ -215,8 +215,8 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         grown = growth(task, flown, farthest)
         h = min(next_size(flown, grown), lost / 1.5)
         if not flown.complete:
-            ends.append(float(flown.t[-1]))
-            refuse_singular(task, flown, ends)
+            tried.append((size, float(flown.t[-1])))
+            refuse_singular(task, flown, tried)
             lost = size
             h = min(h, size / 2)
         elif size < NEAR * h and (h < 1.59 * size or steps == 16):
@@ -224,6 +224,7 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
             if size <= NEXT * h:
                 break
     if not flown.complete:
+        refuse_singular(task, flown, tried, FEWER)
         raise ToleranceError(
             f"two runs with h = {flown.h:.3g} and half of it part at t = {task.at(flown.t[-1]):.6g}, and "
             "smaller steps would be too many to try: ask for an earlier t1 or a larger rtol"

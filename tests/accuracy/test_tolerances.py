@@ -294,6 +294,19 @@ def test_close_passages_are_not_taken_for_chaos():
     assert relative_error(run, exact) < 1e-3
 
 
+@pytest.mark.parametrize("rtol", [1e-2, 1e-3])
+def test_passages_at_which_larger_steps_part_are_not_taken_for_singularities(rtol):
+    """From the apocentre, with a pericentre at 0.01: steps up to 300 times larger than those that pass it end there."""
+    orbit, e = da.Hamiltonian(lambda q, p: p @ p / 2 - 1 / np.hypot(q[0], q[1]), dim=2), 0.99
+    start = {"q0": [1 + e, 0.0], "p0": [0.0, np.sqrt((1 - e) / (1 + e))]}
+    run = da.simulate(orbit, da.LobattoIIIAB(3), **start, t1=2 * np.pi, rtol=rtol)
+    rows = np.unique(np.append(np.arange(0, len(run), 7), len(run) - 1))
+    u = np.array([brentq(lambda u, M=M: u - e * np.sin(u) - M, 0.0, 10.0, xtol=1e-15) for M in run.t[rows] + np.pi])
+    exact = np.column_stack([e - np.cos(u), -np.sqrt(1 - e**2) * np.sin(u)])
+    true = np.max(np.abs(run.q[rows] - exact) / np.abs(exact).max(axis=0))
+    assert true < run.error < rtol
+
+
 def test_friction_at_walls():
     """A block that bounces twice: impacts without loss turn v_y round, and take 2 mu v_y of v_x."""
     block = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
