@@ -115,6 +115,8 @@ GRIDS = {
     "t1 nan": ({"steps": None, "t1": np.nan}, ["t1", "finite"]),
     "t1 text": ({"steps": None, "t1": "late"}, ["t1", "late"]),
     "negative steps": ({"steps": -1}, ["steps", ">= 0", "-1"]),
+    "steps true": ({"steps": True}, ["steps", "integer", "True"]),
+    "save_every true": ({"save_every": np.True_}, ["save_every", "integer", "True"]),
     "fractional steps": ({"steps": 2.5}, ["steps", "integer", "2.5"]),
     "save_every zero": ({"save_every": 0}, ["save_every", ">= 1", "0"]),
     "save_every fractional": ({"save_every": 1.5}, ["save_every", "integer"]),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.contact._complementarity import OPEN
+from dalembert.contact._frictional import friction_coefficients
 from dalembert.contact._records import Contacts
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._newton import solve_rows
@@ -36,8 +37,7 @@ def contact_forces(
         if not len(touching):
             continue
         sliding = tuple(mode[touching].tolist()) if walled.n_tangents else ()
-        held, q = walled.in_contact(tuple(touching.tolist()), sliding), states[rows, : walled.dim]
-        count = len(rows)
+        held, count = walled.in_contact(tuple(touching.tolist()), sliding), len(rows)
         here = States(held, t[rows], states[rows], np.tile(theta, (count, 1)), np.zeros((count, held.n_multipliers)))
         matrix, rhs = (here.evaluate(f"multiplier_{part}") for part in ("matrix", "rhs"))
         first, second = np.split(states[rows[0]], 2)
@@ -46,8 +46,10 @@ def contact_forces(
         stuck = found[:, held.n_holonomic + walled.n_nonholonomic :].T
         for column, slides in zip(touching, sliding, strict=False):
             if slides:
-                mu = [walled.evaluate("friction", *place, theta=theta)[column] for place in zip(t[rows], q, strict=True)]
-                forces.friction[rows, column] = -slides * np.array(mu) * forces.normal[rows, column]
+                for row in rows:
+                    q, N = states[row, : walled.dim], forces.normal[row, [column]]
+                    mu = friction_coefficients(walled, theta, float(t[row]), q, (int(column),), N)
+                    forces.friction[row, column] = -slides * mu[0] * N[0]
             else:
                 forces.friction[rows, column], stuck = stuck[0], stuck[1:]
     return forces

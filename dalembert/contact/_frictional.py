@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,8 @@ STOPPED = 1e-9
 """A slip below this part of what it consists of, or could become in a step, is none."""
 MOST = 5
 """So many contacts with friction are resolved at once: all of their modes are tried."""
+MOST_FORCES = 100
+"""So often coefficients are taken anew at the normal forces that they lead to."""
 AT_REST = 1e-12
 """A normal velocity after an impact below this part of the velocities before it is none."""
 
@@ -27,6 +29,8 @@ class FrictionAt:
     walls: tuple[int, ...]
     slip: np.ndarray
     law: PlanarFriction
+    coefficients: Callable[[np.ndarray], np.ndarray]
+    """mu of normal forces."""
 
     def modes(self, stuck: Collection[int], without_sticking: int, kept: Collection[int]) -> dict[int, int]:
         """How each wall goes on: it opens, sticks or slides. Those that are `kept` do not open.
@@ -34,17 +38,23 @@ class FrictionAt:
         `stuck` are those whose slip is known to be zero, `without_sticking` is one on which friction is at its limit.
         """
         signs = np.where(np.isin(self.walls, list(stuck)), 0, np.sign(self.slip)).astype(int)
-        choices = []
-        for wall, sign, mu in zip(self.walls, signs, self.law.mu, strict=True):
-            ways = (sign,) if sign else (1,) if mu == 0 else (1, -1) if wall == without_sticking else (0, 1, -1)
-            choices.append(ways if wall in kept else (*ways, OPEN))
-        found = self.law.solve(choices, signs)
-        if found is None:
-            raise StepFailed(
-                "rigid bodies with Coulomb friction have no motion from here (Painleve's paradox): reduce friction, or let the "
-                "contact yield"
-            )
-        return dict(zip(self.walls, found[0], strict=True))
+        mu = self.coefficients(np.full(len(self.walls), np.inf))
+        for _ in range(MOST_FORCES):
+            choices = []
+            for wall, sign, coefficient in zip(self.walls, signs, mu, strict=True):
+                ways = (sign,) if sign else (1,) if coefficient == 0 else (1, -1) if wall == without_sticking else (0, 1, -1)
+                choices.append(ways if wall in kept else (*ways, OPEN))
+            found = replace(self.law, mu=mu).solve(choices, signs)
+            if found is None:
+                break
+            N, before = found[1][self.law.normal], mu
+            mu = np.where(N > 0, self.coefficients(N), before)
+            if np.all(np.abs(mu - before) <= NEARLY * mu):
+                return dict(zip(self.walls, found[0], strict=True))
+        raise StepFailed(
+            "rigid bodies with Coulomb friction have no motion from here (Painleve's paradox): reduce friction, or let the "
+            "contact yield"
+        )
 
 
 def friction_at(
@@ -65,15 +75,31 @@ def friction_at(
     normal, tangent = _rows(walled, len(walls))
     began = walled.evaluate("v", start.t, *np.split(start.packed, 2), theta=theta)
     could = np.abs(slip_v) @ (np.abs(v) + np.abs(began)) + h * np.abs(b[tangent])
-    mu = walled.evaluate("friction", t, q, theta=theta)[chosen]
+
+    def coefficients(N: np.ndarray) -> np.ndarray:
+        return friction_coefficients(walled, theta, t, q, walls, N)
+
+    law = PlanarFriction(A, b, normal, tangent, coefficients(np.full(len(walls), np.inf)), np.zeros(len(walls)))
+    return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law, coefficients)
+
+
+def friction_coefficients(
+    walled: MechanicalSystem, theta: np.ndarray, t: float, q: np.ndarray, walls: tuple[int, ...], N: np.ndarray
+) -> np.ndarray:
+    """mu of some walls under normal forces; impacts have infinite ones."""
+    if "friction_law" in walled.function_names:
+        forces = np.full(walled.n_unilateral, np.inf)
+        forces[list(walls)] = N
+        mu = walled.evaluate("friction_law", t, q, forces, theta=theta)[list(walls)]
+    else:
+        mu = walled.evaluate("friction", t, q, theta=theta)[list(walls)]
     for wall, coefficient in zip(walls, mu, strict=True):
         if not 0 <= coefficient < np.inf:
             raise StepFailed(
                 f"the coefficient of friction of {walled.row_called('phi', wall)} is {coefficient:.6g}: it must be >= 0 and "
                 "finite"
             )
-    law = PlanarFriction(A, b, normal, tangent, mu, np.zeros(len(walls)))
-    return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law)
+    return mu
 
 
 def _rows(walled: MechanicalSystem, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -103,9 +103,9 @@ class SphereRun(SteppingRun):
         return row
 
     def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
-        """`Run.advance`, and a warning where sweeps did not solve all steps."""
-        reason = super().advance(report, last_step)
-        if self.tally[driver.LEFT]:
+        """`Run.advance`, and, once a run is over, a warning where sweeps did not solve all steps."""
+        before, reason = self.steps_done, super().advance(report, last_step)
+        if self.tally[driver.LEFT] and (reason is not None or before < self.steps <= self.steps_done):
             warnings.warn(
                 f"{self.tally[driver.LEFT]} of {self.steps_done} steps ended after {driver.SWEEPS} sweeps over all contacts "
                 "without being solved to round-off: their impulses are approximate",

@@ -136,6 +136,11 @@ class TimeStepping(OneStepMethod):
                 f"{self} is for contact, and this system has no unilateral constraints: state them with unilateral=lambda q: "
                 "..., or use da.Rattle()"
             )
+        if "friction_law" in system.function_names:
+            raise UnsupportedSystem(
+                f"{self} has impulses, not forces, so that friction cannot depend on N: use da.CVA(base), or give a "
+                "coefficient without N"
+            )
 
     def _check_arguments(self) -> None:
         if not is_one_of(self.painleve, "stop", "impact"):

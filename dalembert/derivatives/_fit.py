@@ -123,7 +123,7 @@ class _Problem:
         check_method(method, model, "fit")
         check_differentiable(method, "da.fit")
         begin = 0.0 if begin is None else finite_number("t0", begin)
-        size, times = step_size(h), np.atleast_1d(finite("the times t", t))
+        size, times = step_size(h, method), np.atleast_1d(finite("the times t", t))
         with np.errstate(over="ignore"):
             length = np.round((np.max(times, initial=begin) - begin) / size) if times.ndim == 1 else 0.0
         if not abs(length) < 2**62:

@@ -42,6 +42,8 @@ class ImpactSteps:
     def __init__(self, spec: RunSpec, chosen: tuple[int, ...]) -> None:
         system, method, start = spec.system, spec.method, spec.start
         assert isinstance(system, MechanicalSystem) and isinstance(method, CollisionIntegrator) and isinstance(start, State)
+        if "friction_law" in system.function_names:
+            raise InputError("derivatives through friction that depends on N are not computed: give a coefficient without N")
         refuse_redundant("a derivative through impacts", system, start.t, start.first, start.second, start.theta)
         self.spec, self.chosen, self.walled, self.collision, self.start = spec, chosen, system, method, start
         self.h, self.t0, self.n = spec.h, start.t, system.n_state

@@ -246,6 +246,8 @@ class Run:
             if self.method.rejects and not stepper.renew():
                 return None if stepper.shorten() else f"steps of h = {abs(stepper.h):.1g} {NO_SMALLER_STEP}"
             reason = rescue(stepper)
+            if reason is not None and self.method.rejects and stepper.shorten():
+                reason = None
             self._join()  # the rescue may have changed a program
         return reason
 

@@ -135,7 +135,7 @@ class Arguments:
             h = (finite_number("t1", self.t1) - t0) / FIRST_PART  # the first of steps that find their size themselves
             if h == 0:
                 raise InputError(f"t1 must be another time than t0 = {t0:g}; got {self.t1!r}")
-        h, t_end = step_size(h), None
+        h, t_end = step_size(h, self.method), None
         if self.t1 is not None and self.method.varies_steps:
             h, t_end = self._end(t0, h, steps)
         steps = number_of_steps(steps, self.t1, t0, h) if t_end is None else MOST_STEPS
@@ -161,8 +161,13 @@ class Arguments:
 
     def _end(self, t0: float, h: float, steps: Any) -> tuple[float, float]:
         """The first step size and the final time, where step sizes vary."""
-        if self.caller != "simulate" or "rate" not in self.method.clock_names:
-            refuse_varying(self.method, "t1=" if self.caller == "simulate" else f"t1= of da.{self.caller}")
+        if self.caller != "simulate":
+            raise InputError(
+                f"with {self.method} members take different numbers of steps until t1: give steps= and the first h= in "
+                "place of t1=, or call da.simulate for each of them"
+            )
+        if "rate" not in self.method.clock_names:
+            refuse_varying(self.method, "t1=")
         if steps is not None:
             raise InputError("give either the number of steps or the final time t1, not both")
         length = finite_number("t1", self.t1) - t0
@@ -266,10 +271,11 @@ def initial_state(
     return system, state
 
 
-def step_size(value: Any) -> float:
+def step_size(value: Any, method: OneStepMethod) -> float:
     """A number other than 0; time runs backwards if it is negative."""
     if value is None:
-        raise InputError("a step size is missing: give h=, or rtol= and t1=, which finds one")
+        finding = "t1= without steps=" if method.rejects else "rtol= and t1="
+        raise InputError(f"a step size is missing: give h=, or {finding}, which finds one")
     number = _number(value)
     if not np.isfinite(number) or number == 0:
         raise InputError(f"h must be a positive number, or a negative one to go back in time; got {one_line(value)}")
@@ -294,7 +300,7 @@ def positive(name: str, value: Any) -> float:
 def count(name: str, value: Any, least: int) -> int:
     """An integer that is not too small."""
     try:
-        number = operator.index(value)
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = least - 1
     if not least <= number < 2**62:

@@ -8,6 +8,7 @@ of it as costs a fifth of the run, in a pair of runs with h and h/2; how the err
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from dalembert.runs._arguments import Arguments, check_method, initial_state, po
 from dalembert.runs._default_method import family
 from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions
 from dalembert.runs._problem import Problem
-from dalembert.runs._unreachable import ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
+from dalembert.runs._unreachable import FEWER, ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
 from dalembert.systems import State, System
 from dalembert.systems._consistent import finite_number
@@ -66,6 +67,8 @@ class Suggestion:
 
 
 _remembered: dict[Any, Suggestion] = Recent()
+_lock = threading.Lock()
+"""Held while looking into what is remembered or writing to it: reading puts a model last in the queue of those to forget."""
 
 
 def task_of(arguments: Arguments, rtol: Any, atol: Any) -> Task:
@@ -115,16 +118,21 @@ def _is_zero(value: Any) -> bool:
 def choose(task: Task, method: OneStepMethod | None) -> Suggestion:
     """The method, of those that serve the system unless it is given, and the step size."""
     key = _key(task, method)
-    if key not in _remembered:
-        if method is not None:
-            check_method(method, task.system, "simulate")
-        _remembered[key] = _choose(task, family(task.system) if method is None else (method,))
-    return _remembered[key]
+    with _lock:
+        known = _remembered[key] if key in _remembered else None  # `get` would not count as a use  # noqa: SIM401
+    if known is not None:
+        return known
+    if method is not None:
+        check_method(method, task.system, "simulate")
+    chosen = _choose(task, family(task.system) if method is None else (method,))
+    remember(task, method, chosen)
+    return chosen
 
 
 def remember(task: Task, method: OneStepMethod | None, chosen: Suggestion) -> None:
     """Choose this the next time that the same is asked for."""
-    _remembered[_key(task, method)] = chosen
+    with _lock:
+        _remembered[_key(task, method)] = chosen
 
 
 def _key(task: Task, method: OneStepMethod | None) -> tuple[Any, ...]:
@@ -189,7 +197,7 @@ def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], 
 def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
     grown, farthest = growth(task, flown), flown
-    h, spent, ends, lost, enough = next_size(flown, grown), 3 * len(flown.t), [float(flown.t[-1])], math.inf, False
+    h, spent, tried, lost, enough = next_size(flown, grown), 3 * len(flown.t), [], math.inf, False
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
         steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
@@ -207,8 +215,8 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         grown = growth(task, flown, farthest)
         h = min(next_size(flown, grown), lost / 1.5)
         if not flown.complete:
-            ends.append(float(flown.t[-1]))
-            refuse_singular(task, flown, ends)
+            tried.append((size, float(flown.t[-1])))
+            refuse_singular(task, flown, tried)
             lost = size
             h = min(h, size / 2)
         elif size < NEAR * h and (h < 1.59 * size or steps == 16):
@@ -216,6 +224,7 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
             if size <= NEXT * h:
                 break
     if not flown.complete:
+        refuse_singular(task, flown, tried, FEWER)
         raise ToleranceError(
             f"two runs with h = {flown.h:.3g} and half of it part at t = {task.at(flown.t[-1]):.6g}, and "
             "smaller steps would be too many to try: ask for an earlier t1 or a larger rtol"

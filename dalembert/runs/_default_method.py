@@ -22,7 +22,9 @@ def default_method(system: System) -> OneStepMethod:
     if isinstance(system, Spheres):
         return MoreauJean()
     if system.n_unilateral:
-        return NonsmoothRattle() if "friction" in system.function_names or system.n_nonholonomic else CVA()
+        known = system.function_names
+        by_events = "friction_law" in known or not ("friction" in known or system.n_nonholonomic)
+        return CVA() if by_events else NonsmoothRattle()
     if system.n_nonholonomic:
         return GaussLobattoSPARK(stages=2)
     return LobattoIIIAB() if isinstance(system, MechanicalSystem) else compose(SymplecticEuler(), 2)

@@ -19,6 +19,9 @@ CHANGE = 1e-12
 """Of the state, to see how changes grow."""
 FEWEST = 32
 """Steps from which growth can be told."""
+FARTHER, SHORTEST, FEWER = 1.02, 300.0, 4.0
+"""Steps that do not come so many times farther show that there is no way past a time, if they are so many times shorter; the
+last if no shorter ones can be tried."""
 
 
 class NoWayPastError(ToleranceError):
@@ -95,11 +98,17 @@ def changes(task: Task, flown: Pilot, parts: int = 1) -> np.ndarray:
     return np.maximum.accumulate(np.max(np.abs(q - unchanged[: len(q)]) / task.sizes(flown.extent), axis=1))
 
 
-def refuse_singular(task: Task, flown: Pilot, ends: list[float]) -> None:
-    """Refuse motions that smaller and smaller steps do not continue, or whose errors do not fall, behind some time."""
-    if len(ends) < 8 or ends[-1] > 1.02 * ends[-3]:
+def refuse_singular(task: Task, flown: Pilot, tried: list[tuple[float, float]], times: float = SHORTEST) -> None:
+    """Refuse motions that smaller and smaller steps do not continue, or whose errors do not fall, behind some time.
+
+    `tried` are the step sizes of pilots and the times that they came to. An encounter needs steps as short as it is, so that
+    there is no way past a time only if steps that are `times` shorter come no farther.
+    """
+    end = tried[-1][1]
+    stuck = [h for h, reached in tried if reached >= end / FARTHER]
+    if len(stuck) < 3 or max(stuck) < times * flown.h:
         return
-    where = task.at(float(np.median(ends[-3:])))
+    where = task.at(end)
     why = f"steps fail there ({flown.reason})" if flown.reason else "errors do not fall with h behind it"
     raise NoWayPastError(
         f"the step sizes that were tried, down to h = {flown.h:.1g}, do not lead past t = {where:.6g}: {why}; the motion comes "

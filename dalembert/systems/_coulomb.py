@@ -21,23 +21,47 @@ if TYPE_CHECKING:
     from dalembert.systems._states import States
 
 
-def coefficients(friction: Any, count: int, visible: Mapping[str, Any], parameters: Parameters) -> ca.SX:
-    """mu of each unilateral constraint, of (t, q)."""
+LEAST_FORCE = 1e-30
+"""Laws of friction may have no value, or no slope, at N = 0: they are asked for no smaller normal force than this."""
+
+
+def coefficients(friction: Any, normal: ca.SX, visible: Mapping[str, Any], parameters: Parameters) -> ca.SX:
+    """mu of each unilateral constraint, of (t, q) and of its own normal force N, the rows of `normal`."""
+    count = normal.shape[0]
     if callable(friction):
-        value = vector_expression("friction", call_model("friction", friction, visible, parameters))
-        if value.shape[0] not in (1, count):
-            raise ModelError(f"friction must return one coefficient, or {count}, one for each wall; got {value.shape[0]}")
-        return value if value.shape[0] == count else ca.repmat(value, count, 1)
+        forces = from_column(ca.fmax(ca.fabs(normal), LEAST_FORCE))
+        values = [
+            vector_expression("friction", call_model("friction", friction, {**visible, "N": N}, parameters)) for N in forces
+        ]
+        size = values[0].shape[0]
+        if size not in (1, count):
+            raise ModelError(f"friction must return one coefficient, or {count}, one for each wall; got {size}")
+        return ca.vertcat(*(value[k if size > 1 else 0] for k, value in enumerate(values)))
     try:
         numbers = np.broadcast_to(np.ravel(np.array(friction, dtype=float)), count)
     except (TypeError, ValueError, OverflowError):
         numbers = np.full(count, np.nan)
     if not np.all((numbers >= 0) & np.isfinite(numbers)):
         raise ModelError(
-            f"friction is a coefficient >= 0, {count} of them, one for each wall, or a function of t, q and parameters; got "
+            f"friction is a coefficient >= 0, {count} of them, one for each wall, or a function of t, q, N and parameters; got "
             f"{one_line(friction)}"
         )
     return ca.SX(ca.DM(numbers))
+
+
+ITERATIONS = 8
+"""Of Newton's method for forces of friction whose coefficients depend on normal forces, from no friction on."""
+
+
+def coulomb_forces(law: ca.SX, own: ca.SX, N: ca.SX, T: ca.SX) -> ca.SX:
+    """The forces T of contacts that slide, with T_i = law_i(N_i), where `law` is of the symbols `own`, and N is affine in T."""
+    without, coupling = ca.substitute(N, T, ca.SX.zeros(*T.shape)), ca.jacobian(N, T)
+    slope, found = ca.jacobian(law, own), ca.SX.zeros(*T.shape)
+    for _ in range(ITERATIONS):
+        pressing = without + coupling @ found
+        residual, rate = (ca.substitute(part, own, pressing) for part in (law, slope))
+        found -= ca.solve(ca.densify(ca.SX.eye(T.shape[0]) - rate @ coupling), found - residual)
+    return found
 
 
 def check_coefficients(states: States) -> None:

@@ -26,7 +26,8 @@ class Hamiltonian(MechanicalSystem):
     each phi, or a function of the approach speed `speed` and of parameters. Constraints of one kind may also be stated by a
     list of functions.
 
-    `friction` is Coulomb's coefficient: a number, one for each phi, or a function of `t`, `q` and parameters. It opposes the
+    `friction` is Coulomb's coefficient: a number, one for each phi, or a function of `t`, `q`, parameters and, with `da.CVA` in
+    a plane, of the normal force `N` of the wall that it belongs to, as in friction=lambda N: 0.1 * N**-0.15. It opposes the
     velocity `slip` with which a contact slides, a function of `t`, `q` and `v` that is linear in v: one component for each phi
     in the plane, two in space, as in slip=lambda q, v: v[0] + R * v[2] of a wheel; phi is a distance then, so that its force is
     that of Coulomb's law. A point mass in 2 or 3 Cartesian coordinates needs no slip. In a plane `da.CVA` finds its

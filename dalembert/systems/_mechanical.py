@@ -21,7 +21,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._coulomb import coefficients, point_tangents, sliding
+from dalembert.systems._coulomb import coefficients, coulomb_forces, point_tangents, sliding
 from dalembert.systems._matrices import Matrix, definite_pivots, is_finite, row_maxima, scaled, scaled_rows
 from dalembert.systems._model import Constraints, call_model, one_line, scalar_expression, vector_expression
 from dalembert.systems._rank import Parts, dependencies
@@ -49,7 +49,8 @@ class MechanicalSystem(System):
     Beside the functions of every `System` (with y = q, z = p): H, H_p, H_q, force (t,q,p), H_pp (t,q,p) and k_v (t,q,p). With
     unilateral constraints: phi, its derivatives phi_q and phi_t (t,q), phi_dot = phi_t + phi_q v (t,q,p), and the coefficients
     of restitution (speed), a function of the approach speeds -phi_dot. With friction: its coefficients friction (t,q), the
-    velocities slip (t,q,p) with which contacts slide, `n_tangents` components each, and their derivative slip_v (t,q).
+    velocities slip (t,q,p) with which contacts slide, `n_tangents` components each, and their derivative slip_v (t,q). Where
+    friction depends on normal forces, friction_law (t,q,normal) are its coefficients, and friction those of impacts, N -> oo.
     """
 
     kind = "mechanical system"
@@ -139,18 +140,24 @@ class MechanicalSystem(System):
         if model.unilateral is None:
             raise ModelError("friction acts on the walls unilateral=..., which this system does not have")
         count, v = self.n_unilateral, self._v
-        mu = coefficients(model.friction, count, {name: moving[name] for name in ("t", "q")}, self.parameters)
-        self.constant_friction = not ca.depends_on(mu, ca.vertcat(self._t, self._q))
+        normal = self._symbols["normal"] = ca.SX.sym("normal", count)
+        mu = coefficients(model.friction, normal, {name: moving[name] for name in ("t", "q")}, self.parameters)
+        self.constant_friction = not ca.depends_on(mu, ca.vertcat(self._t, self._q, normal))
         if model.slip is None:
             phi_q, phi_t = (self._expressions[name][1] for name in ("phi_q", "phi_t"))
             slip = point_tangents(phi_q, phi_t, H_pp, v)
-            mu = mu * ca.vertcat(*(ca.norm_2(ca.densify(phi_q[k, :])) for k in range(count)))  # of forces along grad phi
+            lengths = ca.vertcat(*(ca.norm_2(ca.densify(phi_q[k, :])) for k in range(count)))
+            mu = ca.substitute(mu, normal, lengths * normal) * lengths  # of forces N grad phi
         else:
             slip = sliding(model.slip, mu, {name: moving[name] for name in ("t", "q", "v")}, v, self.parameters)
         self.n_tangents = slip.shape[0] // count
+        if ca.depends_on(mu, normal):
+            self._define("t y normal", friction_law=mu)
+            mu = ca.substitute(mu, normal, ca.SX(count * [np.inf]))
         self._define("t y", friction=mu, slip_v=ca.jacobian(slip, v))
         self._define("t y z", slip=ca.substitute(slip, v, self._expressions["H_p"][1]))
-        self.described |= {"friction": "friction", "slip": "slip"}
+        in_impacts = "friction under an infinite force N, as of impacts,"
+        self.described |= {"friction": in_impacts if "friction_law" in self.function_names else "friction", "slip": "slip"}
 
     def null_space(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray, parts: Parts | None = None) -> Matrix:
         """Multipliers without an effect in this state; the `parts` of the rows may be known from another state."""
@@ -190,7 +197,19 @@ class MechanicalSystem(System):
         free = copy.copy(self)
         free.__dict__.pop("fingerprint", None)
         free.n_unilateral = free.n_tangents = 0
-        own = ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "restitution", "friction", "slip", "slip_v", *GUARDS)
+        own = (
+            "phi",
+            "phi_q",
+            "phi_t",
+            "phi_dot",
+            "phi_rounding",
+            "restitution",
+            "friction",
+            "friction_law",
+            "slip",
+            "slip_v",
+            *GUARDS,
+        )
         free.described = {name: label for name, label in self.described.items() if name not in own}
         free._expressions = {name: value for name, value in self._expressions.items() if name not in own}
         if self.combines is not None:
@@ -208,6 +227,8 @@ class MechanicalSystem(System):
 
             T = -sliding mu N,   or   0 = slip(t, q, p), one of the last constraints k, and T = -psi.
 
+        Where mu depends on N, T is a function of (t, q, p) instead (`coulomb_forces`), so that all stays linear in multipliers.
+
         This goes on as long as its `guards` are positive: phi of the other walls, N, and then for each wall with friction
         sliding slip, or mu N - T and mu N + T.
         """
@@ -224,23 +245,36 @@ class MechanicalSystem(System):
             k, k_v = ca.vertcat(k, given["slip"][stuck, :]), ca.vertcat(k_v, given["slip_v"][stuck, :])
         lam, psi = held._multiplier_symbols(g, k)
         reaction = -ca.jacobian(g, self._q).T @ lam
-        for i, (wall, slides) in enumerate(zip(touching, sliding, strict=False)):
-            if slides:
-                reaction += slides * given["friction"][wall] * lam[n_g + i] * given["slip_v"][wall, :].T
+        f, moving = given["force"] - given["H_q"] - k_v.T @ psi, {i: slides for i, slides in enumerate(sliding) if slides}
         held._define("t y z", k_v=k_v)
-        held._derive(v=given["H_p"], f=given["force"] - given["H_q"] - k_v.T @ psi, r=reaction, g=g, k=k)
+        if "friction_law" in given and moving:
+            walls, T = [touching[i] for i in moving], ca.SX.sym("T", len(moving))
+            held._derive(v=given["H_p"], f=f + given["slip_v"][walls, :].T @ T, r=reaction, g=g, k=k)
+            matrix, rhs = (held._expressions[f"multiplier_{part}"][1] for part in ("matrix", "rhs"))
+            N = -solve_symmetric(matrix, rhs)[[n_g + i for i in moving]]
+            own = self._symbols["normal"][walls]
+            law = -ca.SX(list(moving.values())) * given["friction_law"][walls] * own
+            f += given["slip_v"][walls, :].T @ coulomb_forces(law, own, N, T)
+        else:
+            for i, slides in moving.items():
+                reaction += slides * given["friction"][touching[i]] * lam[n_g + i] * given["slip_v"][touching[i], :].T
+        held._derive(v=given["H_p"], f=f, r=reaction, g=g, k=k)
         held.described |= {"r": "the contact force"} | ({"k": "nonholonomic or slip"} if stuck else {})
-        held.n_unilateral, held.symmetric = len(rest), not any(sliding)
-        held._symbols["speed"] = ca.SX.sym("speed", len(rest))
+        if "friction_law" in given:
+            held.described["f"] = "the force of friction"
+        held.n_unilateral, held.symmetric = len(rest), not moving or "friction_law" in given
         for name in ("phi", "phi_q", "phi_t", "phi_dot", "phi_rounding", "friction", "slip", "slip_v"):
             if name in self._expressions:
                 arguments, expression = self._expressions[name]
                 held._expressions[name] = (arguments, expression[rest, :])
-        speeds = ca.SX.zeros(self.n_unilateral, 1)
-        speeds[rest] = held._symbols["speed"]
-        at_rest = ca.substitute(given["restitution"], self._symbols["speed"], speeds)
-        held._expressions["restitution"] = (("speed",), at_rest[rest, :])
-        held._guard(given, touching, sliding, n_g)
+        for name, argument in (("restitution", "speed"), ("friction_law", "normal")):  # of their own walls
+            if name in given:
+                symbol = held._symbols[argument] = ca.SX.sym(argument, len(rest))
+                values = ca.SX.zeros(self.n_unilateral, 1)
+                values[rest] = symbol
+                own_value = ca.substitute(given[name], self._symbols[argument], values)
+                held._expressions[name] = (self._expressions[name][0], own_value[rest, :])
+        held._guard(given, self._symbols.get("normal"), touching, sliding, n_g)
         names = dict(self.row_names)
         if "phi" in names:
             names["g"] = (*names.get("g", ()), *(names["phi"][k] for k in touching))
@@ -249,7 +283,9 @@ class MechanicalSystem(System):
         held.uncombined = None if self.combines is None else self.uncombined.in_contact(touching, sliding)
         return held
 
-    def _guard(self, given: Mapping[str, ca.SX], touching: tuple[int, ...], sliding: tuple[int, ...], n_g: int) -> None:
+    def _guard(
+        self, given: Mapping[str, ca.SX], normal: ca.SX | None, touching: tuple[int, ...], sliding: tuple[int, ...], n_g: int
+    ) -> None:
         """Define the functions that stay positive while a contact goes on, their time derivatives and their rounding."""
         own = {name: self._expressions[name][1] for name in ("multiplier_matrix", "multiplier_rhs", "v", "z_dot")}
         matrix, rhs = own["multiplier_matrix"], own["multiplier_rhs"]
@@ -266,6 +302,8 @@ class MechanicalSystem(System):
                 blurs.append(rounding(slip, [*symbols, self.parameters.theta]))
             else:
                 T, blur_T = forces[n_psi + stuck], blurred[n_psi + stuck]
+                if normal is not None and "friction_law" in given:
+                    mu = ca.substitute(given["friction_law"][wall], normal[wall], N[i])
                 guards += [mu * N[i] - T, mu * N[i] + T]
                 blurs += [mu * blur_N[i] + blur_T] * 2
                 stuck += 1

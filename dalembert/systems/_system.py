@@ -297,7 +297,8 @@ class System:
     def fingerprint(self) -> str:
         """A hash of the symbolic graph: equal for equal models, whatever Python objects they came from."""
         digest = hashlib.sha256(type(self).__name__.encode())
-        for name in (*self.described, *(["restitution"] if self.n_unilateral else [])):
+        of_walls = [name for name in ("restitution", "friction_law") if self.n_unilateral and name in self.function_names]
+        for name in (*self.described, *of_walls):
             digest.update(self.function(name).serialize().encode())
         digest.update(repr(list(self.parameters.values)).encode())
         digest.update(b"" if self.combines is None else repr(self.combines[1]).encode())

@@ -1,7 +1,10 @@
 """Runs to a tolerance: true errors against exact solutions, what cannot be had, and what is remembered."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +13,10 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from dalembert.errors import ToleranceError
-from dalembert.runs import _accurate, _pilot, _stored_run
+from dalembert.runs import _accurate, _choice, _pilot, _stored_run
 from dalembert.runs._default_method import family
 from dalembert.runs._unreachable import amplification
+from dalembert.symbolic._kept import Recent
 
 KEPLER = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
 E = 0.6
@@ -290,6 +294,19 @@ def test_close_passages_are_not_taken_for_chaos():
     assert relative_error(run, exact) < 1e-3
 
 
+@pytest.mark.parametrize("rtol", [1e-2, 1e-3])
+def test_passages_at_which_larger_steps_part_are_not_taken_for_singularities(rtol):
+    """From the apocentre, with a pericentre at 0.01: steps up to 300 times larger than those that pass it end there."""
+    orbit, e = da.Hamiltonian(lambda q, p: p @ p / 2 - 1 / np.hypot(q[0], q[1]), dim=2), 0.99
+    start = {"q0": [1 + e, 0.0], "p0": [0.0, np.sqrt((1 - e) / (1 + e))]}
+    run = da.simulate(orbit, da.LobattoIIIAB(3), **start, t1=2 * np.pi, rtol=rtol)
+    rows = np.unique(np.append(np.arange(0, len(run), 7), len(run) - 1))
+    u = np.array([brentq(lambda u, M=M: u - e * np.sin(u) - M, 0.0, 10.0, xtol=1e-15) for M in run.t[rows] + np.pi])
+    exact = np.column_stack([e - np.cos(u), -np.sqrt(1 - e**2) * np.sin(u)])
+    true = np.max(np.abs(run.q[rows] - exact) / np.abs(exact).max(axis=0))
+    assert true < run.error < rtol
+
+
 def test_friction_at_walls():
     """A block that bounces twice: impacts without loss turn v_y round, and take 2 mu v_y of v_x."""
     block = da.Lagrangian(lambda q, v: 0.1 * v @ v - 0.2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.5)
@@ -375,6 +392,25 @@ def test_choices_are_remembered_for_equal_models(monkeypatch):
     again = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
     assert da.suggest(again, **kepler_start(), t1=5.0, rtol=1e-6) is first
     assert str(first) == first.reason and str(first.method) in first.reason
+
+
+def test_threads_may_forget_what_others_look_up(monkeypatch):
+    """Room for one model, and two of them in turn, each looked up while the other is written."""
+
+    class Slow(Recent):
+        def __contains__(self, key):
+            found = super().__contains__(key)
+            time.sleep(2e-3)
+            return found
+
+    monkeypatch.setattr(_choice, "_remembered", Slow(1))
+    monkeypatch.setattr(_choice, "_key", lambda task, method: (id(task),))
+    monkeypatch.setattr(_choice, "_choose", lambda task, methods: task)
+    monkeypatch.setattr(_choice, "family", lambda system: ())
+    tasks = [SimpleNamespace(system=None) for _ in range(2)]
+    with ThreadPoolExecutor(4) as pool:
+        chosen = list(pool.map(lambda k: _choice.choose(tasks[k // 3 % 2], None), range(60)))
+    assert chosen == [tasks[k // 3 % 2] for k in range(60)]
 
 
 def test_saved_and_stored_runs(tmp_path):

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.contact import _sphere_driver
+from dalembert.contact._sphere_run import SphereRun
+from dalembert.runs import _stored_run
 
 G = 9.81
 
@@ -144,3 +147,19 @@ def test_what_makes_no_sense_is_refused():
         da.simulate(two, da.NonsmoothRattle(), **start)
     with pytest.raises(da.UnsupportedSystem, match="MoreauJean"):
         da.simulate(two, da.Rattle(), **start)
+
+
+def test_a_stored_run_warns_once_of_steps_that_were_not_solved(tmp_path, monkeypatch):
+    monkeypatch.setattr(_stored_run, "CHUNK_NUMBERS", 40)
+    drive, chunks = SphereRun._drive, []
+
+    def unsolved(run, store, last_step, save_every):
+        chunks.append(last_step)
+        run.tally[_sphere_driver.LEFT] = 1  # as after a step that took all sweeps
+        return drive(run, store, last_step, save_every)
+
+    monkeypatch.setattr(SphereRun, "_drive", unsolved)
+    ball = da.Spheres([0.01], masses=[0.03], gravity=(0, -G), planes=[((0, 1), 0.0)], friction=0.5)
+    with pytest.warns(da.errors.ContactWarning, match="1 of 60 steps") as warned:
+        da.simulate(ball, da.MoreauJean(), q0=[0, 0.02, 0], v0=[0.1, 0, 0], h=1e-3, steps=60, save_to=tmp_path / "run.zarr")
+    assert len(set(chunks)) > 5 and len(warned) == 1

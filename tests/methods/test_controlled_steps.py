@@ -10,7 +10,12 @@ from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert._fits import slope
+from dalembert.engine import _driver as driver
+from dalembert.engine import _run
+from dalembert.engine._run import Run
+from dalembert.engine._stepper import Stepper
 from dalembert.experiments.benchmarks.records import at_end
+from dalembert.runs import _stored_run
 
 M, R, G, K, C = 0.2, 0.3, 9.81, 1e5, 200.0
 """A bob in kg on a rod in m with the stiffness 1e5 N/m and a damper in N s/m: its length settles within milliseconds."""
@@ -175,6 +180,19 @@ def test_ensembles_stores_and_resume(tmp_path):
     assert np.array_equal(longer.step_sizes, whole.step_sizes)
 
 
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6])
+def test_chunks_of_a_store_may_change_steps_but_not_their_accuracy(rtol, tmp_path, monkeypatch):
+    """Every chunk begins Newton's iteration afresh: rounding may then decide otherwise about a step that nearly misses."""
+    monkeypatch.setattr(_stored_run, "CHUNK_NUMBERS", 100)
+    steps = 100 if rtol == 1e-4 else 300
+    method = da.ControlledSteps(RADAU, rtol=rtol)
+    stored = da.simulate(elastic(), method, **START, h=1e-3, steps=steps, save_to=tmp_path / "run.zarr")
+    t = stored.t[:]
+    near = t <= 2.0
+    assert stored.store.header.chunk < 30 < np.count_nonzero(near)
+    assert np.abs(stored.q[near] - elastic_exact()(t[near])[:2].T).max() / R < 30 * rtol
+
+
 def test_a_first_step_that_is_far_too_small_is_no_end():
     system = da.Lagrangian(lambda q, v: v @ v / 2 - q @ q / 2, dim=1)
     method, start = da.ControlledSteps(RADAU, rtol=1e-8), {"q0": [1.0], "v0": [0.0], "h": 1e-300}
@@ -207,7 +225,7 @@ def test_what_has_no_controlled_steps_says_so(tmp_path):
         "tolerance of its own": lambda: da.simulate(elastic(), method, **START, t1=1.0, rtol=1e-6),
         "give steps= in place of t1=": lambda: da.simulate(elastic(), method, **given, t1=1.0, save_to=tmp_path / "no.zarr"),
         "leave simd= out": lambda: da.simulate_many(elastic(), method, **many, steps=5, simd=True),
-        "t1= of da.simulate_many": lambda: da.simulate_many(elastic(), method, **many, t1=1.0),
+        "give steps= and .* da.simulate for each": lambda: da.simulate_many(elastic(), method, **many, t1=1.0),
         "da.poincare": lambda: da.poincare(elastic(), method, section=lambda q: q[0], steps=10, **given),
         "da.lyapunov": lambda: da.lyapunov(elastic(), method, steps=10, **given),
         "claims no order": lambda: da.simulate(two_bobs(), da.ControlledSteps(da.LobattoIIIC(3)), q0=[R, 0, R, -0.1],
@@ -242,3 +260,29 @@ def test_the_first_step_size_does_not_set_the_final_time_of_a_problem():
         da.simulate_many(problem, method, q0=[problem.q0] * 2, p0=[problem.p0] * 2)
     with pytest.raises(da.InputError, match="t1 must be another time than t0 = 0"):
         da.simulate(problem.system, method, q0=problem.q0, p0=problem.p0, t1=0.0)
+
+
+def test_a_missing_step_size_is_asked_for_in_words_that_help():
+    method = da.ControlledSteps(RADAU, rtol=1e-6)
+    with pytest.raises(da.InputError, match="give h=, or t1= without steps=, which finds one"):
+        da.simulate(elastic(), method, **START, steps=5)
+    assert len(da.simulate(elastic(), method, **START, steps=5, h=1e-4)) == 6
+    assert da.simulate(elastic(), method, **START, t1=1e-3).t[-1] == 1e-3
+    with pytest.raises(da.InputError, match="give h=, or rtol= and t1=, which finds one"):
+        da.simulate(elastic(), RADAU, **START, steps=5)
+
+
+def test_a_step_that_is_not_rescued_is_made_shorter(monkeypatch):
+    """As where redundant constraints were combined anew, and the step fails all the same."""
+    given = {**START, "t1": 0.05, "h": 0.02}
+    method = da.ControlledSteps(RADAU, rtol=1e-8)
+    failed = []
+
+    advance = Run._advance_to
+    monkeypatch.setattr(Run, "_advance_to", lambda run, last: advance(run, last) if failed or not last else driver.UNSOLVED)
+    monkeypatch.setattr(_run, "rescue", lambda stepper: failed.append(stepper.h) or "no solution was found")
+    monkeypatch.setattr(Stepper, "renew", lambda stepper: True)
+    run = da.simulate(elastic(), method, **given)
+    assert failed == [0.02] and run.stats["rejected_steps"] >= 1
+    assert run.t[-1] == pytest.approx(0.05)
+    np.testing.assert_allclose(run.q[-1], elastic_exact()(run.t[-1])[:2], atol=1e-6)

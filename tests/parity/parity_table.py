@@ -129,6 +129,9 @@ means:
 - A store, and the parts of a sweep, start afresh at every chunk and choose pivots as a new process does, so that they agree
   with `da.simulate` to round-off, or to the Newton tolerance where one is given. A resumed store has the bits of one that was
   never stopped; sweeps on disk, processes and Dask have the bits of threads.
+- With `da.ControlledSteps` round-off counts more, because the error from which a step size follows is a small difference, and
+  now and then decides whether a step is kept: from the second chunk of a store on (two million numbers) rows may be states at
+  other times than those of `da.simulate`. They are as exact; compare both at equal times.
 - A crossing that `da.poincare` finds in the middle of a step is the state that steps to its beginning and half a step lead to.
 
 """
