@@ -25,8 +25,8 @@ from dalembert.systems import State, System
 
 MOST_NUMBERS = 20_000_000
 """Of a run whose states are all kept until it was compared, though fewer were asked for."""
-TRIALS = 6
-"""How often a run is made at most."""
+TRIALS, FAILURES = 6, 2
+"""How often a run is made at most, and how often with other steps because one failed."""
 MOST_MORE, SHORTER, LEAST_PART = 20, 0.7, 0.3
 """How many times the steps a run may take that is made again, how much shorter they are at least, and at most where errors do
 not fall with the order of the method."""
@@ -75,13 +75,13 @@ def accurate(
 ) -> Trajectory:
     """A run whose estimated error is within the tolerance; where it is not, it is made again with smaller steps."""
     task, wanted = task_of(arguments, rtol, atol), count("save_every", arguments.save_every, least=1)
-    chosen, worst = choose(task, arguments.method), math.inf
+    chosen, worst, failed = choose(task, arguments.method), math.inf, 0
     for _ in range(TRIALS):
         # All states, if there is room for them: among them it can be seen whether the motion is smooth.
         every = 1 if in_memory and chosen.steps * task.system.n_state < MOST_NUMBERS else wanted
-        run = attempt(task, replace(arguments, save_every=every), chosen, execute, wanted // every)
+        run = attempt(replace(arguments, save_every=every), chosen, execute, wanted // every, last=failed == FAILURES)
         if run is None:
-            chosen = at_most(task, chosen)
+            chosen, failed = other_steps(task, chosen), failed + 1
             continue
         if run.status != "done":
             return noted(thinned(run, wanted // every), None, worded(task, chosen))  # the error is that of a whole run
@@ -116,10 +116,9 @@ def thinned(run: Trajectory, every: int) -> Trajectory:
 
 
 def attempt(
-    task: Task, arguments: Arguments, chosen: Suggestion, execute: Callable[[RunSpec], Trajectory], every: int
+    arguments: Arguments, chosen: Suggestion, execute: Callable[[RunSpec], Trajectory], every: int, *, last: bool
 ) -> Trajectory | None:
-    """The run that was chosen; None if it failed, but smaller steps could be made."""
-    last = at_most(task, chosen) is chosen
+    """The run that was chosen; None if it failed, unless it is the last one to be tried."""
     try:
         run = execute(replace(arguments, method=chosen.method, h=chosen.h, steps=chosen.steps, t1=None).single())
     except StepFailed as failure:
@@ -158,6 +157,12 @@ def at_most(task: Task, chosen: Suggestion) -> Suggestion:
     if abs(chosen.h) <= chosen.pilot.h:
         return chosen
     return suggestion(task, chosen.pilot, chosen.growth, chosen.pilot.h)
+
+
+def other_steps(task: Task, chosen: Suggestion) -> Suggestion:
+    """Those of a pilot, which could be made; if these failed too, shorter ones: they may have met a singular position."""
+    known = at_most(task, chosen)
+    return suggestion(task, chosen.pilot, chosen.growth, SHORTER * abs(chosen.h)) if known is chosen else known
 
 
 def finer(task: Task, chosen: Suggestion, flown: Pilot, worst: float) -> Suggestion:

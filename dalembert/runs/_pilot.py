@@ -74,6 +74,8 @@ class Path:
     every: int = 1
     """Every so many-th state and the last one are shown."""
     block: int = MOST_ROWS
+    beside: Path | None = None
+    """A run of twice as large steps, which is not left behind: where that fails, this one ends."""
     reason: str | None = field(default=None, init=False)
     """Why the run failed, if it did."""
     largest: np.ndarray = field(init=False)
@@ -94,18 +96,22 @@ class Path:
             yield positions(task.system, task.start.packed[None])
             return
         yield positions(task.system, run.rows[:1, :n]).copy()
-        while self.reason is None and run.steps_done < self.steps:
+        while self.reason is None and run.steps_done < self._last():
             run.counts[0]["saved"] = 0  # the block before it has been read
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                reason = run.advance(last_step=min(self.steps, run.steps_done + self.block * self.every))
+                reason = run.advance(last_step=min(self._last(), run.steps_done + self.block * self.every))
             states = run.rows[: run.counts[0]["saved"], :n]
             if reason is not None:
+                self.steps = run.steps_done
                 self.reason = f"t = {run.time:.6g}: {reason}"
             elif run.steps_done == self.steps and self.steps % self.every:
                 states = np.vstack([states, run.row[:n]])
             self.largest = np.maximum(self.largest, np.max(np.abs(states), axis=0, initial=0.0))
             yield positions(task.system, states).copy()
+
+    def _last(self) -> int:
+        return self.steps if self.beside is None else min(self.steps, 2 * self.beside.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +188,8 @@ def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
     rows = math.ceil(steps / every)
     h, steps = h * steps / (rows * every), rows * every
     block = every * max(1, MOST_ROWS // every)
-    coarse, fine = Path(task, method, h, steps, block=block), Path(task, method, h / 2, 2 * steps, 2, block)
+    coarse = Path(task, method, h, steps, block=block)
+    fine = Path(task, method, h / 2, 2 * steps, 2, block, coarse)
     flown = pair(task, method, order, h, every, np.arange(steps + 1) * h, coarse, fine, every)
     return replace(flown, reason=coarse.reason or fine.reason, largest=coarse.largest)
 

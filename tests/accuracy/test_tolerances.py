@@ -283,6 +283,31 @@ def test_a_collision_ahead_is_named():
     assert when == pytest.approx(np.pi / (2 * np.sqrt(2)), rel=0.02)
 
 
+@pytest.mark.slow
+def test_a_step_that_ends_in_a_singular_position_is_not_the_end_of_a_run():
+    """Links that lie flat lose the rank of their constraints; what is chosen first for 1e-6 has a step that ends there.
+
+    The angle from the vertical obeys 3 th'' = 3.5 g sin(th).
+    """
+    run = da.simulate(da.problems.two_four_bars(), t1=5.0, rtol=1e-6)
+    rates = lambda _, y: [y[1], 3.5 / 3 * 9.81 * np.sin(y[0])]  # noqa: E731
+    exact = solve_ivp(rates, (0, 5), [0, 1], "DOP853", run.t, rtol=1e-13, atol=1e-13)
+    crank = np.column_stack([np.sin(exact.y[0]), np.cos(exact.y[0])]) / 2
+    assert np.abs(run.q[:, :2] - crank).max() / 0.5 < run.error < 1e-6
+
+
+def test_pilots_do_not_go_on_where_larger_steps_fail(monkeypatch):
+    """x = 1 / (1 - t)^2 ends at t = 1, which is not passed by steps of 0.09, and in shorter ones does not have to be met."""
+    blown = da.Lagrangian(lambda q, v: v @ v / 2 + 2 * q[0] ** 3, dim=1)
+    task = _pilot.Task(blown, da.simulate(blown, da.Gauss(2), q0=[1.0], v0=[2.0], h=0.1, steps=0).start, 3.0, 1e-6)
+    made, make = [], _pilot.make_run
+    monkeypatch.setattr(_pilot, "make_run", lambda *given, **options: made.append(make(*given, **options)) or made[-1])
+    flown = _pilot.pilot(task, da.Gauss(2), 0.09, 33)
+    coarse, fine = made
+    assert flown.reason and flown.t[-1] < 1.1
+    assert 0 < fine.steps_done <= 2 * coarse.steps_done < 33
+
+
 def test_close_passages_are_not_taken_for_chaos():
     """Twelve and a half periods of an orbit with e = 0.98 from its apocentre end at the pericentre."""
     orbit, e = da.Hamiltonian(lambda q, p: p @ p / 2 - 1 / np.hypot(q[0], q[1]), dim=2), 0.98
