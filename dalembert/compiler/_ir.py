@@ -28,8 +28,8 @@ from dalembert.symbolic._lock import one_at_a_time
 WHOLE, PIECE = 1500, 250
 """Operations up to which a kernel stays in one piece, and those of a piece of longer ones.
 
-Values that cross from piece to piece cost too little to be measured. For pieces of 250, LLVM takes half of the time that it takes
-for those of 1,500.
+Values that cross from piece to piece cost too little to be measured. For pieces of 250, LLVM takes half of the time that it
+takes for those of 1,500.
 """
 
 STORES = 400
