@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
-from dalembert.contact import _plan as at
+from dalembert.contact import _event_memory as at
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
 from dalembert.contact._contact_base import base_in_contact, uninterrupted
@@ -156,8 +156,9 @@ class Contact:
         self.others = [k for k in range(run.walled.n_unilateral) if k not in self.touching]
         self.model = system
         part = run.part_of(RunSpec(system, CVA(method), unpack(system, self.t, self.here, run.start.theta), h, steps))
-        part.touch([self.others.index(k) for k in self.released])
-        part.ignore([len(self.others) + j for j, (k, _) in enumerate(self._guards()) if k in self._kept_in_step])
+        part.event_state.touch([self.others.index(k) for k in self.released])
+        kept = [len(self.others) + j for j, (k, _) in enumerate(self._guards()) if k in self._kept_in_step]
+        part.event_state.marks("ignored")[kept] = 1
         return part
 
     def _guards(self) -> list[tuple[int, str]]:
@@ -280,7 +281,7 @@ class Contact:
         p+ = p- + lambda grad phi + G^T mu: where mu > 0, the wall in contact has a row of its own.
         """
         rows: list[np.ndarray] = []
-        for found in part.log[: part.plan[at.LOGGED]]:
+        for found in part.event_state.logged:
             row = found.copy()
             row[at.LOG_WHICH] = self.others[int(found[at.LOG_WHICH])]
             more = self._shares(row) if self.touching else []
@@ -290,7 +291,7 @@ class Contact:
         return self._as_log(rows), None
 
     def _as_log(self, rows: list[np.ndarray]) -> np.ndarray:
-        return np.array(rows).reshape(len(rows), self.run.log.shape[1])
+        return np.array(rows).reshape(len(rows), self.run.event_state.log.shape[1])
 
     def _shares(self, row: np.ndarray) -> list[np.ndarray] | None:
         """The rows of walls in contact that press in an impact, whose own row is shortened by theirs; None if one pulls."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.compiler import observer
 from dalembert.contact._contact_forces import ContactForces, contact_forces
-from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns, from_file
+from dalembert.engine._records import KINDS, Contacts, Impacts, columns_of, from_columns, from_file
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
 from dalembert.mechanisms._reading import read
