@@ -62,7 +62,7 @@ LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_FRICTION, LOG_STATE = 
 class Events(NamedTuple):
     """What the driver works on beside the full steps."""
 
-    at: np.ndarray
+    at: np.void
     tables: np.ndarray
     memory: np.ndarray
     log: np.ndarray
