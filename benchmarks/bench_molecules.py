@@ -141,13 +141,16 @@ def _openmm(model: Molecules, q0: np.ndarray, v0: np.ndarray, tolerance: float, 
     for (i, j), length in zip(model.fixed.tolist(), model.lengths, strict=True):
         system.addConstraint(i, j, length)
     if len(model.pairs):
-        force = mm.CustomNonbondedForce(f"{DEPTH}*(1-r^2/{RANGE**2})^3")
+        force = mm.CustomNonbondedForce(
+            f"{DEPTH}*acting1*acting2*(1-r^2/{RANGE**2})^3"
+        )  # no interaction groups: they have no cells
+        force.addPerParticleParameter("acting")
         force.setNonbondedMethod(mm.CustomNonbondedForce.CutoffNonPeriodic)
         force.setCutoffDistance(RANGE)
-        for _ in model.masses:
-            force.addParticle([])
-        chosen = model.acting.tolist()
-        force.addInteractionGroup(chosen, chosen)
+        for k in range(len(model.masses)):
+            force.addParticle([float(k in model.acting)])
+        for i, j in model.fixed.tolist():
+            force.addExclusion(i, j)
         system.addForce(force)
     integrator = mm.VerletIntegrator(H)
     integrator.setConstraintTolerance(tolerance)
