@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Section, load_drivers, machine, measure_apart, note, table
+from common import Section, load_drivers, measure_apart, note, table
 
 import dalembert as da
 
@@ -189,8 +189,6 @@ def run() -> Section:
                 rows.append([f"{kind}, {count}", f"OpenMM, Verlet, tolerance {tolerance:.0e}", *cells])
     head = ("molecules", "program", "compiling, s", "us/step", "us/step and molecule", "distances, nm", "energy, relative")
     body = f"""
-Measured on: {machine()}
-
 CPU times; steps of 1 fs. OpenMM runs on one thread of its CPU platform, which computes forces in single precision. "distances"
 is the largest violation of a fixed distance, "energy" the largest relative error of the energy in runs of the same length
 (OpenMM's momenta are half a step off its positions, so that its energy oscillates).

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Section, load_drivers, machine, measure_apart, note, table
+from common import Section, load_drivers, measure_apart, note, table
 
 import dalembert as da
 
@@ -208,9 +208,7 @@ def row(kind: str, size: int, stages: int) -> tuple[list[object], dict[str, floa
 
 def run() -> Section:
     head = ("coordinates", "constraints", "compiling, s", "us/step", "us/step and body", "iterations/step", "MB")
-    parts = [f"""
-Measured on: {machine()}
-
+    parts = ["""
 Compiling is the CPU time from the model's functions to the first step done, in a process of its own without compiled kernels;
 a step is the least of three runs; MB is the most memory that the process took, of which an empty run takes about 180.
 """.strip()]  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from bench_scale import BODY, GRAVITY, MODELS, ROD, Model, net_points, ring_points
-from common import Section, load_drivers, machine, measure_apart, note, table
+from common import Section, load_drivers, measure_apart, note, table
 
 import dalembert as da
 
@@ -32,7 +32,7 @@ ROUNDS, FINER = 3, 4
 Run = Callable[[], tuple[float, np.ndarray]]
 """CPU seconds of a run, and where the points are in the end."""
 Prepare = Callable[[str, int, Model, int], tuple[Run, int]]
-"""From the kind of a model, its size, the model and the number of steps to a run; the number of its own steps, 0 if it varies."""
+"""From the kind of a model, its size, the model and how many steps it makes to a run and its steps, 0 where they vary."""
 
 
 def centres(kind: str, q: np.ndarray) -> np.ndarray:
@@ -304,13 +304,11 @@ def run() -> Section:
             note("  ".join(rows[-1]))
     head = ("model", "program", "time simulated", "ready after, s", "us/step", "whole run, ms", "error")
     body = f"""
-Measured on: {machine()}
-
-The models of the section above, from rest: CPU time of one run, the least of {ROUNDS} in turn with the other programs in one process, and
-what it takes to get ready, compiling included. Steps are equal but for heyoka and SciPy's, which choose theirs for the given tolerances;
-"error" is the largest distance of a point, or of a body's centre, in the end from LobattoIIIAB(3) with steps of a quarter. OpenMM
-(Verlet, constraints to 1e-12) runs on one thread of its CPU platform, whose forces are in single precision, Exudyn with its sparse
-solver and constraints of index 2, MuJoCo in joint angles, where a tree has no constraints.
+The models of the section above: CPU time of one run, the least of {ROUNDS} in turn with the other programs in one process, and
+what it takes to get ready, compiling included. Steps are equal but for heyoka's and SciPy's, which choose theirs for the given
+tolerances; "error" is the largest distance of a point, or of a body's centre, in the end from LobattoIIIAB(3) with steps of a
+quarter. OpenMM (Verlet, constraints to 1e-12) runs on one thread of its CPU platform, whose forces are in single precision,
+Exudyn with its sparse solver and constraints of index 2, MuJoCo in joint angles, where a tree has no constraints.
 
 {table(head, rows)}
 """

@@ -48,12 +48,12 @@ NOISE = 1e-7**2
 SAME = 1e-6**2
 """The squared relative difference below which two solutions are the same."""
 STRAYS = 0.5**2
-"""The squared part of what an unknown has changed since the first eta by which it may differ from its extrapolation."""
+"""The squared part of the most that an unknown has changed since the first eta by which it may stray from its extrapolation."""
 ROUNDED = 1e-14**2 / GUARD
 """The squared size, by its weight, of an impulse's rounding error: that of a momentum, which knows positions to eps m q/h."""
 BEFORE, NOW, FIRST_ONE, CHANGED, FOUND, KEPT = range(6)
-"""Rows of `path`: solutions at the last two eta and at the first one, unknowns that vanish with h divided by eta; the most by which
-each has differed from the first one; what was found without following; what to go back to, or to compare with."""
+"""Rows of `path`: solutions at the last two eta and at the first one, unknowns that vanish with h divided by eta; the most by
+which each has differed from the first one; what was found without following; what to go back to, or to compare with."""
 ROWS = 6
 
 

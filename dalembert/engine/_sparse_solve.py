@@ -37,14 +37,14 @@ def eliminate(memory, tables, first):
             pivot = tables[at(diagonal + j)]
             factor = memory[at(filled + k)] * memory[at(filled + pivot)]
             memory[at(filled + k)] = factor
-            m, end = pivot + 1, tables[at(row_start + j + 1)]
-            while spans and m < end:
+            begin, end = pivot + 1, tables[at(row_start + j + 1)]
+            while spans and begin < end:
                 to, length = filled + tables[at(target)], tables[at(target + 1)]
-                for n in range(length):
-                    memory[at(to + n)] -= factor * memory[at(filled + m + n)]
-                m += length
+                for m in range(length):
+                    memory[at(to + m)] -= factor * memory[at(filled + begin + m)]
+                begin += length
                 target += 2
-            for m in range(m, end):
+            for m in range(begin, end):
                 memory[at(filled + tables[at(target)])] -= factor * memory[at(filled + m)]
                 target += 1
         value = memory[at(filled + middle)]
