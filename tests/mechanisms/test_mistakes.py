@@ -112,7 +112,7 @@ def test_rows_of_different_lengths_are_refused():
 def test_a_rod_may_be_free_as_the_refusal_says():
     m, _, _ = arm()
     m.rod("baton", (0, 0.5), (0.4, 0.5), mass=0.2)
-    with pytest.raises(da.ModelError, match="nothing connects 'baton' .* say free=True where a body is made"):
+    with pytest.raises(da.ModelError, match=r"nothing connects 'baton' .* say free=True where a body is made"):
         m.start()
     m, _, _ = arm()
     baton = m.rod("baton", (0, 0.5), (0.4, 0.5), mass=0.2, free=True)
