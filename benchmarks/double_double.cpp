@@ -245,12 +245,13 @@ static double switched_inside(double t, double to, const Vector &x, const Vector
         slope(dd(t) + dd(c) * h, point, slopes, s);
         margins[k] = margin(s);
     }
-    for (int k = 1; k < parts; k++) {
-        double time = t + (to - t) * k / parts, width = (to - t) / parts;
-        if (margins[k] > near || margins[k] > margins[k - 1] || margins[k] > margins[k + 1]) continue;
-        double low = time - width, high = time + width, one = high - golden * (high - low), other = low + golden * (high - low);
+    for (int k = 0; k <= parts; k++) {
+        const int left = std::max(k - 1, 0), right = std::min(k + 1, parts);
+        const double width = (to - t) / parts;
+        if (margins[k] > near || margins[k] > margins[left] || margins[k] > margins[right]) continue;
+        double low = t + left * width, high = t + right * width, one = high - golden * (high - low), other = low + golden * (high - low);
         double of_one = at(one), of_other = at(other);
-        while (high - low > 1e-7 * width) {
+        while (high - low > 1e-4 * width) {
             if (of_one < 0 || of_other < 0) return of_one < 0 ? one : other;
             if (of_one < of_other) high = other, other = one, of_other = of_one, of_one = at(one = high - golden * (high - low));
             else low = one, one = other, of_one = of_other, of_other = at(other = low + golden * (high - low));

@@ -327,11 +327,11 @@ def test_a_tolerance_in_place_of_a_number_of_steps_controls_them():
     """As `da.ControlledSteps` does, with one state at the end, and the rows of all tolerances under one name."""
     problem, method = da.problems.pendulum(g=9.81), da.GaussLobattoSPARK(3)
     run = _benchmark.stepped(problem, method, 2.0, 1e-6, 2)
-    right = da.simulate(problem, da.ControlledSteps(method, rtol=1e-6), t1=2.0)
+    right = da.simulate(problem, da.ControlledSteps(method, rtol=1e-6, atol=1e-6), t1=2.0)
     assert len(run) == 2 and run.t[-1] == 2.0 and np.array_equal(run.q[-1], right.q[-1])
     benchmark = _benchmark.Benchmark("x", "x", lambda: problem, 2.0, ((method, (1e-4, 1e-6)),), energy_drift, "J", peers=())
     rows = list(_benchmark.own(benchmark, problem))
-    assert [row.setting for row in rows] == ["rtol 0.0001", "rtol 1e-06"] and rows[1].error < 0.1 * rows[0].error
+    assert [row.setting for row in rows] == ["tolerance 0.0001", "tolerance 1e-06"] and rows[1].error < 0.1 * rows[0].error
     assert {row.tool for row in rows} == {f"dalembert ControlledSteps({method})".replace("da.", "")}
 
 

@@ -156,9 +156,12 @@ def stepped(problem: Problem, method: OneStepMethod, t1: float, steps: Steps, ou
 def _lengths(
     method: OneStepMethod, begun: float, end: float, number: float, outputs: int | None
 ) -> tuple[OneStepMethod, dict[str, Any]]:
-    """The method, and its steps up to `end` as `da.simulate` is given them; those by a tolerance have a state at the end."""
+    """The method, and its steps up to `end` as `da.simulate` is given them; those by a tolerance have a state at the end.
+
+    It is relative and absolute, as those of peers are.
+    """
     if isinstance(number, float):
-        return ControlledSteps(method, number), {"h": None, "steps": None, "t1": end, "save_every": 2**61}
+        return ControlledSteps(method, number, number), {"h": None, "steps": None, "t1": end, "save_every": 2**61}
     every = 1 if outputs is None else number // outputs
     return method, {"h": (end - begun) / number, "steps": number, "t1": None, "save_every": every}
 
@@ -197,7 +200,7 @@ def _tool(method: OneStepMethod, steps: Steps) -> str:
 
 def _setting(steps: Steps) -> str:
     if isinstance(steps, float):
-        return f"rtol {steps:g}"
+        return f"tolerance {steps:g}"
     return f"{steps if isinstance(steps, int) else sum(number for _, number in steps)} steps"
 
 
