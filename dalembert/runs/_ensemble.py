@@ -10,8 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from dalembert.contact._records import ImpactReduction, MemberImpacts
 from dalembert.draw import Drawing
+from dalembert.engine._records import ImpactReduction, MemberImpacts
 from dalembert.errors import InputError
 from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert._progress import preparing
 from dalembert.compiler import Watch, build_watch
 from dalembert.compiler._watch import REDUCED
-from dalembert.contact._records import columns_of
+from dalembert.engine._records import columns_of
 from dalembert.engine._spec import RunSpec
 from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import driver_of, prepared, run_ensemble
