@@ -5,14 +5,13 @@ same intervals, each cut into equal parts. Both solve the underlying ODE in doub
 libquadmath are needed), so that they share no code with the methods of the library but the equations of the model.
 
 python benchmarks/references.py                     all of them, half an hour
-python benchmarks/references.py car_axis pleiades   some, into dalembert/experiments/benchmarks/references.toml
+python benchmarks/references.py car_axis pleiades   some, into dalembert/experiments/benchmarks/references
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ import dalembert as da
 from dalembert.experiments.benchmarks.records import RECORDS
 from dalembert.tableaux import Tableau, gauss, radau_iia
 
-FILE = ROOT / "dalembert" / "experiments" / "benchmarks" / "references.toml"
+FOLDER = ROOT / "dalembert" / "experiments" / "benchmarks" / "references"
 DIGITS = 20
 """Of the numbers that are kept."""
 
@@ -150,32 +149,23 @@ def certified(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write(known: dict[str, Any], file: Path) -> None:
+def write(name: str, entry: dict[str, Any], folder: Path) -> None:
     lines = [
-        "# Made by benchmarks/references.py. agreement: how far both methods are apart, in the positions of the problem at t;",
-        "# relative: each position relative to its own size. switches: how often a maximum in the model changes its branch.",
-        "# Of Bricard's mechanism it is P_3 at t = 1, 2, ..., 10.",
-    ]
-    for name in (record.name for record in RECORDS if record.name in known):
-        entry = known[name]
-        lines += [
-            "", f"[{name}]", f"t = {entry['t']!r}", "methods = [{}]".format(", ".join(f'"{x}"' for x in entry["methods"])),
-            f"orders = {entry['orders']}", f"digits = {entry['digits']}", f"switches = {entry['switches']}",
-            f'command = "python benchmarks/references.py {name}"', f"agreement = {entry['agreement']:.1e}",
-            f"relative = {entry['relative']:.1e}", "values = [{}]".format(", ".join(f'"{x}"' for x in entry["values"])),
-        ]  # fmt: skip
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        f"t = {entry['t']!r}", "methods = [{}]".format(", ".join(f'"{x}"' for x in entry["methods"])),
+        f"orders = {entry['orders']}", f"digits = {entry['digits']}", f"switches = {entry['switches']}",
+        f'command = "python benchmarks/references.py {name}"', f"agreement = {entry['agreement']:.1e}",
+        f"relative = {entry['relative']:.1e}", "values = [{}]".format(", ".join(f'"{x}"' for x in entry["values"])),
+    ]  # fmt: skip
+    (folder / f"{name}.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[*PAIRS, []], default=[])
-    parser.add_argument("--to", type=Path, default=FILE, help="the file into which they are written")
+    parser.add_argument("--to", type=Path, default=FOLDER, help="the folder into which they are written")
     given = parser.parse_args()
     for name in given.names or list(PAIRS):
-        entry = certified(name)
-        known = tomllib.loads(given.to.read_text(encoding="utf-8")) if given.to.is_file() else {}
-        write(known | {name: entry}, given.to)
+        write(name, certified(name), given.to)
 
 
 if __name__ == "__main__":
