@@ -12,8 +12,10 @@ import pytest
 from experiment_data import scaled
 
 import dalembert as da
+from dalembert import experiments
 from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown
 from dalembert.experiments.benchmarks.records import RECORDS, energy_drift
+from dalembert.reproduction import _results
 from dalembert.tableaux import gauss
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "problems"))
@@ -313,6 +315,23 @@ def test_a_peer_that_takes_too_long_or_is_missing_says_so(monkeypatch):
     monkeypatch.setitem(_peers.PEERS, benchmark.peers[0], missing)
     (row,) = _benchmark.beside(benchmark, problem, 1.0)
     assert row.message == "not installed: pip install no-such-package"
+
+
+def test_a_peer_that_fails_with_one_tolerance_is_tried_with_the_next(monkeypatch):
+    def solve(tolerance):
+        if tolerance > 1e-5:
+            raise RuntimeError("too large")
+        return types.SimpleNamespace(stats={"cpu_seconds": 0.1})
+
+    monkeypatch.setitem(_peers.PEERS, "coarse", _peers.Peer("numpy", "numpy", lambda *_: solve, (1e-4, 1e-6)))
+    benchmark = _benchmark.Benchmark("x", "x", da.problems.pendulum, 1.0, (), lambda _: 1e-3, "J", peers=("coarse",))
+    rows = list(_benchmark.beside(benchmark, benchmark.problem(), 1.0))
+    assert [row.message for row in rows] == ["RuntimeError: too large", ""] and rows[1].error == 1e-3
+
+
+def test_a_result_depends_on_the_reference_of_its_own_problem_alone():
+    files = {path.name for path in _results._sources(experiments.find("benchmarks.fekete"))}
+    assert {"records.py", "fekete.toml"} <= files and "pleiades.toml" not in files
 
 
 def test_steps_of_several_sizes_end_where_equal_ones_do():
