@@ -217,12 +217,11 @@ class Contact:
         self._changed[wall] = self.t
 
     def _hit(self, wall: int) -> None:
-        """The impact on a wall with friction, in which all walls that touch take part."""
+        """The impact on a wall with friction, in which all walls take part that touch now."""
         again = self.t - self.struck.get(wall, -np.inf) <= MERGE * self.run.h
         held = [*self.touching, *([wall] if again else [])]
-        p, rows, resting = frictional_impact(
-            self.run.walled, self.run.start, self.t, self.here, {*self.touching, *self.released, wall}, held
-        )
+        walls = {*self.touching, wall, *filter(self._on, range(self.run.walled.n_unilateral))}
+        p, rows, resting = frictional_impact(self.run.walled, self.run.start, self.t, self.here, walls, held)
         if again:  # flights have become too short to be resolved
             resting.add(wall)
             self._kept_in_step |= self._left_in_step & {wall}
@@ -230,7 +229,7 @@ class Contact:
         self.here, self.struck[wall], self.settled = np.concatenate([self.here[: len(p)], p]), self.t, False
         if not self.touching:
             self.begin = self.t
-        self.released = tuple(({*self.touching, *self.released, wall}) - resting)
+        self.released = tuple(walls - resting)
         self.touching, self.slides = tuple(sorted(resting)), {}
 
     def _stand(self, t: float, here: np.ndarray, rows: np.ndarray | None = None) -> None:
