@@ -106,13 +106,13 @@ class Mechanism(WithWheels):
     def start(
         self,
         *,
-        angles: Mapping[Joint, Any] | None = None,
-        displacements: Mapping[Joint, Any] | None = None,
-        positions: Mapping[Body, Any] | None = None,
-        rates: Mapping[Joint, Any] | None = None,
-        speeds: Mapping[Joint, Any] | None = None,
-        velocities: Mapping[Body, Any] | None = None,
-        angular_velocities: Mapping[Body, Any] | None = None,
+        angles: Mapping[Joint | str, Any] | None = None,
+        displacements: Mapping[Joint | str, Any] | None = None,
+        positions: Mapping[Body | str, Any] | None = None,
+        rates: Mapping[Joint | str, Any] | None = None,
+        speeds: Mapping[Joint | str, Any] | None = None,
+        velocities: Mapping[Body | str, Any] | None = None,
+        angular_velocities: Mapping[Body | str, Any] | None = None,
         complete: bool = True,
         t0: float = 0.0,
         params: Mapping[str, Any] | None = None,
@@ -120,8 +120,9 @@ class Mechanism(WithWheels):
         """A state of the mechanism for da.simulate(m, method, start=...); without arguments the assembled pose at rest.
 
         Positions are given by `angles` and `displacements` of joints and `positions` of bodies, motion by `rates` and `speeds`
-        of joints, `velocities` and `angular_velocities` of bodies. The mechanism is moved there from the assembled pose along
-        its constraints. What is left open changes as little as possible, or is refused with `complete=False`.
+        of joints, `velocities` and `angular_velocities` of bodies; joints and bodies are objects or names. The mechanism is
+        moved there from the assembled pose along its constraints. What is left open changes as little as possible, or is
+        refused with `complete=False`.
 
         Example:
             >>> import numpy as np, dalembert as da

@@ -82,7 +82,8 @@ class Building:
         """
         parts = {part.name: part for part in (self.ground, *self.bodies, *self.parts, *self.loads)}
         if name not in parts:
-            raise ModelError(f"the mechanism has no part {name!r}{suggestion(str(name), parts)}")
+            there = suggestion(str(name), parts) or f"; its parts are {', '.join(parts)}"
+            raise ModelError(f"the mechanism has no part {name!r}{there}")
         return parts[name]
 
     def check(self, params: Mapping[str, Any]) -> None:

@@ -283,7 +283,10 @@ def read(part: Any, run: Any) -> Any:
     if isinstance(part, str):
         named = getattr(getattr(run, "system", None), "part_named", None)
         if named is None:
-            raise InputError(f"this run knows no part {part!r}: it is not one of a da.Mechanism, or was loaded without it")
+            raise InputError(
+                f"this run knows no part {part!r}: it is not one of a da.Mechanism, or was loaded without it; "
+                "a run that da.load(path, m) reads knows the parts of m"
+            )
         part = named(part)
     match part:
         case Body():

@@ -57,13 +57,13 @@ class Wish:
 class Given:
     """What a user gave for a start, by part."""
 
-    angles: Mapping[Joint, Any]
-    displacements: Mapping[Joint, Any]
-    positions: Mapping[Body, Any]
-    rates: Mapping[Joint, Any]
-    speeds: Mapping[Joint, Any]
-    velocities: Mapping[Body, Any]
-    angular_velocities: Mapping[Body, Any]
+    angles: Mapping[Joint | str, Any]
+    displacements: Mapping[Joint | str, Any]
+    positions: Mapping[Body | str, Any]
+    rates: Mapping[Joint | str, Any]
+    speeds: Mapping[Joint | str, Any]
+    velocities: Mapping[Body | str, Any]
+    angular_velocities: Mapping[Body | str, Any]
 
 
 def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | None, complete: bool) -> State:
@@ -122,7 +122,8 @@ class _Starter:
         found = []
         if given is not None and not isinstance(given, Mapping):
             raise InputError(f"the start takes {{part: {kind}}}, such as {{hinge: 1.2}}; got {one_line(given)}")
-        for part, value in (given or {}).items():
+        for key, value in (given or {}).items():
+            part = self.m.part(key) if isinstance(key, str) else key
             if not isinstance(part, (Joint, Body)) or not isinstance(part, of) or part.mechanism is not self.m:
                 raise InputError(f"a start gives the {kind} of a {of.__name__.lower()} of this mechanism; got {one_line(part)}")
             what = f"the {kind} of {part.name!r}"

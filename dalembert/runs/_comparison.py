@@ -172,15 +172,20 @@ class Comparison:
         largest = np.array([np.max(np.abs(positions(self.task.system, block)), axis=0) for block in blocks])
         return self.task.tolerances(largest), self.task.sizes(largest)
 
-    def in_windows(self, r: Fraction, distance: np.ndarray) -> Verdict:
-        """The error that follows from that of a run in r times larger steps."""
+    def in_windows(self, r: Fraction, distance: np.ndarray) -> Verdict | None:
+        """The error that follows from the distance of a run in r times larger steps, which is the difference of their errors.
+
+        Where errors fall by less than a half, their difference tells little of them.
+        """
         p, begins = self.chosen.pilot.order, places(distance)
         ratio = fall(self.task, self.chosen.method, self.run, r, begins, self.scales[0]) * 2**p / (2**p - 1)
         expected = float(r) ** -p
-        factor = max(ratio, expected) * (SLOW if ratio < STEADY * expected else ROUGH) / (1 - expected)
-        worst = factor * float(np.max(distance))
+        part = max(ratio, expected)
+        if not part < 0.5:
+            return None
+        worst = part / (1 - part) * (SLOW if ratio < STEADY * expected else ROUGH) * float(np.max(distance))
         error = worst * float(np.max(self.scales[0] / self.scales[1]))
-        times = f"{max(ratio, expected):.2g} of its own in {len(begins)} short parts"
+        times = f"{part:.2g} of its own in {len(begins)} short parts"
         words = f"a run in {float(r):g} times larger steps, and errors that are {times}"
         return Verdict(max(worst, self.chosen.worst), max(error, self.chosen.error), words)
 

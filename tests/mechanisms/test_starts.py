@@ -305,6 +305,11 @@ def test_names_in_labels_rows_figures_and_errors():
     np.testing.assert_array_equal(m.at(run.start).of("crank").velocity, run.of("crank").velocity[:1])
     with pytest.raises(da.ModelError, match=r"has no part 'crnak': did you mean crank"):
         run.of("crnak")
+    with pytest.raises(da.ModelError, match=r"has no part 'zz'; its parts are ground, crank"):
+        run.of("zz")
+    np.testing.assert_array_equal(m.start(rates={"hinge 1": 2.0}).v, m.start(rates={hinges[0]: 2.0}).v)
+    with pytest.raises(da.InputError, match="rate of a joint of this mechanism; got <Body 'crank'>"):
+        m.start(rates={"crank": 2.0})
     with pytest.raises(da.InputError, match=r"run\.of takes a body"):
         run.of(3)
     with pytest.raises(da.InputError, match="knows no part 'bob'"):
