@@ -155,11 +155,27 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         moved = origin * moved
         known = ca.vertcat(known, at_end.T) if block.ends else known
         values = ca.mtimes(extrapolation(block, ratio, origin), known)
+        if clock is None and _is_line_to_the_end(block, reduced):
+            values += 2 * (_velocity(reduced) - moved).T  # the parabola that has the velocity of the new state, too
         predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     given = ca.vertcat(*stage.values())
     symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
+    t, _, theta, state = reduced.data
+    symbols += [(t, layout.time), (theta, layout.theta), (state, layout.state)]
     return Kernel("predict", symbols, [(guess, layout.x)])
+
+
+def _is_line_to_the_end(block: UnknownBlock, reduced: ReducedStep) -> bool:
+    """Whether positions are known at both ends of the last step only, as in RATTLE: the velocity at its end tells more."""
+    first = next(iter(reduced.equations.step.state))
+    return block.of == first and block.per_h and block.anchored and not block.ends and block.nodes.tolist() == [1.0]
+
+
+def _velocity(reduced: ReducedStep) -> ca.SX:
+    """The rate of the first block of the state that a step begins with."""
+    step = reduced.equations.step
+    return step.definition.function("v")(step.time_symbol, *step.state.values(), step.theta)
 
 
 def clock_kernels(reduced: ReducedStep, layout: Layout) -> tuple[Kernel, ...]:
