@@ -6,6 +6,9 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LEVELS = 2
+"""How many differences of the errors of earlier guesses may correct the next one."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -23,6 +26,8 @@ class Layout:
     n_turn_entries: int = 0
     """Entries of the matrix whose determinant is the orientation, where it is eliminated at run time."""
     n_metric: int = 0
+    n_error_sizes: int = 0
+    """Sizes of errors of earlier guesses, where they correct the next one."""
     n_clock: int = 0
     """Numbers that a step of varying size carries behind the state: t, 1/h and what else decides the next size."""
 
@@ -33,7 +38,16 @@ class Layout:
     orientation = 4
     energy = 5
     correction = 6
-    theta = 7
+    previous = 7
+    """The size of the increment before, the rate of convergence, how many iterations were made and how many may be, and the
+    tolerance: what the loop of Newton's iteration begins with, and leaves behind."""
+    rate = 8
+    count = 9
+    last_count = 10
+    tolerance = 11
+    history = 12
+    """How many steps in a row the guess came from the steps before (`_guess.predictor`)."""
+    theta = 13
 
     state: int = field(init=False)
     """The state, then the clock; so are the compensation and the increment `delta` of both."""
@@ -44,6 +58,10 @@ class Layout:
     """The stage multipliers of the last step that was accepted."""
     x: int = field(init=False)
     weights: int = field(init=False)
+    extrapolated: int = field(init=False)
+    """The guess before its correction, then what is known of the errors of earlier ones."""
+    errors: int = field(init=False)
+    error_sizes: int = field(init=False)
     residual: int = field(init=False)
     factors: int = field(init=False)
     once: int = field(init=False)
@@ -64,11 +82,19 @@ class Layout:
     def __post_init__(self) -> None:
         sizes = {"theta": self.n_theta, "state": self.n_carried, "compensation": self.n_carried, "delta": self.n_carried}
         sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
-        sizes |= {"weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
+        corrected = self.n_x if self.corrects else 0
+        sizes |= {"weights": self.n_x, "extrapolated": corrected, "errors": LEVELS * corrected}
+        sizes |= {"error_sizes": self.n_error_sizes, "residual": self.n_x}
+        sizes |= {"factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
         sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric}
         sizes |= dict.fromkeys(("last_h", "taken", "t_end"), min(1, self.n_clock)) | {"work": 0}
         place_in_order(self, self.theta, sizes)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether guesses are corrected by the errors of earlier ones."""
+        return self.n_error_sizes > 0
 
     @property
     def n_carried(self) -> int:

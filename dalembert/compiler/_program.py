@@ -23,7 +23,8 @@ from dalembert.compiler._ir import Kernel, emit_module, in_two_parts
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
-from dalembert.compiler._memory import Layout
+from dalembert.compiler._memory import LEVELS, Layout
+from dalembert.compiler._newton_loop import newton_loop
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
@@ -57,6 +58,8 @@ class Program:
     memory_size: int
     code: Code
     straight_line: bool
+    loops: bool
+    """Whether the kernel that iterates is a loop (`_newton_loop`)."""
     index: np.ndarray
     index_start: dict[str, int]
     cost_ratio: float
@@ -136,6 +139,7 @@ class _Compiled:
     increment: tuple[ca.SX, ca.SX] | None
     code: Code
     memory_size: int
+    loops: bool
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
@@ -173,6 +177,7 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         memory_size=memory_size,
         code=compiled.code,
         straight_line=straight_line,
+        loops=compiled.loops,
         index=np.concatenate([np.zeros(0), *tables]).astype(np.int64),
         index_start=starts,
         cost_ratio=factor_cost / iteration_cost,
@@ -265,6 +270,7 @@ def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool
         n_last_entries=0 if last is None else last.matrix.nnz(),
         n_turn_entries=0 if turn is None else turn.matrix.nnz(),
         n_metric=reduced.metric.column.shape[0],
+        n_error_sizes=0 if reduced.equations.step.clock is not None else (LEVELS + 1) * len(reduced.blocks),
         n_clock=0 if reduced.equations.step.clock is None else reduced.equations.step.clock.values.shape[0],
     )  # fmt: skip
 
@@ -291,10 +297,14 @@ def _assemble(
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
+    loop = None
+    if increment is not None:
+        loop = newton_loop(solving[1], layout, fastest(reduced.equations.step.definition))
+    emitted = kernels if loop is None else tuple(loop if kernel is solving[1] else kernel for kernel in kernels)
     work = layout.work + handed
-    assembly, used = emit_module(kernels, work)
+    assembly, used = emit_module(emitted, work)
     code = compile_module(assembly, tuple(kernel.name for kernel in kernels))
-    return _Compiled(kernels, layout, increment, code, work + used)
+    return _Compiled(kernels, layout, increment, code, work + used, loop is not None)
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:

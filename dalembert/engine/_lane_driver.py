@@ -23,15 +23,18 @@ from dalembert.engine._driver import (
 from dalembert.engine._follow import follow
 from dalembert.engine._iteration import (
     CORRECTION_SLOT,
+    HISTORY_SLOT,
+    START_UP,
     at,
     finish_step,
     first_rate,
     inlined,
     keep_factors,
     meet_constraints,
+    substep_of,
 )
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import LaneSubstep, Substep, Units
+from dalembert.engine._layout import LaneSubstep, Units
 
 FULL, RUNNING = 2, 3
 MOST_HELPS = 2
@@ -191,7 +194,8 @@ def solve_step_lanes(sub):
             memory[at(control + MASK * lanes + lane)] = memory[at(control + ALIVE * lanes + lane)]
             memory[at(control + AGE_IN_STEP * lanes + lane)] = 0.0  # nothing is learnt from this about rates
         call_kernel(sub.kernels.iterate, memory)
-    if not keep_factors(-1, iterations, iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio):
+    settled = memory[HISTORY_SLOT * sub.lanes] > START_UP
+    if not (settled and keep_factors(-1, iterations, iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio)):
         counts.age = -1
     return True
 
@@ -206,6 +210,9 @@ def make_step_lanes(sub):
     x, n_x = sub.layout.x * lanes, sub.layout.n_x * lanes
     if counts.mode == PREDICT:
         call_kernel(sub.kernels.predict, memory)
+    else:
+        for lane in range(lanes):
+            memory[at(HISTORY_SLOT * lanes + lane)] = 0.0
     call_kernel(sub.kernels.weigh, memory)
     for k in range(n_x):
         guess[at(k)] = memory[at(x + k)]
@@ -238,16 +245,11 @@ def help_lanes(steps, unit, k, first):
     What is found becomes the lane's guess. Steps count as `make_step` of the driver counts them.
     """
     single, lanes, failed, layout = steps.single, steps.lanes, steps.failed, steps.layouts[k]
-    starts, memory, n = single.starts, unit.memory, layout.n_x
+    memory, n = unit.memory, layout.n_x
     control, found = first + steps.controls[k], steps.guess[steps.starts[1, k] : steps.starts[1, k + 1]]
     if single.numbers[k].far == np.inf:  # Python will look at what failed
         return False
-    sub = Substep(
-        single.kernels[k], single.layouts[k], single.tables[starts[1, k] : starts[1, k + 1]],
-        single.memory[starts[0, k] : starts[0, k + 1]], single.counts[k], single.numbers[k], single.known[k],
-        single.guess[starts[2, k] : starts[2, k + 1]], single.work[starts[2, k] : starts[2, k + 1]],
-        single.path[:, starts[2, k] : starts[2, k + 1]],
-    )  # fmt: skip
+    sub = substep_of(single, k)
     all_helped = n > 0
     for lane in range(lanes):
         if failed[lane] != 0.0 and n > 0:
