@@ -158,6 +158,11 @@ class DerivedMethod(OneStepMethod):
         """That of the method."""
         return self.method.order_unconstrained
 
+    def halved(self, system: System) -> DerivedMethod:
+        """The method of a run with h/2 from the same start, whose steps are half as long, where they vary."""
+        del system
+        return self
+
 
 def _shown(value: object) -> str:
     """A field as it reads in a method's name: tableaux and functions by theirs."""

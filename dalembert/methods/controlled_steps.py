@@ -120,6 +120,14 @@ class ControlledSteps(DerivedMethod):
         del system, theta, h
         return 1 / rows[:, -2]
 
+    def halved(self, system: System) -> ControlledSteps:
+        """Of a tolerance that asks for it."""
+        part = 2.0 ** -self._exponent(system)
+        try:
+            return replace(self, rtol=part * self.rtol, atol=part * self.atol)
+        except InputError:
+            raise InputError(f"steps half as long would need rtol = {part * self.rtol:.1g}, which rounding forbids") from None
+
     def equations(self, system: BoundSystem, step: Step) -> None:
         """Those of the method and of its companion; the clock compares them."""
         self.method.equations(system, step)

@@ -21,7 +21,7 @@ rho_(n+1/2) - rho_(n-1/2) = eps G(y_n); and constraints, which neither has, are 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import casadi as ca
@@ -156,6 +156,11 @@ class ReversibleSteps(VaryingSteps):
         """They are stored as rates."""
         del system, theta, h
         return 1 / rows[:, -1]
+
+    def halved(self, system: System) -> ReversibleSteps:
+        """The first step is half as long, too."""
+        del system
+        return self if self.first is None else replace(self, first=self.first / 2)
 
     def equations(self, system: BoundSystem, step: Step) -> None:
         """Those of the method; the clock sets its step size."""

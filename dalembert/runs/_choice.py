@@ -41,6 +41,8 @@ WINDOW = 32
 """Steps of a first trial."""
 MOST_STEPS, MOST_TRIED = 2_000_000_000, 20_000
 """Of a run, and of a pilot of a motion that seems to be chaotic."""
+TRIED = 1.6
+"""Pilots with steps so many times larger than those of the run need not be possible."""
 KEEP = 1.25
 """Another method is compiled if it promises to be cheaper by this factor."""
 CONSTANT, WORK, SMOOTH = 0.1, 1.5, 0.3
@@ -198,9 +200,10 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
     grown, farthest = growth(task, flown), flown
     h, spent, tried, lost, enough = next_size(flown, grown), 3 * len(flown.t), [], math.inf, False
+    most = math.inf
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
-        steps, size = plan(task, flown, grown, h, spent, first=attempt == 0)
+        steps, size = plan(task, flown, grown, h, spent, most, first=attempt == 0)
         if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
             break
         whole = flown.complete and flown.t[-1] > 0.99 * task.length and h < 1.59 * flown.h
@@ -209,6 +212,9 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         following = pilot(task, flown.method, size, steps)
         if following.complete and following.relative < 100 * ROUND_OFF and steps * size < 0.99 * task.length:
             break  # a part of the motion whose errors are those of rounding: it tells less than the pilot before it
+        if not following.complete and flown.complete and following.t[-1] <= flown.t[-1] and size > TRIED * h:
+            most, spent = size / 1.5, spent + 3 * (steps if following.reason is None else len(following.t))
+            continue  # steps are too large where shorter ones have led on: that tells nothing about the motion
         flown, size = following, following.h
         spent += 3 * steps
         farthest = flown if flown.t[-1] >= farthest.t[-1] else farthest
@@ -239,8 +245,11 @@ def next_size(flown: Pilot, grown: Growth) -> float:
     return flown.h * min(max(factor, 0.3 if grown.kind == "exponential" else 1e-3), 8.0 if grown.kind == "power" else 1.6)
 
 
-def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first: bool) -> tuple[int, float]:
-    """How many steps the next pilot takes, and of which size: to the end if they tell the error there; 0 if too many."""
+def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, most: float, *, first: bool) -> tuple[int, float]:
+    """How many steps the next pilot takes, 0 if too many, and of which size: to the end if they tell the error there.
+
+    Steps that are larger than `most` cannot be made.
+    """
     needed = task.length / h
     if needed > MOST_STEPS:
         raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
@@ -256,11 +265,12 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, *, first
         if NEXT * steps < needed:  # then steps are so large that the run can be compared with those of this pilot
             steps = 16 * math.ceil(min(needed / FAR, part * budget / 3) / 16)
         size = task.length / steps
-        if relative * (size / flown.h) ** flown.order < (LOST / 20 if part < 0.5 else LOST / 2) or needed < 2 * WINDOW:
+        bound = LOST / 20 if part < 0.5 else LOST / 2
+        if (relative * (size / flown.h) ** flown.order < bound and size <= most) or needed < 2 * WINDOW:
             return steps, size
     steps = int(part * budget / 3)
     if not first:
-        return steps, 1.5 * h
+        return steps, min(1.5 * h, most)
     # As far as possible first: in steps so large that the error can just be measured, where it falls with a low order.
     aim = LOST / 10 if flown.order <= 4 else math.sqrt(LOST / 10 * relative * (h / flown.h) ** flown.order)
     size = (aim * task.length * flown.h**flown.order / (relative * steps)) ** (1 / (flown.order + 1))

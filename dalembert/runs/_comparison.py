@@ -5,9 +5,10 @@ for errors to fall with h^p, a kink, or chaos that sets in late would make that 
 the whole time, with the first of these that tells its error:
 
 1. its pilot, if that has shorter steps;
-2. two runs with steps that are 2r and r times as large, its pilot or others, if the motion is smooth from state to state and
-   the errors of both fall with h^p at least: its own is r^-p times the second one;
-3. the same run with h/2, which tells it of any motion.
+2. its pilot, if that has steps that are 2r and r times as large, the motion is smooth from state to state and the errors of
+   both fall with h^p at least: its own is r^-p times the second one;
+3. one run with steps that are r times as large, if the motion is smooth, and windows that tell how much smaller its own is;
+4. the same run with h/2, which tells it of any motion.
 """
 
 from __future__ import annotations
@@ -15,24 +16,29 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from dalembert._progress import busy
 from dalembert.runs._choice import COMMON, Suggestion
-from dalembert.runs._pilot import LOST, MOST_ROWS, Path, Pilot, Task, pair, pilot, positions
-from dalembert.runs._smoothness import MANY, along, roughness
+from dalembert.runs._pilot import LOST, MOST_ROWS, Path, Pilot, Task, pair, positions
+from dalembert.runs._smoothness import NEEDED, along, roughness
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._unreachable import ROUND_OFF
+from dalembert.runs._windows import fall, places
 from dalembert.systems._states import States
 
 ENOUGH = 0.85
 """The part of the tolerance that the estimated error may take."""
 FINER = 1.35
 """A run is compared with its pilot if that has steps so many times shorter."""
-COARSER, SEVERAL = 1.3, (8, 6, 4, 3, 2)
-"""How many times larger the shorter steps of a pair are at least, and those of pairs that are made for a comparison."""
+COARSER = 1.3
+"""How many times larger the shorter steps of a pilot are at least."""
+LONG, LARGER, LEAST_LARGER = 1000, {2: Fraction(6), 4: Fraction(3)}, Fraction(3, 2)
+"""Steps from which a run is made for a comparison, and how many times larger its own are, by the order of the method. Those of
+high orders are nearly as large as they may be for their equations to be solved easily: twice as large ones cost as much."""
 SLOW, SMOOTHLY = 4 / 3, 1.1
 """If errors fall slowly, runs with h/2 have a good part of the error themselves: differences count at least so many times. If
 the motion is smooth they do not, and the error that follows from the order of the method counts so many times."""
@@ -70,9 +76,9 @@ class Comparison:
         """From the cheapest comparison that tells the error."""
         flown, whole = self.chosen.pilot, self.chosen.growth.kind == "measured"
         known = (self.with_shorter(flown) or self.with_larger(flown)) if whole else None
-        if known is None and (larger := self.larger()) is not None:
+        if known is None:
             with busy("comparing with larger steps"):
-                known = self.with_larger(larger)
+                known = self.with_one_larger()
         return self.at_least(known if known is not None and known.worst <= ENOUGH else self.with_half())
 
     def at_least(self, found: Verdict) -> Verdict:
@@ -90,10 +96,10 @@ class Comparison:
         return self.rough <= SMOOTH
 
     def _rough_from(self, first: int) -> float:
-        rows = slice(max(0, first - 2 * MANY), first + MOST_ROWS)
+        rows = slice(max(0, first - 2 * NEEDED), first + MOST_ROWS)
         packed = np.asarray(self.run.states[rows])
-        if len(packed) <= 2 * MANY:
-            return 0.0 if first else math.inf  # what is left has been seen with the rows before
+        if len(packed) <= 2 * NEEDED and first:
+            return 0.0  # what is left has been seen with the rows before
         states = along(States.of(self.task.system, self.task.start), packed, np.asarray(self.run.t)[rows])
         return roughness(states, self.run.h, self.task.tolerances(self.chosen.pilot.extent) / self.chosen.steps)
 
@@ -132,15 +138,51 @@ class Comparison:
         there = np.abs(flown.coarse - flown.fine)[common] * 2**flown.order / (2**flown.order - 1)
         return float(np.max(there / self.task.tolerances(flown.extent), initial=0.0))
 
-    def larger(self) -> Pilot | None:
-        """A pair of runs in larger steps, as large as they may be for their errors to be told."""
-        chosen, steps = self.chosen, self.chosen.steps
-        if chosen.growth.kind != "power" or not self.is_smooth():
+    def with_one_larger(self) -> Verdict | None:
+        """The error from one run in larger steps, over the whole time, if windows tell how much smaller its own is."""
+        chosen, p = self.chosen, self.chosen.pilot.order
+        if chosen.steps < LONG or chosen.growth.kind == "exponential" or not self.is_smooth():
             return None
-        for r in SEVERAL:
-            if steps % (2 * r) == 0 and steps >= 2 * r * COMMON and chosen.error * (2 * r) ** chosen.pilot.order < LOST / 5:
-                return pilot(self.task, chosen.method, 2 * r * abs(chosen.h), steps // (2 * r))
-        return None
+        r = LARGER.get(p, LEAST_LARGER)
+        if chosen.steps % r.numerator or chosen.error * float(r) ** p > LOST / 5:
+            return None
+        distance = self.distance(r)
+        return None if distance is None else self.in_windows(r, distance)
+
+    def distance(self, r: Fraction) -> np.ndarray | None:
+        """How far a run in r times larger steps is from this one, in units of what is tolerated; None if it is lost."""
+        a, b = r.numerator, r.denominator  # so many steps of this run take as long as so many of the other one
+        larger = Path(self.task, self.chosen.method, float(r) * abs(self.chosen.h), self.chosen.steps // a * b, b)
+        found: list[np.ndarray] = []
+        seen = 0
+        for q in larger:
+            if larger.reason is not None:
+                return None
+            apart = np.abs(q - self.rows(np.arange(seen, seen + len(q)) * a))
+            if not np.max(apart / self.scales[1]) < LOST:
+                return None
+            found.append(np.max(apart / self.scales[0], axis=1))
+            seen += len(q)
+        return np.concatenate(found)
+
+    @cached_property
+    def scales(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is tolerated of every coordinate, and its size, along the run."""
+        blocks = (self.run.states[k : k + MOST_ROWS] for k in range(0, len(self.t), MOST_ROWS))
+        largest = np.array([np.max(np.abs(positions(self.task.system, block)), axis=0) for block in blocks])
+        return self.task.tolerances(largest), self.task.sizes(largest)
+
+    def in_windows(self, r: Fraction, distance: np.ndarray) -> Verdict:
+        """The error that follows from that of a run in r times larger steps."""
+        p, begins = self.chosen.pilot.order, places(distance)
+        ratio = fall(self.task, self.chosen.method, self.run, r, begins, self.scales[0]) * 2**p / (2**p - 1)
+        expected = float(r) ** -p
+        factor = max(ratio, expected) * (SLOW if ratio < STEADY * expected else ROUGH) / (1 - expected)
+        worst = factor * float(np.max(distance))
+        error = worst * float(np.max(self.scales[0] / self.scales[1]))
+        times = f"{max(ratio, expected):.2g} of its own in {len(begins)} short parts"
+        words = f"a run in {float(r):g} times larger steps, and errors that are {times}"
+        return Verdict(max(worst, self.chosen.worst), max(error, self.chosen.error), words)
 
     def with_larger(self, flown: Pilot) -> Verdict | None:
         """The error from a pair of runs in larger steps, over the whole time, if it can be told from theirs.

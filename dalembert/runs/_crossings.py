@@ -51,15 +51,15 @@ class Surface:
 class Search:
     """A secant iteration for the length tau inside of the bracket [0, h], for the steps from all states before a crossing.
 
-    `step` is a run of one step from each of them, `values` are those of the section function at the ends of these steps. The
-    search ends where they do not become smaller any more. Where a secant does not help, as at the kinks of steps with impacts,
-    bisections do. Afterwards `tau` is nan where there is no crossing, and `why` says so unless the section function jumped
-    across zero.
+    `step` is a run of one step from each of them, `sizes` are those of the steps, and `values` those of the section function at
+    their ends. The search ends where they do not become smaller any more. Where a secant does not help, as at the kinks of
+    steps with impacts, bisections do. Afterwards `tau` is nan where there is no crossing, and `why` says so unless the section
+    function jumped across zero.
     """
 
-    def __init__(self, step: RunSpec, surface: Surface, workers: int | None) -> None:
+    def __init__(self, step: RunSpec, sizes: np.ndarray, surface: Surface, workers: int | None) -> None:
         assert isinstance(step.start, States)
-        self.step, self.before, self.h, self.surface, self.workers = step, step.start, step.h, surface, workers
+        self.step, self.before, self.h, self.surface, self.workers = step, step.start, sizes, surface, workers
         self.ends = self.before.packed.copy()
         self.tau = np.full(len(self.before), np.nan)
         self.why = np.full(len(self.before), "", dtype=object)
@@ -77,17 +77,17 @@ class Search:
 
     def reproduced(self, values: np.ndarray) -> np.ndarray:
         """Which steps, made again from the states before them, end where the run ended them."""
-        ends, value, blur = self._steps(np.arange(len(self.before)), np.full(len(self.before), self.h))
+        ends, value, blur = self._steps(np.arange(len(self.before)), self.h)
         same = np.abs(value - values[:, 1]) <= SAME * np.abs(values[:, 1] - values[:, 0]) + blur
         self.why[~same & np.isfinite(value)] = "the same step, made again, ended somewhere else"
         exact = same & (values[:, 1] == 0)
-        self.ends[exact], self.tau[exact] = ends[exact], self.h
+        self.ends[exact], self.tau[exact] = ends[exact], self.h[exact]
         return np.flatnonzero(same & ~exact)
 
     def run(self, values: np.ndarray, kinks: bool) -> None:
         """Look for all crossings; with `kinks`, every third iteration is a bisection from the beginning."""
         count, h = len(self.before), self.h
-        low, high, change = np.zeros(count), np.full(count, h), np.abs(values[:, 1] - values[:, 0])
+        low, high, change = np.zeros(count), h.copy(), np.abs(values[:, 1] - values[:, 0])
         at_low, at_high = values.T.copy()
         best, least, bound = np.full(count, np.nan), np.full(count, np.inf), np.zeros(count)
         last, at_last = low.copy(), at_low.copy()
@@ -122,7 +122,7 @@ class Search:
             arrived = least[active] <= bound[active]
             patience = 2 if iteration < 10 else 6  # bisections do not help everywhere
             done = (least[active] == 0) | (stalled[active] >= patience) & arrived | (failures[active] >= MOST_FAILURES)
-            done |= high[active] - low[active] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h
+            done |= high[active] - low[active] <= np.where(arrived, 1, WIDTH) * np.finfo(float).eps * h[active]
             unfinished = active[~done]
         found = least <= bound
         self.tau[found] = best[found]

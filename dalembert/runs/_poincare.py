@@ -15,6 +15,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
+from dalembert.methods._base import DerivedMethod
 from dalembert.runs._arguments import Arguments, Policy, check_memory
 from dalembert.runs._crossings import Search, Surface
 from dalembert.runs._drivers import driver_of, run_ensemble
@@ -102,8 +103,10 @@ def poincare(
     and tau is solved for to round-off: a crossing is a state of the method itself, on the constraints, not an interpolation.
     Crossings that undo each other within one step are not seen. A start on the surface is not a crossing, and neither is a
     jump from one side to the other: of the momentum in an impact, or of a section function that is not continuous, as an angle
-    or at a pole. Where partial steps cannot be solved, or the section function is not a number, `message` says so. The other
-    arguments are those of `da.simulate_many`: initial values and parameters may have a leading axis, one row a trajectory.
+    or at a pole. Where step sizes vary, partial steps are those of the method that `da.ReversibleSteps` or `da.ControlledSteps`
+    was given, and the states of all steps are in memory. Where partial steps cannot be solved, or the section function is not a
+    number, `message` says so. The other arguments are those of `da.simulate_many`: initial values and parameters may have a
+    leading axis, one row a trajectory.
 
     Example:
         >>> import numpy as np, dalembert as da
@@ -131,30 +134,28 @@ def poincare(
 
 def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: int) -> PoincareSection:
     """The crossings of the runs that a spec describes."""
-    model, states, workers = spec.system, spec.start, policy.workers
+    model, states, method = spec.system, spec.start, spec.method
     assert isinstance(states, States)
-    # Where multipliers enter nonlinearly, those of the stages tell on which branch the state before a crossing is.
-    if model.linear_in_multipliers:
-        spec = replace(spec, save_every=max(spec.steps, 1))
+    quantities = {} if method.varies_steps else {"section": function}
+    spec = _storing(spec)
+    watch = build_watch(model, quantities, function, direction) if quantities else None
+    run = run_ensemble(spec, progress=policy.progress, watch=watch, workers=policy.workers, simd=policy.simd)
+    layout = layout_of(spec, replace(policy, quantities=quantities))
+    table = table_of(run, layout)
+    if method.varies_steps:
+        member, events, undefined = _among_states(run, states, function, direction)
     else:
-        advice = "look for the crossings of fewer trajectories at a time, or in shorter runs"
-        numbers = len(states) * (spec.steps + 1) * (model.n_state + model.n_multipliers)
-        check_memory(8 * numbers, "all multipliers, which tell the branch,", advice)
-    watch = build_watch(model, {"section": function}, function, direction)
-    run = run_ensemble(spec, progress=policy.progress, watch=watch, workers=workers, simd=policy.simd)
-    member = np.repeat(np.arange(len(states)), [len(events) for events in run.events])
-    events = np.array([row for rows in run.events for row in rows]).reshape(len(member), model.n_state + 3)
+        member = np.repeat(np.arange(len(states)), [len(found) for found in run.events])
+        events = np.array([[*row, spec.h] for rows in run.events for row in rows]).reshape(len(member), model.n_state + 4)
+        undefined = ~np.isfinite(Reduction(*table.columns["reduced_section"].T).mean)
     t, guesses = events[:, 0], states.multipliers[member]
     if not model.linear_in_multipliers:
         number = np.rint((t - states.t[member]) / spec.h).astype(int)
         stages = run.rows[member, number, model.n_state :]
         guesses = np.where(number[:, None] > 0, stages, guesses)
-    before = with_multipliers(States(model, t, events[:, 1:-2], states.theta[member], guesses))
-    tau, ends, why = _located(spec, before, Surface.of(function), events[:, -2:], workers, run, member)
-    layout = layout_of(spec, replace(policy, quantities={"section": function}))
-    table = table_of(run, layout)
+    before = with_multipliers(States(model, t, events[:, 1:-3], states.theta[member], guesses))
+    tau, ends, why = _located(spec, before, Surface.of(function), events[:, -3:], policy.workers, run, member)
     status, message = outcomes(layout, states.t, run.steps_done, table.failures)
-    undefined = ~np.isfinite(Reduction(*table.columns["reduced_section"].T).mean)
     real = np.isfinite(tau)
     return PoincareSection(
         t=(t + tau)[real],
@@ -167,6 +168,36 @@ def _section(spec: RunSpec, policy: Policy, function: ca.Function, direction: in
         _theta=before.theta[real],
         _guesses=before.multipliers[real],
     )
+
+
+def _storing(spec: RunSpec) -> RunSpec:
+    """The run with those states stored that are needed: all where steps vary, or where multipliers of stages tell a branch."""
+    model, states = spec.system, spec.start
+    if model.linear_in_multipliers and not spec.method.varies_steps:
+        return replace(spec, save_every=max(spec.steps, 1))
+    if spec.method.varies_steps and not model.linear_in_multipliers:
+        raise UnsupportedSystem("multipliers enter nonlinearly, so that sections need steps of constant size here")
+    assert isinstance(states, States)
+    advice = "look for the crossings of fewer trajectories at a time, or in shorter runs"
+    numbers = len(states) * (spec.steps + 1) * (model.n_state + model.n_multipliers + len(spec.method.clock_names))
+    check_memory(8 * numbers, "all states, among which crossings are found,", advice)
+    return spec
+
+
+def _among_states(run: Any, states: States, function: ca.Function, direction: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps of varying size across the surface: members, (t, state, both values, step size), and where values are undefined."""
+    (_, dim_y), (_, dim_z) = states.system.state_blocks
+    n, members, events, undefined = dim_y + dim_z, [], [], np.zeros(len(states), dtype=bool)
+    for member, done in enumerate(run.steps_done):
+        y, z, t = np.split(run.rows[member, : done + 1, : n + 1], [dim_y, n], axis=1)
+        theta = np.repeat(states.theta[member][:, None], len(t), axis=1)
+        value = np.asarray(function.map(len(t))(t.T, y.T, z.T, theta), dtype=float).T
+        undefined[member] = not np.all(np.isfinite(value))
+        steps = np.flatnonzero((direction * value[:-1] < 0) & (direction * value[1:] >= 0))
+        members.append(np.full(len(steps), member))
+        events.append(np.hstack([t, y, z, value])[steps])
+        events[-1] = np.hstack([events[-1], value[steps + 1], t[steps + 1] - t[steps]])
+    return np.concatenate(members), np.concatenate(events), undefined
 
 
 def _with_missing(
@@ -196,20 +227,25 @@ def _located(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How long the steps from the states `before` to the surface are, where they end, and why not where they do not.
 
-    Of a collision integrator, steps without impacts are those of the base method.
+    `values` are those of the section function at the ends of the steps, and their sizes. Of a collision integrator, steps
+    without impacts are those of the base method; of steps that vary in size, all are.
     """
     tau, ends, why = np.full(len(before), np.nan), before.packed.copy(), np.full(len(before), "", dtype=object)
     kinks, method, chosen, smooth = np.zeros(len(before), dtype=bool), spec.method, spec.method, before
     driver = driver_of(method)
+    if method.varies_steps:
+        assert isinstance(method, DerivedMethod)
+        chosen = method.method
     if driver.has_impacts:
         model, chosen = driver.between_impacts(spec.system, method)
         kinks, smooth = _meets_walls(run, member, before.t), replace(before, system=model)
+    h = float(np.median(values[:, -1])) if len(values) else spec.h
     for rows, stepper, states in ((~kinks, chosen, smooth), (kinks, method, before)):
         if np.any(rows):
             start = states.take(np.flatnonzero(rows))
-            step = replace(spec, system=states.system, method=stepper, start=start, steps=1, save_every=1)
-            search = Search(step, surface, workers)
-            search.run(values[rows], kinks=stepper is not chosen)
+            step = replace(spec, system=states.system, method=stepper, start=start, h=h, steps=1, save_every=1)
+            search = Search(step, values[rows, -1], surface, workers)
+            search.run(values[rows, :2], kinks=stepper is not chosen)
             tau[rows], ends[rows], why[rows] = search.tau, search.ends, search.why
     return tau, ends, why
 

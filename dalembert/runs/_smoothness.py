@@ -1,9 +1,10 @@
 """Is a motion smooth between the states of a run? Its states are predicted by their neighbours.
 
 Let p_m be the polynomial of degree 6m - 1 that has the values, velocities and accelerations of the m states before and behind
-a state, and r_m the distance of that state from it. Where the motion is analytic, r_m falls with m, as the m-th power of a
-number below 1. Where a force has a kink, or changes within a step, it does not: it has
-the size h^3 of what steps across it err by.
+a state, and r_m that state minus its value. Where the motion is analytic, r_m falls with m, as the m-th power of a number
+below 1, until it is the error of a step, because accelerations are those of the exact motion; that error, with its sign,
+changes little from step to step, and sixth differences of r_m take it away. Where a force has a kink, or changes within a step,
+r_m does not fall, and alternates from state to state: it has the size h^3 of what steps across it err by.
 
 B. Fornberg, Generation of finite difference formulas on arbitrarily spaced grids, Math. Comp. 51 (1988), 699-706, for
 interpolation by neighbours; the weights below are Hermite's.
@@ -24,6 +25,11 @@ FEW, MANY = 3, 5
 """Neighbours on each side, for the two predictions that are compared."""
 FALLS = 0.8
 """The second one is nearer by this factor at least, where the motion is smooth."""
+SIXTH = np.array([-1.0, 6.0, -15.0, 20.0, -15.0, 6.0, -1.0]) / 20
+"""What is left of a value without that which three neighbours on each side predict."""
+
+NEEDED = MANY + len(SIXTH) // 2
+"""States on each side that enter."""
 
 
 def roughness(states: States, h: float, scale: np.ndarray) -> float:
@@ -36,10 +42,14 @@ def roughness(states: States, h: float, scale: np.ndarray) -> float:
         return np.inf
     states = with_multipliers(states)
     q, v, a = (states.packed[:, : system.state_blocks[0][1]], *rates(states))
-    few, many = (distances(q, h * v, h**2 * a, m) for m in (FEW, MANY))
-    rounding = 2 * np.finfo(float).eps * np.sum(np.abs(weights(MANY)[1][0])) * np.max(np.abs(q), axis=0)
-    few, many = (np.max(each / scale, axis=1) for each in (few, np.where(many <= rounding, 0.0, many)))
-    few = np.max(sliding_window_view(np.pad(few, MANY, mode="edge"), 2 * MANY + 1), axis=1)  # of all that enter the other one
+    few, many = (deviations(q, h * v, h**2 * a, m) for m in (FEW, MANY))
+    taken = SIXTH if len(states) > 2 * NEEDED else np.ones(1)
+    many = np.abs(sliding_window_view(many, len(taken), axis=0) @ taken)
+    summed = np.sum(np.abs(weights(MANY)[1][0])) * np.sum(np.abs(taken))
+    rounding = 2 * np.finfo(float).eps * summed * np.max(np.abs(q), axis=0)
+    few, many = (np.max(each / scale, axis=1) for each in (np.abs(few), np.where(many <= rounding, 0.0, many)))
+    few = np.pad(few, MANY, mode="edge")
+    few = np.max(sliding_window_view(few, 2 * MANY + len(taken)), axis=1)  # of all that enter the other one
     with np.errstate(invalid="ignore"):
         return float(np.nan_to_num(np.max(np.where(many < FALLS * few, 0.0, many)), nan=np.inf))
 
@@ -94,10 +104,10 @@ def weights(m: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes.astype(int), whole * np.array([zeroth, g * (x**-2 + first / x), g / (2 * x)])
 
 
-def distances(q: np.ndarray, hv: np.ndarray, hha: np.ndarray, m: int) -> np.ndarray:
-    """How far states are from what m neighbours on each side predict, for all that have MANY of them, (state, coordinate)."""
+def deviations(q: np.ndarray, hv: np.ndarray, hha: np.ndarray, m: int) -> np.ndarray:
+    """States minus what m neighbours on each side predict, for all that have MANY of them, (state, coordinate)."""
     count, predicted = len(q) - 2 * MANY, 0.0
     for j, *each in zip(*weights(m)[:1], *weights(m)[1], strict=True):
         rows = slice(MANY + j, MANY + j + count)
         predicted = predicted + sum(w * x[rows] for w, x in zip(each, (q, hv, hha), strict=True))
-    return np.abs(predicted - q[MANY : MANY + count])
+    return q[MANY : MANY + count] - predicted

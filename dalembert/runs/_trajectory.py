@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert.compiler import observer
 from dalembert.contact._contact_forces import ContactForces, contact_forces
-from dalembert.contact._records import KINDS, Contacts, Impacts, columns_of, from_columns, from_file
+from dalembert.contact._records import Contacts, Impacts, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
 from dalembert.mechanisms._reading import read
@@ -22,32 +20,22 @@ from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
 from dalembert.runs._inside import Inside, interpolated
 from dalembert.runs._model_identity import check_model
-from dalembert.runs._tables import columns_of as columns_of_run
-from dalembert.runs._tables import dataset, frame
-from dalembert.runs._variables import Variables
+from dalembert.runs._observed import Observed
+from dalembert.runs._run_file import CHOSEN, STAGE, read_run, write_run
+from dalembert.runs._tables import columns_of, dataset, frame
 from dalembert.storage._groups import StoredArray, read_rows
-from dalembert.storage._npz import reading_npz, write_npz
 from dalembert.storage._run_store import Header, RunStore
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._consistent import unpack
-from dalembert.systems._matrices import Matrices
-from dalembert.systems._newton import solve_rows
-from dalembert.systems._rank import parts_of, solve_of_rank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalembert.draw import Animation, Drawing
 
-FORMAT = 2
-KEPT = ("h", "method", "status", "message", "stats", "fingerprint")
-CHOSEN = ("error", "choice")
-STAGE = ("stage_lam", "stage_psi")
-OBSERVED = ("energy", "v", "lam", "psi", "g", "g_dot", "k", "redundant")
-
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(Variables):
+class Trajectory(Observed):
     """States along a run.
 
     `t` and the state, `q` and `p` (`y` and `z` for an ODAE), are stored; `v`, `lam`, `psi`, `energy` and `residuals` are
@@ -120,105 +108,6 @@ class Trajectory(Variables):
 
         """
         return self.kept_names if self.system is None else self.system.names
-
-    def _observe(self, name: str) -> np.ndarray:
-        if name not in self._observed:
-            if self.system is None:
-                raise DalembertError(
-                    f"{name} is not stored with this run, which has no model: da.load(path, system) gives it one"
-                )
-            if name in ("lam", "psi"):
-                multipliers = self._multipliers()
-                m = self.system.n_holonomic
-                self._observed.update(lam=multipliers[:, :m], psi=multipliers[:, m:])
-            elif name == "redundant":
-                self._observed[name] = np.full((len(self.t), 1), float(self._redundant_rows()))
-            else:
-                self._observed[name] = self._map(name, slice(None))
-        return self._observed[name]
-
-    def _map(self, name: str, rows: slice) -> np.ndarray:
-        from dalembert.engine._driver import map_kernel
-
-        assert self.system is not None
-        kernels = observer(self.system)
-        memory = np.zeros(kernels.memory_size)
-        inputs = np.column_stack([self._thetas(rows), self.t[rows], self.states[rows]])
-        first = kernels.n_theta + 1 + self.system.n_state - inputs.shape[1]
-        memory[: kernels.n_theta] = self._theta
-        values = np.empty((len(inputs), kernels.sizes[name]))
-        map_kernel(kernels.code.addresses[f"observe_{name}"], memory, inputs, first, values, kernels.first_output)
-        return values
-
-    def _thetas(self, rows: slice) -> np.ndarray:
-        """The parameters in each of these rows, if they are not the same in all of them."""
-        t = np.asarray(self.t)[rows]
-        if self.controls is None:
-            return np.zeros((len(t), 0))
-        steps = np.round((t - self.t[0]) / self.h).astype(int) // self.controls.hold
-        thetas = np.tile(self._theta, (len(t), 1))
-        thetas[:, self.controls.slots] = self.controls.values[np.minimum(steps, len(self.controls.values) - 1)]
-        return thetas
-
-    @property
-    def has_energy(self) -> bool:
-        """Whether the system states an energy."""
-        return "energy" in self._observed if self.system is None else "H" in self.system.function_names
-
-    @property
-    def _theta(self) -> np.ndarray:
-        return np.concatenate([np.zeros(0), *(value.ravel() for value in self.parameters.values())])
-
-    def _redundant_rows(self) -> int:
-        """How many constraints are redundant, the same number in all states of a run."""
-        assert self.system is not None
-        y, z = np.split(np.asarray(self.states[:1])[0], [self.system.state_blocks[0][1]])
-        return self.system.redundant_rows(float(self.t[0]), y, z, self._theta)
-
-    def _multipliers(self) -> np.ndarray:
-        assert self.system is not None
-        m = self.system.n_multipliers
-        result = np.empty((len(self.t), m))
-        if m == 0:
-            return result
-        if not self.system.linear_in_multipliers:
-            return self._nonlinear_multipliers()
-        pattern = self.system.function("multiplier_matrix").sparsity_out(0)
-        each = pattern.nnz() if self.system.large else m * m
-        block, redundant = max(1, 4_000_000 // max(1, each)), self._redundant_rows()
-        for start in range(0, len(self.t), block):
-            rows = slice(start, start + block)
-            matrices = Matrices.of(pattern, self._map("multiplier_matrix", rows))
-            rhs = self._map("multiplier_rhs", rows)
-            if redundant and self.system.large:
-                result[rows] = self._least_multipliers(rows)
-            elif redundant:
-                result[rows] = solve_of_rank(matrices.full(), rhs, redundant)
-            else:
-                result[rows] = matrices.solve_each(rhs) if self.system.large else solve_rows(matrices.full(), rhs)
-        return result
-
-    def _least_multipliers(self, rows: slice) -> np.ndarray:
-        """Of a large system with redundant constraints, of which the same depend on each other in all states."""
-        assert self.system is not None
-        n, thetas = self.system.state_blocks[0][1], self._thetas(rows)
-        start = float(self.t[0]), *np.split(np.asarray(self.states[:1])[0], [n])
-        parts, found = parts_of(self.system.matrix("hidden_z", *start, theta=self._theta)), []
-        for k, (t, state) in enumerate(zip(np.asarray(self.t)[rows], np.asarray(self.states[rows]), strict=True)):
-            theta = thetas[k] if thetas.shape[1] else self._theta
-            y, z = np.split(state, [n])
-            found.append(self.system.multipliers(float(t), y, z, theta, parts=parts))
-        return np.array(found)
-
-    def _nonlinear_multipliers(self) -> np.ndarray:
-        """From guesses that keep the branch of the run: the multipliers of the start, then the method's own."""
-        assert self.system is not None and self.start is not None and self.stage_lam is not None and self.stage_psi is not None
-        if self.controls is not None:
-            raise InputError("multipliers that enter nonlinearly are not computed for runs with controls: read run.stage_lam")
-        guesses = np.column_stack([self.stage_lam, self.stage_psi])
-        if np.isnan(guesses[0]).any():  # the start has no last step
-            guesses[0] = self.start.multipliers
-        return self.system.multipliers_along(self.t, self.states, self._theta, guesses)
 
     @property
     def contact_forces(self) -> ContactForces:
@@ -293,54 +182,17 @@ class Trajectory(Variables):
 
         The file appears whole or not at all: it is written beside its place and moved there.
         """
-        target = Path(path)
-        if target.suffix != ".npz":
-            target = target.with_name(target.name + ".npz")
-        header = {"format": FORMAT, "parameters": list(self.parameters), "blocks": self.blocks, "names": self.names}
-        header |= {name: getattr(self, name) for name in (*KEPT, *CHOSEN)}
-        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "t": self.t, "states": self.states}
-        arrays |= {name: self._observe(name) for name in OBSERVED if name != "energy" or self.has_energy}
-        arrays |= {f"parameter_{name}": value for name, value in self.parameters.items()}
-        arrays |= {name: getattr(self, name) for name in (*STAGE, "step_sizes") if getattr(self, name) is not None}
-        for kind, events in (("impact", self.impacts), ("contact", self.contacts)):
-            if events is not None:
-                arrays |= columns_of(events, kind)
-        if self.controls is not None:
-            arrays |= columns_of(self.controls, "control")
-        write_npz(target, arrays)
-        return target
+        return write_run(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trajectory:
         """Read a run that `run.save` or `simulate(..., save_to=)` wrote. Nothing in it is executed; the model is not in it."""
-        if os.path.isdir(path):
-            return StoredTrajectory.open(path)
-        with reading_npz(path) as file:
-            header = json.loads(str(file["header"]))
-            if header["format"] < FORMAT:
-                raise InputError(f"{path} was written by an older dalembert (format {header['format']}): run it again")
-            if header["format"] > FORMAT:
-                raise InputError(f"{path} was written by a newer dalembert (format {header['format']}); update to read it")
-            events = {f"{name}s": from_file(name, file) for name in KINDS}
-            controls = {f.name: file[key] for f in fields(Controls) if (key := f"control_{f.name}") in file}
-            return Trajectory(
-                t=file["t"],
-                states=file["states"],
-                blocks=tuple((str(name), int(size)) for name, size in header["blocks"]),
-                parameters={name: file[f"parameter_{name}"] for name in header["parameters"]},
-                kept_names={name: tuple(labels) for name, labels in header.get("names", {}).items()},
-                **{name: header[name] for name in KEPT},
-                **{name: header[name] for name in CHOSEN if name in header},
-                **{name: file.get(name) for name in (*STAGE, "step_sizes")},
-                **events,
-                controls=None if not controls else Controls(**controls | {"hold": int(controls["hold"])}),
-                _observed={name: file[name] for name in OBSERVED if name in file},
-            )
+        return StoredTrajectory.open(path) if os.path.isdir(path) else Trajectory(**read_run(path))
 
     def to_xarray(self) -> Any:
         """The run as an xarray.Dataset with named dimensions (needs the package xarray)."""
         attributes = {"method": self.method, "h": self.h, "status": self.status}
-        return dataset(columns_of_run(self, self.has_energy), {"time": self.t}, self.names, attributes)
+        return dataset(columns_of(self, self.has_energy), {"time": self.t}, self.names, attributes)
 
     def to_dataframe(self) -> Any:
         """The run as a pandas.DataFrame: a row a time, columns by quantity and name (needs the package pandas).
@@ -353,7 +205,7 @@ class Trajectory(Variables):
             (['x1', 'z1', 'x2', 'z2'], (11,))
 
         """
-        return frame(columns_of_run(self, self.has_energy), {"time": self.t}, self.names)
+        return frame(columns_of(self, self.has_energy), {"time": self.t}, self.names)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """One page on the run, written to `path` as .png, .pdf or .svg; the options are those of `da.plot.overview`."""

@@ -1,5 +1,7 @@
 """What runs to a tolerance are compared with: larger steps where the motion is smooth, sizes of coordinates by their unit."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from test_tolerances import KEPLER, kepler_exact, kepler_start, relative_error, stopped
@@ -7,6 +9,7 @@ from test_tolerances import KEPLER, kepler_exact, kepler_start, relative_error, 
 import dalembert as da
 from dalembert.runs import _pilot
 from dalembert.runs._smoothness import roughness
+from dalembert.runs._windows import fall, places
 from dalembert.systems._states import States
 from dalembert.systems._units import units
 
@@ -43,6 +46,43 @@ def test_a_long_smooth_run_is_compared_with_larger_steps(monkeypatch):
     true = relative_error(run, kepler_exact(run.t))
     assert "times larger steps, whose errors fall with h^4" in run.choice and true <= run.error <= 1e-7 < 1e3 * true
     assert run.stats["steps"] > 5000 and sum(steps) < 0.5 * run.stats["steps"]
+
+
+def test_a_long_run_of_higher_order_is_compared_with_one_run_in_larger_steps():
+    """Two runs in larger steps would be lost; windows tell how much smaller the errors of the run are."""
+    run = da.simulate(KEPLER, da.LobattoIIIAB(4), **kepler_start(), t1=300.0, rtol=1e-6)
+    rows = np.unique(np.append(np.arange(0, len(run), 97), len(run) - 1))
+    exact = kepler_exact(run.t[rows])
+    true = np.max(np.abs(run.q[rows] - exact) / np.abs(exact).max(axis=0))
+    assert "a run in 1.5 times larger steps, and errors that are 0.088 of its own" in run.choice  # 1.5^-6
+    assert true <= run.error <= 1e-6 and run.error < 3 * true
+
+
+def test_errors_of_steps_are_no_kinks():
+    """Those of the method of Gauss with two stages on x'' = -x are nearly the same from step to step."""
+    h, method = 0.1, da.Gauss(2)
+    run = da.simulate(OSCILLATOR, method, q0=[0.3], v0=[0.0], h=h, steps=200)
+    error = np.abs(run.q[:, 0] - 0.3 * np.cos(run.t)).max() / 200
+    states = of_oscillator(np.asarray(run.t), run.q[:, 0], run.v[:, 0])
+    assert roughness(states, h, np.full(1, error)) < 1e-3
+
+
+@pytest.mark.parametrize(("r", "method"), [(Fraction(3, 2), da.LobattoIIIAB(4)), (Fraction(3), da.LobattoIIIAB(3))])
+def test_windows_tell_how_errors_fall(r, method):
+    """With h^p where the motion is smooth; much less with a stop of stiffness 1e4 within them."""
+    order, ratios = method.order_unconstrained["q"], []
+    for speed in (0.4, 1.635):  # of which the second one reaches the stop
+        run = da.simulate(OSCILLATOR, method, q0=[0.0], v0=[speed], h=0.1, steps=240)
+        task = _pilot.Task(OSCILLATOR, run.start, float(run.t[-1]), 1e-6)
+        begins = np.arange(0, len(run) // r.numerator - 4, 4)
+        ratios.append(fall(task, method, run, r, begins, np.ones(1)) * float(r) ** order)
+    assert ratios[0] == pytest.approx(1 - 2.0**-order, rel=0.1) and ratios[1] > 3
+
+
+def test_windows_are_where_errors_grow():
+    distance = np.concatenate([np.full(50, 1e-9), np.full(50, 1e-6)])
+    begins = places(distance)
+    assert begins[0] == 0 and begins[-1] + 4 < 100 and np.any((begins < 50) & (begins + 4 >= 50))
 
 
 def rotor_and_slider():

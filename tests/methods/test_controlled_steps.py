@@ -226,7 +226,6 @@ def test_what_has_no_controlled_steps_says_so(tmp_path):
         "give steps= in place of t1=": lambda: da.simulate(elastic(), method, **given, t1=1.0, save_to=tmp_path / "no.zarr"),
         "leave simd= out": lambda: da.simulate_many(elastic(), method, **many, steps=5, simd=True),
         "give steps= and .* da.simulate for each": lambda: da.simulate_many(elastic(), method, **many, t1=1.0),
-        "da.poincare": lambda: da.poincare(elastic(), method, section=lambda q: q[0], steps=10, **given),
         "da.lyapunov": lambda: da.lyapunov(elastic(), method, steps=10, **given),
         "claims no order": lambda: da.simulate(two_bobs(), da.ControlledSteps(da.LobattoIIIC(3)), q0=[R, 0, R, -0.1],
                                                v0=np.zeros(4), t1=1.0),

@@ -178,7 +178,6 @@ def test_what_needs_constant_steps_says_so():
     many = {"q0": [given["q0"]], "p0": [given["p0"]], "h": 0.1, "steps": 5}
     refused = [
         lambda: da.simulate_many(kepler(), method, reduce="energy", **many),
-        lambda: da.poincare(kepler(), method, section=lambda q: q[1], steps=10, **given),
         lambda: da.lyapunov(kepler(), method, steps=10, **given),
         lambda: da.gradient(lambda q: q[-1, 0], kepler(), method, wrt="q0", steps=10, **given),
         lambda: da.verify.order(kepler(), method, t1=1.0, steps=[10, 20], reference={"q": [0, 0]}, **pericentre(0.5)),

@@ -77,10 +77,9 @@ FEATURES = (
     Feature("a composition", "pendulum", "compose(Rattle, 4)", SWING),
     Feature("a method with a state of its own", "pendulum", "Shake()", SWING,
             {POINCARE: "belongs to its step size"}),
-    Feature("steps that vary", "pendulum", "ReversibleSteps(LobattoIIIAB(stages=3), least=1.0)", SWING,
-            {POINCARE: "needs steps of constant size"}),
+    Feature("steps that vary", "pendulum", "ReversibleSteps(LobattoIIIAB(stages=3), least=1.0)", SWING),
     Feature("steps by their error", "pendulum", "ControlledSteps(RadauIIA(stages=3, projected=True), rtol=1e-4)", SWING,
-            {POINCARE: "needs steps of constant size", VECTORS: "leave simd= out"}),
+            {VECTORS: "leave simd= out"}),
     Feature("nonholonomic constraints", "sleigh", "GaussLobattoSPARK(stages=2)",
             {"q0": [0.0, 0.0, 0.3], "v0": [0.9553364891256060, 0.2955202066613396, 2.0], "h": 0.05, "steps": 6}),
     Feature("multipliers that enter nonlinearly", "curved", "GaussLobattoSPARK(stages=2)",
@@ -132,7 +131,8 @@ means:
 - With `da.ControlledSteps` round-off counts more, because the error from which a step size follows is a small difference, and
   now and then decides whether a step is kept: from the second chunk of a store on (two million numbers) rows may be states at
   other times than those of `da.simulate`. They are as exact; compare both at equal times.
-- A crossing that `da.poincare` finds in the middle of a step is the state that steps to its beginning and half a step lead to.
+- A crossing that `da.poincare` finds in the middle of a step is the state that steps to its beginning and half a step lead to;
+  where step sizes vary, half a step of the method that was given.
 
 """
 

@@ -86,15 +86,18 @@ class Case:
 
     def crossing(self):
         """Where t passes the middle of a step."""
-        h, t0 = self.given["h"], self.given.get("t0", 0.0)
-        middle = t0 + 2.5 * h
+        middle = self.first_steps(3).t[2:].mean()
         found = da.poincare(self.model, self.method, section=lambda t: t - middle, **self.two_members)[1]
         assert np.allclose(found.t, [middle], rtol=0, atol=1e-12)
         return found.states[0]
 
+    def first_steps(self, steps):
+        return self.simulate(steps=steps, **({"t1": None} if "t1" in self.given else {}))
+
     def half_step(self):
-        """The state after two steps and half a step."""
-        before = self.simulate(steps=2, **({"t1": None} if "t1" in self.given else {}))
+        """The state after two steps and half a step, where steps vary of the method that was given."""
+        before, half = self.first_steps(2), np.diff(self.first_steps(3).t)[-1] / 2
+        method = self.method.method if self.method.varies_steps else self.method
         first, second = before.blocks
         parts = np.split(np.asarray(before.states)[-1], [first[1]])
         start = {f"{name}0": part for (name, size), part in zip((first, second), parts, strict=True) if size}
@@ -102,7 +105,7 @@ class Case:
         begin = {**start, **guess, "params": self.given.get("params"), "t0": float(before.t[-1])}
         if isinstance(self.model, da.Mechanism):  # redundant rows hold to less than starts must
             begin = {"start": da.consistent(before.system, **begin)}
-        return da.simulate(self.model, self.method, **begin, progress=False, h=self.given["h"] / 2, steps=1).states[-1]
+        return da.simulate(self.model, method, **begin, progress=False, h=half, steps=1).states[-1]
 
     def stored(self, name, **changes):
         return self.simulate(save_to=self.folder / name, **changes)
