@@ -191,7 +191,8 @@ def _corrected(guess: ca.SX, history: ca.SX, reduced: ReducedStep, layout: Layou
     differences = [reduced.x - before]
     for level in range(LEVELS):
         differences.append(differences[-1] - known[level * n : (level + 1) * n])
-    new, kept = [], []
+    new: list[ca.SX] = []
+    kept: list[ca.SX] = []
     for begin, end in itertools.pairwise(ends):
         corrected, good = guess[begin:end], ca.SX(1)
         for level, difference in enumerate(differences):

@@ -56,12 +56,12 @@ class Layout:
     stage_multipliers: int = field(init=False)
     accepted: int = field(init=False)
     """The stage multipliers of the last step that was accepted."""
-    x: int = field(init=False)
-    weights: int = field(init=False)
     extrapolated: int = field(init=False)
     """The guess before its correction, then what is known of the errors of earlier ones."""
     errors: int = field(init=False)
     error_sizes: int = field(init=False)
+    x: int = field(init=False)
+    weights: int = field(init=False)
     residual: int = field(init=False)
     factors: int = field(init=False)
     once: int = field(init=False)
@@ -81,11 +81,10 @@ class Layout:
 
     def __post_init__(self) -> None:
         sizes = {"theta": self.n_theta, "state": self.n_carried, "compensation": self.n_carried, "delta": self.n_carried}
-        sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
+        sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers}
         corrected = self.n_x if self.corrects else 0
-        sizes |= {"weights": self.n_x, "extrapolated": corrected, "errors": LEVELS * corrected}
-        sizes |= {"error_sizes": self.n_error_sizes, "residual": self.n_x}
-        sizes |= {"factors": self.n_factors, "once": self.n_once}
+        sizes |= {"extrapolated": corrected, "errors": LEVELS * corrected, "error_sizes": self.n_error_sizes}
+        sizes |= {"x": self.n_x, "weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
         sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric}
         sizes |= dict.fromkeys(("last_h", "taken", "t_end"), min(1, self.n_clock)) | {"work": 0}

@@ -7,6 +7,7 @@ from dalembert.contact._collision_times import may_collide, observe, place
 from dalembert.contact._resolution import behind_a_wall, energy_of, resolve
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
+from dalembert.engine._iteration import HISTORY_SLOT
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import Substep
 
@@ -64,7 +65,7 @@ def advance_with_impacts(steps, events, store, last_step, save_every, t0, h):
                 memory[state + k], memory[state + n_state + k] = contact[plan[at.HERE] + k], 0.0
             for k in range(layout.n_x):
                 memory[layout.x + k] = contact[plan[at.X] + k]
-            counts.mode, counts.age = GUESS_READY, -1
+            counts.mode, counts.age, memory[HISTORY_SLOT] = GUESS_READY, -1, 0.0
         counts.steps_done = step + 1
         until_saved -= 1
         if until_saved == 0:

@@ -79,8 +79,6 @@ def make_step(sub):
     kernels, memory, counts = sub.kernels, sub.memory, sub.counts
     if counts.mode == PREDICT:
         call_kernel(kernels.predict, memory)
-    else:
-        memory[HISTORY_SLOT] = 0.0
     call_kernel(kernels.weigh, memory)
     if counts.mode == SOLVED:  # by Python, which has looked at the result
         finish(sub)

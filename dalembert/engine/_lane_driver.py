@@ -210,9 +210,6 @@ def make_step_lanes(sub):
     x, n_x = sub.layout.x * lanes, sub.layout.n_x * lanes
     if counts.mode == PREDICT:
         call_kernel(sub.kernels.predict, memory)
-    else:
-        for lane in range(lanes):
-            memory[at(HISTORY_SLOT * lanes + lane)] = 0.0
     call_kernel(sub.kernels.weigh, memory)
     for k in range(n_x):
         guess[at(k)] = memory[at(x + k)]
