@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import casadi as ca
 import numpy as np
 
 from dalembert.compiler._ir import Kernel
 from dalembert.compiler._last_stage import same
-from dalembert.compiler._memory import LEVELS, Layout
+from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._kept import kept
 from dalembert.systems import State, System
 from dalembert.systems._newton import newton
 from dalembert.systems._states import States
-
-REMEMBERED, CLEARLY = 0.5, 0.5
-"""How much of the errors of earlier steps counts, and how much smaller the error of a longer continuation must be, squared."""
 
 
 def first_guess(reduced: ReducedStep, system: System, state: State, h: float) -> np.ndarray:
@@ -160,58 +155,27 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         moved = origin * moved
         known = ca.vertcat(known, at_end.T) if block.ends else known
         values = ca.mtimes(extrapolation(block, ratio, origin), known)
+        if clock is None and _is_line_to_the_end(block, reduced):
+            values += 2 * (_velocity(reduced) - moved).T  # the parabola that has the velocity of the new state, too
         predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
     guess = ca.vertcat(ca.SX(0, 1), *predicted)
     given = ca.vertcat(*stage.values())
     symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
-    history = ca.SX.sym("history")
-    symbols.append((history, layout.history))
-    counted = (history + 1, layout.history)
-    if not layout.corrects:
-        return Kernel("predict", symbols, [(guess, layout.x), counted])
-    inputs, outputs = _corrected(guess, history, reduced, layout)
-    return Kernel("predict", [*symbols, *inputs], [*outputs, counted])
+    t, _, theta, state = reduced.data
+    symbols += [(t, layout.time), (theta, layout.theta), (state, layout.state)]
+    return Kernel("predict", symbols, [(guess, layout.x)])
 
 
-Placed = list[tuple[ca.SX, int]]
-"""Values with slots of memory."""
+def _is_line_to_the_end(block: UnknownBlock, reduced: ReducedStep) -> bool:
+    """Whether positions are known at both ends of the last step only, as in RATTLE: the velocity at its end tells more."""
+    first = next(iter(reduced.equations.step.state))
+    return block.of == first and block.per_h and block.anchored and not block.ends and block.nodes.tolist() == [1.0]
 
 
-def _corrected(guess: ca.SX, history: ca.SX, reduced: ReducedStep, layout: Layout) -> tuple[Placed, Placed]:
-    """What a guess for the next step needs to be corrected, and the corrected one with what the next correction needs.
-
-    The errors e of the guesses of earlier steps change slowly. Continued as a constant or a line, by their backward
-    differences e and e + De, they correct the next guess. Each continuation has itself an error, the
-    difference of the next order, by which it is judged: its squared size in each block, in the units of the weights, of the
-    last steps together. Where it is not `CLEARLY` smaller, as after a force has jumped, the shorter continuation is taken.
-    """
-    n, ends = layout.n_x, np.cumsum([0, *(block.symbols.shape[0] for block in reduced.blocks)]).tolist()
-    before, known, weights = ca.SX.sym("extrapolated", n), ca.SX.sym("errors", LEVELS * n), ca.SX.sym("weights", n)
-    sizes = ca.SX.sym("sizes", layout.n_error_sizes)
-    differences = [reduced.x - before]
-    for level in range(LEVELS):
-        differences.append(differences[-1] - known[level * n : (level + 1) * n])
-    new: list[ca.SX] = []
-    kept: list[ca.SX] = []
-    for begin, end in itertools.pairwise(ends):
-        corrected, good = guess[begin:end], ca.SX(1)
-        for level, difference in enumerate(differences):
-            size = _sum_of_pairs(list(ca.vertsplit(weights[begin:end] * difference[begin:end] ** 2)))
-            kept.append(size + ca.if_else(history > level + 1, REMEMBERED * sizes[len(kept)], 0))
-            if level:
-                good = ca.logic_and(good, ca.logic_and(history > level, kept[-1] < CLEARLY * kept[-2]))
-                corrected = corrected + good * differences[level - 1][begin:end]
-        new.append(corrected)
-    inputs = [(before, layout.extrapolated), (known, layout.errors), (weights, layout.weights), (sizes, layout.error_sizes)]
-    outputs = [(ca.vertcat(*new), layout.x), (guess, layout.extrapolated)]
-    return inputs, [*outputs, (ca.vertcat(*differences[:LEVELS]), layout.errors), (ca.vertcat(*kept), layout.error_sizes)]
-
-
-def _sum_of_pairs(terms: list[ca.SX]) -> ca.SX:
-    """A sum that waits for few additions."""
-    while len(terms) > 1:
-        terms = [ca.sum1(ca.vertcat(*terms[k : k + 2])) for k in range(0, len(terms), 2)]
-    return terms[0]
+def _velocity(reduced: ReducedStep) -> ca.SX:
+    """The rate of the first block of the state that a step begins with."""
+    step = reduced.equations.step
+    return step.definition.function("v")(step.time_symbol, *step.state.values(), step.theta)
 
 
 def clock_kernels(reduced: ReducedStep, layout: Layout) -> tuple[Kernel, ...]:

@@ -6,9 +6,6 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-LEVELS = 2
-"""How many differences of the errors of earlier guesses may correct the next one."""
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -26,8 +23,6 @@ class Layout:
     n_turn_entries: int = 0
     """Entries of the matrix whose determinant is the orientation, where it is eliminated at run time."""
     n_metric: int = 0
-    n_error_sizes: int = 0
-    """Sizes of errors of earlier guesses, where they correct the next one."""
     n_clock: int = 0
     """Numbers that a step of varying size carries behind the state: t, 1/h and what else decides the next size."""
 
@@ -45,9 +40,7 @@ class Layout:
     count = 9
     last_count = 10
     tolerance = 11
-    history = 12
-    """How many steps in a row the guess came from the steps before (`_guess.predictor`)."""
-    theta = 13
+    theta = 12
 
     state: int = field(init=False)
     """The state, then the clock; so are the compensation and the increment `delta` of both."""
@@ -56,10 +49,6 @@ class Layout:
     stage_multipliers: int = field(init=False)
     accepted: int = field(init=False)
     """The stage multipliers of the last step that was accepted."""
-    extrapolated: int = field(init=False)
-    """The guess before its correction, then what is known of the errors of earlier ones."""
-    errors: int = field(init=False)
-    error_sizes: int = field(init=False)
     x: int = field(init=False)
     weights: int = field(init=False)
     residual: int = field(init=False)
@@ -81,19 +70,12 @@ class Layout:
 
     def __post_init__(self) -> None:
         sizes = {"theta": self.n_theta, "state": self.n_carried, "compensation": self.n_carried, "delta": self.n_carried}
-        sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers}
-        corrected = self.n_x if self.corrects else 0
-        sizes |= {"extrapolated": corrected, "errors": LEVELS * corrected, "error_sizes": self.n_error_sizes}
-        sizes |= {"x": self.n_x, "weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
+        sizes |= {"stage_multipliers": self.n_stage_multipliers, "accepted": self.n_stage_multipliers, "x": self.n_x}
+        sizes |= {"weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
         sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric}
         sizes |= dict.fromkeys(("last_h", "taken", "t_end"), min(1, self.n_clock)) | {"work": 0}
         place_in_order(self, self.theta, sizes)
-
-    @property
-    def corrects(self) -> bool:
-        """Whether guesses are corrected by the errors of earlier ones."""
-        return self.n_error_sizes > 0
 
     @property
     def n_carried(self) -> int:

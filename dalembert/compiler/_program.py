@@ -23,7 +23,7 @@ from dalembert.compiler._ir import Kernel, emit_module, in_two_parts
 from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
-from dalembert.compiler._memory import LEVELS, Layout
+from dalembert.compiler._memory import Layout
 from dalembert.compiler._newton_loop import newton_loop
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
@@ -270,7 +270,6 @@ def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool
         n_last_entries=0 if last is None else last.matrix.nnz(),
         n_turn_entries=0 if turn is None else turn.matrix.nnz(),
         n_metric=reduced.metric.column.shape[0],
-        n_error_sizes=0 if reduced.equations.step.clock is not None else (LEVELS + 1) * len(reduced.blocks),
         n_clock=0 if reduced.equations.step.clock is None else reduced.equations.step.clock.values.shape[0],
     )  # fmt: skip
 

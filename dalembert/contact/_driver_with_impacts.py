@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dalembert.contact import _plan as at
 from dalembert.contact._collision_times import may_collide, observe, place
-from dalembert.contact._resolution import behind_a_wall, energy_of, resolve
+from dalembert.contact._event_memory import NO_TIME, RESOLVED
+from dalembert.contact._resets import APART, energy_of
+from dalembert.contact._resolution import behind_a_wall, resolve
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
-from dalembert.engine._iteration import HISTORY_SLOT
+from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import Substep
 
@@ -16,56 +17,64 @@ ROOM = 4096
 """Rows that the log must have free before a step."""
 
 
+@inlined
+def with_impacts(events, t, h, end, grid):
+    """A step from HERE that may collide, and the guess of the full step that follows; False if it could not be resolved."""
+    at, memory = events.at, events.memory
+    at.status = resolve(events, t, h, grid)
+    if at.status != RESOLVED:
+        return False
+    observe(events, at.here, end)
+    if grid == 0.0 and behind_a_wall(events, at.here, False):
+        at.status = NO_TIME
+        return False
+    energy_of(events, at.here, end)
+    for k in range(at.m):
+        if memory[at.here.phi + k] > memory[at.blur + k]:
+            events.tables[at.just_hit + k] = APART
+    place(events, at.here, end)
+    call_kernel(at.call_full_guess, memory)
+    return True
+
+
 @compiled()
-def advance_with_impacts(steps, events, store, last_step, save_every, t0, h):
+def advance_with_impacts(steps, events, grid, store, last_step, save_every, t0, h):
     """Run steps until `last_step`; Algorithm 1.
 
     UNSOLVED stops before a full step that could not be made, STOPPED before one whose impacts could not be resolved, LOG_FULL
     before one whose impacts might not fit into the log. Full steps have no substeps.
     """
     kernels, layouts, index, memory, all_counts, numbers, known, guess, work, path, _, _ = steps
-    sub = Substep(kernels[0], layouts[0], index, memory, all_counts[0], numbers[0], known[0], guess, work, path)
-    plan, contact, log, grid = events
-    layout, counts = sub.layout, sub.counts
-    n_state, state, delta = layout.n_state, layout.state, layout.delta
+    followed = path[:, : path.shape[1]]  # of the type that `_driver.advance` has: nothing of a step is compiled a second time
+    sub = Substep(kernels[0], layouts[0], index, memory, all_counts[0], numbers[0], known[0], guess, work, followed)
+    layout, counts, at, contact = sub.layout, sub.counts, events.at, events.memory
+    n_state, state, delta, here, there = layout.n_state, layout.state, layout.delta, at.here, at.there
     until_saved = save_every - counts.steps_done % save_every
     while counts.steps_done < last_step:
         step = counts.steps_done
-        if len(log) - plan[at.LOGGED] < ROOM:
+        if len(events.log) - at.logged < ROOM:
             return LOG_FULL
         memory[0] = t0 + step * h
         end = t0 + (step + 1) * h
         if not make_step(sub):
             return UNSOLVED
         for k in range(n_state):
-            contact[plan[at.HERE] + k] = memory[state + k]
-            contact[plan[at.THERE] + k] = memory[state + k] + (memory[delta + k] + memory[state + n_state + k])
-        observe(plan, contact, at.THERE, end, at.PHI_THERE, at.RATE_THERE)
-        if not may_collide(plan, contact, memory[0], h):
+            contact[here.state + k] = memory[state + k]
+            contact[there.state + k] = memory[state + k] + (memory[delta + k] + memory[state + n_state + k])
+        observe(events, there, end)
+        if not may_collide(events, memory[0], h):
             add_increment(memory, state, delta, state, n_state)
-            for k in range(plan[at.M]):
-                contact[plan[at.PHI_HERE] + k] = contact[plan[at.PHI_THERE] + k]
-                contact[plan[at.RATE_HERE] + k] = contact[plan[at.RATE_THERE] + k]
-                plan[plan[at.JUST_HIT] + k] = 0
+            for k in range(at.m):
+                contact[here.phi + k], contact[here.rate + k] = contact[there.phi + k], contact[there.rate + k]
+                events.tables[at.just_hit + k] = APART
         else:
-            plan[at.STATUS] = resolve(plan, contact, log, memory[0], h, grid)
-            if plan[at.STATUS] != at.RESOLVED:
+            if not with_impacts(events, memory[0], h, end, grid):
                 return STOPPED
-            observe(plan, contact, at.HERE, end, at.PHI_HERE, at.RATE_HERE)
-            if grid == 0.0 and behind_a_wall(plan, contact, at.PHI_HERE, at.RATE_HERE):
-                plan[at.STATUS] = at.NO_TIME
-                return STOPPED
-            energy_of(plan, contact, at.HERE, end)
-            for k in range(plan[at.M]):
-                if contact[plan[at.PHI_HERE] + k] > contact[plan[at.BLUR] + k]:
-                    plan[plan[at.JUST_HIT] + k] = 0
-            place(plan, contact, at.HERE, end)
-            call_kernel(plan[at.FULL_GUESS], contact)
             for k in range(n_state):
-                memory[state + k], memory[state + n_state + k] = contact[plan[at.HERE] + k], 0.0
+                memory[state + k], memory[state + n_state + k] = contact[here.state + k], 0.0
             for k in range(layout.n_x):
-                memory[layout.x + k] = contact[plan[at.X] + k]
-            counts.mode, counts.age, memory[HISTORY_SLOT] = GUESS_READY, -1, 0.0
+                memory[layout.x + k] = contact[at.x + k]
+            counts.mode, counts.age = GUESS_READY, -1
         counts.steps_done = step + 1
         until_saved -= 1
         if until_saved == 0:

@@ -219,8 +219,7 @@ class Batch:
             stepper.memory[first:last] = slots[begin + first : begin + last, lane]
             if not same:
                 run.counts[k]["age"] = -1
-            for place in (layout.time, layout.history):
-                stepper.memory[place] = slots[begin + place, lane]
+            stepper.memory[layout.time] = slots[begin + layout.time, lane]
             for name in ("last_h", "taken"):
                 place = begin + getattr(layout, name)
                 stepper.memory[stepper.slots(name)] = slots[place : place + min(1, layout.n_clock), lane]

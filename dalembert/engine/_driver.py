@@ -14,8 +14,6 @@ from dalembert.engine._follow import follow
 from dalembert.engine._iteration import (
     CORRECTION_SLOT,
     H_SLOT,
-    HISTORY_SLOT,
-    START_UP,
     at,
     factorize,
     finish,
@@ -65,8 +63,7 @@ def solve_step(sub):
     dense = sub.layout.straight_line >= PIVOTING
     cost_ratio = sub.numbers.dense_ratio if dense else sub.numbers.cost_ratio
     spent = sub.counts.iterations - before
-    settled = memory[HISTORY_SLOT] > START_UP
-    if not (settled and keep_factors(kept, spent, iterations, sub.counts, sub.numbers, sub.known, cost_ratio)):
+    if not keep_factors(kept, spent, iterations, sub.counts, sub.numbers, sub.known, cost_ratio):
         sub.counts.age = -1
     if dense:
         count_pivoted(sub)

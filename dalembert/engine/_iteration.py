@@ -19,10 +19,7 @@ from dalembert.engine._layout import KNOWN_AGES, Substep
 from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
 
 H_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 3, 4, 5, 6
-PREVIOUS_SLOT, RATE_SLOT, COUNT_SLOT, LAST_COUNT_SLOT, TOLERANCE_SLOT, HISTORY_SLOT = 7, 8, 9, 10, 11, 12
-
-START_UP = 3
-"""After how many steps guesses are as good as they get, so that the cost of a step tells that of the next ones."""
+PREVIOUS_SLOT, RATE_SLOT, COUNT_SLOT, LAST_COUNT_SLOT, TOLERANCE_SLOT = 7, 8, 9, 10, 11
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop

@@ -23,8 +23,6 @@ from dalembert.engine._driver import (
 from dalembert.engine._follow import follow
 from dalembert.engine._iteration import (
     CORRECTION_SLOT,
-    HISTORY_SLOT,
-    START_UP,
     at,
     finish_step,
     first_rate,
@@ -194,8 +192,7 @@ def solve_step_lanes(sub):
             memory[at(control + MASK * lanes + lane)] = memory[at(control + ALIVE * lanes + lane)]
             memory[at(control + AGE_IN_STEP * lanes + lane)] = 0.0  # nothing is learnt from this about rates
         call_kernel(sub.kernels.iterate, memory)
-    settled = memory[HISTORY_SLOT * sub.lanes] > START_UP
-    if not (settled and keep_factors(-1, iterations, iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio)):
+    if not keep_factors(-1, iterations, iterations, counts, sub.numbers, sub.known, sub.numbers.cost_ratio):
         counts.age = -1
     return True
 

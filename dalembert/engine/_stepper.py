@@ -197,7 +197,7 @@ def write_start(
     metric: np.ndarray,
 ) -> None:
     """What the memory of a program holds before the first step, for one trajectory or many: slots are the first axis."""
-    slots[layout.h], slots[layout.history] = h, 0.0
+    slots[layout.h] = h
     for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x), (layout.metric, metric)):
         slots[first : first + len(values)] = values
 
