@@ -1,13 +1,14 @@
 """Are runs as exact as `rtol=` asks, and at what cost? One line a case in a log that is resumed.
 
-    python benchmarks/accuracy.py LOG [problems...] [--search] [--summary]
+    python benchmarks/accuracy.py LOG [problems...] [--search] [--summary] [--times=60]
 
-A case is a problem of the catalogue, to its own end or 500 of its own steps, and a tolerance. Its line has the true error over
-the tolerance, against a reference of another family with a third of the steps of the run to 1e-10 (and how far that is from
-itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or of 10^4 steps, and of all
-that is made besides the run; those of the comparison, and of runs that missed the tolerance, over those of the run; and, with
---search, the operations and the CPU time over those of the best (stages, h) of the family, each with the largest h that meets
-the tolerance by the error of a pair of runs.
+A case is a problem of the catalogue, to its own end or 500 of its own steps, or so many times as long, and a tolerance. Its
+line has the true error over the tolerance, against a reference of another family with a third of the steps of the run to 1e-10
+(and how far that is from itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or
+of 10^4 steps, and of all that is made besides the run; those of the comparison, and of runs that missed the tolerance, over
+those of the run; and, with --search, the operations and the CPU time over those of the best (stages, h) of the family, each
+with the largest h that meets the tolerance by the error of a pair of runs; and so those of all that was made, pilots and
+comparison included.
 """
 
 from __future__ import annotations
@@ -158,8 +159,8 @@ def seconds(problem: Any, pairs: list[tuple[Any, int]], t1: float) -> list[float
     return least
 
 
-def case(problem: Any, rtol: float, search: bool, kept: dict[str, Any]) -> dict[str, Any]:
-    t1 = problem.t0 + min(MOST, problem.steps) * problem.h
+def case(problem: Any, rtol: float, search: bool, times: float, kept: dict[str, Any]) -> dict[str, Any]:
+    t1 = problem.t0 + times * min(MOST, problem.steps) * problem.h
     RUNS.made.clear()
     began = time.process_time()
     try:
@@ -180,11 +181,11 @@ def case(problem: Any, rtol: float, search: bool, kept: dict[str, Any]) -> dict[
         "compared": compared / own, "cpu": round(cpu, 2), "choice": run.choice,
     }  # fmt: skip
     if search:
-        line |= searched(problem, run, t1, rtol, own)
+        line |= searched(problem, run, t1, rtol, own, pilots + again + own + compared)
     return line
 
 
-def searched(problem: Any, run: da.Trajectory, t1: float, rtol: float, own: float) -> dict[str, Any]:
+def searched(problem: Any, run: da.Trajectory, t1: float, rtol: float, own: float, total: float) -> dict[str, Any]:
     """The run against the best of every number of stages, each with the largest h that meets the tolerance."""
     found, guess = [], len(run) - 1
     for method in family(problem.system):
@@ -202,12 +203,14 @@ def searched(problem: Any, run: da.Trajectory, t1: float, rtol: float, own: floa
         "ratio": taken[0] / min(taken),
         "best": f"{pairs[best][0]}, {pairs[best][1]} steps",
         "operations": own / found[0][0],
+        "total": total / found[0][0],
     }
 
 
 def main() -> None:
     arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
     log, names = Path(arguments[0]), arguments[1:] or [*PROBLEMS, *MACHINES]
+    times = next((float(each[8:]) for each in sys.argv if each.startswith("--times=")), 1.0)
     done = {}
     if log.exists():
         done = {(line["problem"], line["rtol"]): line for line in map(json.loads, log.read_text().splitlines())}
@@ -218,7 +221,7 @@ def main() -> None:
                 kept = {"h": abs(done[name, rtol]["h"]) / 3} if not kept and "h" in done[name, rtol] else kept
                 continue
             try:
-                line = case(getattr(da.problems, name)(), rtol, "--search" in sys.argv, kept)
+                line = case(getattr(da.problems, name)(), rtol, "--search" in sys.argv, times, kept)
             except Exception as error:  # a case that breaks is a result, too
                 line = {"broken": f"{type(error).__name__}: {error}"}
             line = {"problem": name, "rtol": rtol, **line}
@@ -252,6 +255,8 @@ def summary(lines: list[dict[str, Any]]) -> None:
         print(f"operations over the best of the search: median {np.median(counts):.2f}, 95 % below "
               f"{np.quantile(counts, 0.95):.2f}, largest {counts.max():.2f}; at most 1.5 in {np.sum(counts <= 1.5)} "
               f"of {len(counts)}")  # fmt: skip
+        totals = np.array([line["total"] for line in made if "total" in line])
+        print(f"all operations over the best of the search: median {np.median(totals):.2f}, largest {totals.max():.2f}")
         print(f"CPU over the best of the search: median {np.median(ratios):.2f}, 95 % below {np.quantile(ratios, 0.95):.2f}, "
               f"largest {ratios.max():.2f}")  # fmt: skip
 

@@ -7,10 +7,11 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Section, load_drivers, machine, measure_apart, note, table
+from common import Section, load_drivers, measure_apart, note, table
 
 import dalembert as da
 
@@ -22,8 +23,42 @@ WORK = 2_000_000
 """Bodies times steps of a run that is timed; at most STEPS steps."""
 STEPS = 2000
 
+ROD = (0.2, 0.1)
+"""Mass and length of the rods of a tree."""
+BODY = (0.2, 0.1, np.array([1e-4, 2e-4, 5e-4]))
+"""Mass, length and the integrals of x^2, y^2, z^2 over the mass of the bodies of a chain."""
+
 Model = tuple[Any, dict[str, Any], float]
 """A system, its initial values, and h."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Equal masses in space, pairs of them at fixed distances; some are held."""
+
+    rest: np.ndarray
+    mass: float
+    pairs: np.ndarray
+    held: tuple[int, ...] = ()
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.linalg.norm(self.rest[self.pairs[:, 0]] - self.rest[self.pairs[:, 1]], axis=1)
+
+
+def net_points(side: int) -> Points:
+    number = np.arange(side * side).reshape(side, side)
+    x, y = np.meshgrid(np.linspace(-1, 1, side), np.linspace(-1, 1, side), indexing="ij")
+    rest = np.stack([x, y, 0.6 * (x**2 + y**2) + 0.1 * x * y], axis=-1).reshape(-1, 3)
+    one = np.concatenate([number[1:].ravel(), number[:, 1:].ravel()])
+    other = np.concatenate([number[:-1].ravel(), number[:, :-1].ravel()])
+    return Points(rest, 0.01, np.stack([one, other], axis=1), (0, side * side - 1))
+
+
+def ring_points(count: int) -> Points:
+    turn, k = 2 * np.pi * np.arange(count) / count, np.arange(count)
+    rest = count / (2 * np.pi) * np.stack([np.cos(turn), np.sin(turn), 0.1 * np.sin(3 * turn)], axis=1)
+    return Points(rest, 1.0, np.stack([np.roll(k, -1), k], axis=1))
 
 
 def chain(links: int) -> Model:
@@ -33,12 +68,8 @@ def chain(links: int) -> Model:
 
 def net(side: int) -> Model:
     """side x side masses in space, neighbours at fixed distances, hung up at two corners: a paraboloid that falls."""
-    m, number = 0.01, np.arange(side * side).reshape(side, side)
-    x, y = np.meshgrid(np.linspace(-1, 1, side), np.linspace(-1, 1, side), indexing="ij")
-    rest = np.stack([x, y, 0.6 * (x**2 + y**2) + 0.1 * x * y], axis=-1).reshape(-1, 3)
-    one = np.concatenate([number[1:].ravel(), number[:, 1:].ravel()])
-    other = np.concatenate([number[:-1].ravel(), number[:, :-1].ravel()])
-    lengths = np.linalg.norm(rest[one] - rest[other], axis=1)
+    points = net_points(side)
+    (one, other), rest, m, lengths = points.pairs.T, points.rest, points.mass, points.lengths
 
     def constraints(q: Any) -> Any:
         r = q.reshape(-1, 3)
@@ -54,7 +85,7 @@ def net(side: int) -> Model:
 
 def tree(count: int) -> Model:
     """A binary tree of rods in a plane, (x, y, theta) each, hinged at the end of the one above; the first at the origin."""
-    m, length = 0.2, 0.1
+    m, length = ROD
     inertia, angles, above = m * length**2 / 12, np.random.default_rng(1).uniform(-0.5, 0.5, count), (np.arange(count) - 1) // 2
     half = length / 2 * np.stack([np.sin(angles), -np.cos(angles)], axis=1)
     q0 = np.zeros((count, 3))
@@ -90,9 +121,8 @@ def gravity(count: int) -> Model:
 
 def ring(count: int) -> Model:
     """A ring of beads in space at fixed distances that resists bending."""
-    turn = 2 * np.pi * np.arange(count) / count
-    rest = count / (2 * np.pi) * np.stack([np.cos(turn), np.sin(turn), 0.1 * np.sin(3 * turn)], axis=1)
-    lengths = np.linalg.norm(np.roll(rest, -1, axis=0) - rest, axis=1)
+    points = ring_points(count)
+    rest, lengths = points.rest, points.lengths
 
     def energy(q: Any, p: Any) -> Any:
         r = q.reshape(-1, 3)
@@ -108,7 +138,7 @@ def ring(count: int) -> Model:
 
 def bodies(count: int) -> Model:
     """A chain of rigid bodies in space with ball joints, each a centre and three directors, released from a slight arc."""
-    m, length, euler = 0.2, 0.1, np.array([1e-4, 2e-4, 5e-4])
+    m, length, euler = BODY
     angles = np.linspace(0.1, 0.4, count)
     zero, one = np.zeros(count), np.ones(count)
     first, third = (
@@ -178,9 +208,7 @@ def row(kind: str, size: int, stages: int) -> tuple[list[object], dict[str, floa
 
 def run() -> Section:
     head = ("coordinates", "constraints", "compiling, s", "us/step", "us/step and body", "iterations/step", "MB")
-    parts = [f"""
-Measured on: {machine()}
-
+    parts = ["""
 Compiling is the CPU time from the model's functions to the first step done, in a process of its own without compiled kernels;
 a step is the least of three runs; MB is the most memory that the process took, of which an empty run takes about 180.
 """.strip()]  # fmt: skip

@@ -27,7 +27,9 @@ class Section:
     body: str
 
     def markdown(self, name: str) -> str:
-        return f"## {self.title}\n\n`python benchmarks/run.py --only {name}`\n\n{self.body.strip()}\n"
+        """The section with the command that measures it anew and the machine on which it was measured."""
+        head = f"## {self.title}\n\n`python benchmarks/run.py --only {name}`\n\nMeasured on: {machine()}"
+        return f"{head}\n\n{self.body.strip()}\n"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

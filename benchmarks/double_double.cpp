@@ -223,9 +223,46 @@ void switching_at(double t, const double *x0, double *found) {
     for (int k = 0; k < switches; k++) found[k] = s[k].hi;
 }
 
+// A time inside a step at which a switch is passed, also where it is passed twice; `to` if there is none. Margins at parts of
+// the step, between whose ends x is a cubic, say where it may be; the least of the margins there is found by golden sections.
+static double switched_inside(double t, double to, const Vector &x, const Vector &f, const Vector &end, const Vector &f_end,
+                              int columns, const double *scale) {
+    const int parts = 16;
+    const double near = 0.05, golden = (std::sqrt(5.0) - 1) / 2;
+    double margins[parts + 1];
+    Vector point(n), slopes(n), s(switches + 1);
+    dd h = dd(to) - dd(t);
+    auto at = [&](double time) {
+        extrapolated(dd(t), x, f, dd(time) - dd(t), columns, point, scale);
+        slope(dd(time), point, slopes, s);
+        return margin(s);
+    };
+    for (int k = 0; k <= parts; k++) {
+        double c = double(k) / parts, d = 1 - c;
+        for (int i = 0; i < n; i++)
+            point[i] = dd((1 + 2 * c) * d * d) * x[i] + dd(c * c * (3 - 2 * c)) * end[i] +
+                       h * (dd(c * d * d) * f[i] - dd(c * c * d) * f_end[i]);
+        slope(dd(t) + dd(c) * h, point, slopes, s);
+        margins[k] = margin(s);
+    }
+    for (int k = 0; k <= parts; k++) {
+        const int left = std::max(k - 1, 0), right = std::min(k + 1, parts);
+        const double width = (to - t) / parts;
+        if (margins[k] > near || margins[k] > margins[left] || margins[k] > margins[right]) continue;
+        double low = t + left * width, high = t + right * width, one = high - golden * (high - low), other = low + golden * (high - low);
+        double of_one = at(one), of_other = at(other);
+        while (high - low > 1e-4 * width) {
+            if (of_one < 0 || of_other < 0) return of_one < 0 ? one : other;
+            if (of_one < of_other) high = other, other = one, of_other = of_one, of_one = at(one = high - golden * (high - low));
+            else low = one, one = other, of_one = of_other, of_other = at(other = low + golden * (high - low));
+        }
+    }
+    return to;
+}
+
 // From t0 to t1 with steps that keep the error of each at the tolerance; the grid is returned, with the modes after each of its
-// times. A step that crosses a switch is shortened to end there (secants and bisection of its length). Returns the number of steps, or
-// a negative one where there is no room or the steps become too small.
+// times. A step that crosses a switch is shortened to end there (secants and bisection of its length). Returns the number of
+// steps, or a negative one where there is no room or the steps become too small.
 int extrapolate(double *x0, double t0, double t1, double h, double tolerance, int columns, const double *scale, double *grid,
                 double *grid_modes, int room) {
     Vector x = read(x0, n), f(n), s(switches + 1), end(n), s_end(switches + 1), f_end(n);
@@ -242,6 +279,12 @@ int extrapolate(double *x0, double t0, double t1, double h, double tolerance, in
             continue;
         }
         slope(dd(to), end, f_end, s_end);
+        double dip = switches ? switched_inside(t, to, x, f, end, f_end, columns, scale) : to;
+        if (dip < to) {
+            to = dip;
+            extrapolated(dd(t), x, f, dd(to) - dd(t), columns, end, scale);
+            slope(dd(to), end, f_end, s_end);
+        }
         if (margin(s_end) < 0) {
             double low = t, high = to, before = std::max(margin(s), 1e-30), beyond = margin(s_end);
             for (int k = 0; k < 80 && high - low > 1e-15 * high && beyond < -1e-20; k++) {
@@ -296,7 +339,7 @@ static void substitute(const std::vector<double> &B, const std::vector<int> &piv
 
 // Over the given grid, each interval in equal steps, by the collocation method with the nodes c and the matrix A. Fixed-point
 // iteration, or with `newton` the simplified Newton iteration, whose Jacobian is renewed in every step. Returns the most
-// iterations of a step, or -1 where they do not converge.
+// iterations of a step, -1 where they do not converge, or -2 where a stage is beyond a switch that the grid does not have.
 int collocate(double *x0, double t0, const double *grid, const double *grid_modes, int intervals, int parts, int stages,
               const double *A_pairs, const double *b_pairs, const double *c_pairs, const double *P_pairs, int newton,
               double stop, const double *scale) {
@@ -335,12 +378,14 @@ int collocate(double *x0, double t0, const double *grid, const double *grid_mode
                                 B[(i * n + p) * size + j * n + q] = (i == j && p == q) - h.hi * A[i * stages + j].hi * J[p * n + q];
                 factorise(B, pivots, size);
             }
-            double before = INFINITY;
+            double before = INFINITY, nearest;
             int iterations = 0;
             for (; iterations < 200; iterations++) {
+                nearest = INFINITY;
                 for (int i = 0; i < stages; i++) {
                     for (int p = 0; p < n; p++) point[p] = x[p] + Z[i][p];
                     slope(t + c[i] * h, point, F[i], s);
+                    nearest = std::min(nearest, margin(s));
                 }
                 for (int i = 0; i < stages; i++)
                     for (int p = 0; p < n; p++) {
@@ -362,6 +407,7 @@ int collocate(double *x0, double t0, const double *grid, const double *grid_mode
                 before = change;
             }
             if (iterations == 200) return -1;
+            if (nearest < -1e-9) return -2;
             most = std::max(most, iterations + 1);
             for (int p = 0; p < n; p++) {
                 dd sum = dd();

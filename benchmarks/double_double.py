@@ -173,7 +173,7 @@ class DoubleDouble:
             *map(_pointer, arrays), int(newton), ctypes.c_double(stop), _pointer(scale),
         )  # fmt: skip
         if most < 0:
-            raise RuntimeError(f"the iteration of {tableau} does not converge")
+            raise RuntimeError(f"the iteration of {tableau.name} {'does not converge' if most == -1 else 'passes a switch'}")
         return self._numbers(x), most
 
     @property

@@ -22,14 +22,16 @@ import bench_mechanisms
 import bench_methods
 import bench_molecules
 import bench_scale
+import bench_scale_peers
 import bench_time_to_accuracy
 import bench_work_precision
-from common import ROOT, machine, note
+from common import ROOT, note
 
 PARTS = {
     "double_pendulum": bench_double_pendulum,
     "chain": bench_chain,
     "scale": bench_scale,
+    "scale_peers": bench_scale_peers,
     "molecules": bench_molecules,
     "cold_start": bench_cold_start,
     "catalogue": bench_catalogue,
@@ -44,6 +46,11 @@ PARTS = {
     "derivatives": bench_derivatives,
 }
 PAGE = ROOT / "docs" / "performance.md"
+HEADER = """# Performance
+
+`make bench` measures all of this and writes this page; the line under each title repeats one part. Times depend on the machine,
+which is named below it.
+"""
 
 
 def main() -> None:
@@ -57,25 +64,19 @@ def main() -> None:
             sections[name] = PARTS[name].run().markdown(name)
             print(sections[name], flush=True)
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text("\n".join([header(), *(sections[name] for name in PARTS if name in sections)]))
+    others = [text for name, text in sections.items() if name not in PARTS]
+    PAGE.write_text("\n".join([HEADER, *(sections[name] for name in PARTS if name in sections), *others]))
     note(f"written to {PAGE.relative_to(ROOT)}")
 
 
-def header() -> str:
-    return f"""# Performance
-
-`make bench` measures all of this and writes this page; the line under each title repeats one part. Times depend on the machine:
-
-{machine()}
-"""
-
-
 def written() -> dict[str, str]:
-    """The sections of the page as it stands."""
-    if not PAGE.exists():
-        return {}
-    texts = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    return {name: text.rstrip() + "\n" for text in texts for name in PARTS if f"--only {name}`" in text}
+    """The sections of the page as it stands; those that are written by hand have their titles for names."""
+    texts = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:] if PAGE.exists() else []
+    found = {}
+    for text in texts:
+        name = next((name for name in PARTS if f"--only {name}`" in text), text.splitlines()[0])
+        found[name] = text.rstrip() + "\n"
+    return found
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dalembert import mechanisms, problems, systems, tableaux
 from dalembert.compiler import step_function
-from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI, MoreauJean, NonsmoothRattle
+from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.mechanisms import Mechanism, from_mjcf, from_sympy, from_urdf
 from dalembert.methods import (
@@ -52,6 +52,7 @@ from dalembert.runs._simulate import simulate
 from dalembert.runs._trajectory import Contacts, Impacts, StoredTrajectory, Trajectory
 from dalembert.systems import ODAE, Hamiltonian, IndexTwoDAE, Lagrangian, Spheres, State, consistent, forces
 from dalembert.tableaux import Tableau
+from dalembert.time_stepping import MoreauJean, NonsmoothRattle
 
 if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert import draw, experiments, plot, verify

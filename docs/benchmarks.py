@@ -3,7 +3,8 @@
 dalembert reproduce benchmarks --jobs 1 --out out/benchmarks    measure
 python docs/benchmarks.py out/benchmarks                        write; several reports may have a part of the problems each
 
-Results of the library as it is now are shown; of a problem that has none, those of the page before, and the page says so.
+Results of the library as it is now are shown; of a problem that has none, those of the page before if it has the same rows, and
+the page says so.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert import experiments
-from dalembert.experiments.benchmarks._benchmark import Benchmark
+from dalembert.experiments.benchmarks._benchmark import Benchmark, _tool
 from dalembert.experiments.benchmarks._references import references
 from dalembert.experiments.benchmarks._shown import STEPS_ONLY
 from dalembert.experiments.benchmarks.records import RECORDS
@@ -28,7 +29,7 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, RESULTS = FOLDER / "benchmarks.md", FOLDER / "_static" / "iftomm_results.json"
 BEGIN, END = "<!-- measured: benchmarks -->", "<!-- end: "
 NOT_MEASURED = "Not measured for this page: the command measures it."
-EARLIER = "Not measured again since the library was changed, and without programs for bodies; the command measures all rows"
+EARLIER = "Not measured again since the library was changed; the command measures all rows"
 Table = list[list[str]]
 
 
@@ -44,16 +45,25 @@ def tables(reports: Sequence[Path]) -> dict[str, Table]:
 
 
 def earlier(page: str) -> dict[str, str]:
-    """The tables that the page has of problems, with what they were measured with, by the names of problems."""
+    """The tables that the page has of problems, with what they were measured with, by the names of problems.
+
+    Those with other rows than the problem has now are left out.
+    """
     state = page.split("hash of the sources: ")[1].split(")")[0] if "hash of the sources: " in page else ""
     found = {}
     for record in RECORDS:
         section = page.split(f"### {record.item}\n")[-1].split("###")[0] if f"### {record.item}\n" in page else ""
         rows = "\n".join(line for line in section.splitlines() if line.startswith("|"))
         said = next((line for line in section.splitlines() if line.startswith(EARLIER)), f"{EARLIER} (sources: {state}).")
-        if rows:
+        if _tools(rows) == [*dict.fromkeys(_tool(method, numbers[0]) for method, numbers in record.runs), *record.peers]:
             found[record.name] = f"{said}\n\n{rows}"
     return found
+
+
+def _tools(rows: str) -> list[str]:
+    """What a table of the page compares: methods of this library and peers, without its head and what was published."""
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.splitlines()[2:]]
+    return [row[0].removeprefix("dalembert ") for row in cells if row[0] != STEPS_ONLY and row[-1] != "as published"]
 
 
 def sections(measured: dict[str, Table], sources: str, before: dict[str, str] | None = None) -> str:

@@ -29,14 +29,14 @@ MODULES = ("systems", "forces", "mechanisms", "tableaux", "schemes", "verify", "
 GROUPS = {
     "systems": ("systems", "forces", "runs._index_reduction"),
     "mechanisms": ("mechanisms",),
-    "methods": ("methods", "contact"),
+    "methods": ("methods", "contact", "time_stepping"),
     "coefficients": ("tableaux", "schemes"),
     "analysis": ("verify", "modified", "_fits"),
     "problems": ("problems",),
     "pictures": ("plot", "draw", "explorer"),
     "experiments": ("experiments", "reproduction"),
     "errors": ("errors",),
-    "simulation": ("runs", "contact._records", "compiler", ""),  # and all that has no page of its own
+    "simulation": ("runs", "engine._records", "compiler", ""),  # and all that has no page of its own
 }
 """By page, the modules that its names are exported from or defined in."""
 

@@ -40,6 +40,9 @@ SCATTERED = 1.5
 DENSE = 200
 """Up to this size, matrices are eliminated as full ones."""
 
+SPAN = 4
+"""How many products in a row must go to neighbouring places, on the average, to be described by the first place alone."""
+
 MATRIX_ROOM = 2_000_000
 """How many entries of full matrices to hold at once where many are looked at."""
 
@@ -345,56 +348,50 @@ def filled_pattern(rows: np.ndarray, columns: np.ndarray, order: PivotOrder) -> 
     `row_start`, `diagonal` and `column` describe the pattern that elimination fills, `scatter` says where in it each entry of
     the matrix goes, `rows` and `columns` are the pivot order.
     """
+    from dalembert.compiler._passes import fill, targets  # Numba is loaded where loops are compiled, not before
+
     size = len(order.rows)
-    row_position = np.argsort(np.array(order.rows))
-    column_position = np.argsort(np.array(order.columns))
-    i, j = row_position[rows], column_position[columns]
-    pattern: list[set[int]] = [set() for _ in range(size)]
-    for a, b in zip(i.tolist(), j.tolist(), strict=True):
-        pattern[a].add(b)
-    for k in range(size):
-        todo, done = sorted(c for c in pattern[k] if c < k), set()
-        while todo:
-            earlier = todo.pop(0)
-            done.add(earlier)
-            fill = {c for c in pattern[earlier] if c > earlier} - pattern[k]
-            pattern[k] |= fill
-            if fill:
-                todo = sorted(c for c in pattern[k] if c < k and c not in done)
-    starts = np.concatenate([[0], np.cumsum([len(p) for p in pattern])]).astype(np.int64)
-    sorted_rows = [sorted(p) for p in pattern]
-    column = np.array([c for p in sorted_rows for c in p], dtype=np.int64)
-    diagonal = np.array([starts[k] + p.index(k) for k, p in enumerate(sorted_rows)], dtype=np.int64)
-    where = {(k, c): starts[k] + n for k, p in enumerate(sorted_rows) for n, c in enumerate(p)}
-    scatter = np.array([where[a, b] for a, b in zip(i.tolist(), j.tolist(), strict=True)], dtype=np.int64)
-    return {"row_start": starts, "diagonal": diagonal, "column": column, "scatter": scatter, "rows": np.array(order.rows),
-            "columns": np.array(order.columns), "target": _targets(starts, diagonal, column)}  # fmt: skip
+    row_position, column_position = np.argsort(np.array(order.rows)), np.argsort(np.array(order.columns))
+    places = row_position[rows] * size + column_position[columns]
+    given = np.unique(places)
+    starts, diagonal, column = fill(np.searchsorted(given, size * np.arange(size + 1)), given % size)
+    filled = np.repeat(np.arange(size), np.diff(starts)) * size + column
+    return {"row_start": starts, "diagonal": diagonal, "column": column, "scatter": np.searchsorted(filled, places),
+            "rows": np.array(order.rows), "columns": np.array(order.columns),
+            "target": _in_spans(targets(starts, diagonal, column), starts, diagonal, column)}  # fmt: skip
 
 
-def _targets(starts: np.ndarray, diagonal: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Where each product of the elimination is subtracted, in the order in which they are computed."""
-    place, found = np.zeros(len(diagonal), dtype=np.int64), [np.zeros(0, dtype=np.int64)]
-    for i, middle in enumerate(diagonal):
-        first, end = starts[i], starts[i + 1]
-        place[column[first:end]] = np.arange(first, end)
-        found += [place[column[diagonal[j] + 1 : starts[j + 1]]] for j in column[first:middle]]
-    return np.concatenate(found)
+def _in_spans(target: np.ndarray, starts: np.ndarray, diagonal: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Targets as pairs of a first one and a length, row by row that is subtracted, if that shortens the table much.
+
+    It does where much is filled, as in nets; there the time goes into reading it.
+    """
+    row = np.repeat(np.arange(len(diagonal)), np.diff(starts))
+    subtracted = column[column < row]
+    ends = np.cumsum(starts[subtracted + 1] - diagonal[subtracted] - 1)
+    begins = np.append(True, np.diff(target) != 1)[: len(target)]
+    begins[ends[ends < len(target)]] = True
+    first = np.flatnonzero(begins)
+    return np.stack([target[first], np.diff(first, append=len(target))], axis=1) if SPAN * len(first) < len(target) else target
 
 
 SPARSE = (
     "size", "n_entries", "entries", "rhs", "filled", "row_start", "diagonal", "column", "scatter", "rows", "columns", "target",
+    "spans",
 )  # fmt: skip
-"""What describes a matrix that is eliminated at run time: sizes, slots of memory, and where its tables begin."""
+"""What describes a matrix that is eliminated at run time: sizes, slots of memory, where its tables begin; whether `target` has
+pairs."""
 
 
 def describe(tables: list[np.ndarray], pattern: dict[str, np.ndarray], **slots: int) -> int:
     """Append the tables of a matrix, and before them their description; where that lies."""
     first = sum(len(table) for table in tables)
-    places, sizes = {}, {"size": len(pattern["rows"]), "n_entries": len(pattern["scatter"])}
+    spans = pattern["target"].ndim == 2
+    places, sizes = {}, {"size": len(pattern["rows"]), "n_entries": len(pattern["scatter"]), "spans": int(spans)}
     following = first + len(SPARSE)
     for name, table in pattern.items():
         places[name] = following
-        following += len(table)
+        following += table.size
     known = sizes | slots | places
-    tables += [np.array([known[name] for name in SPARSE]), *pattern.values()]
+    tables += [np.array([known[name] for name in SPARSE]), *(table.ravel() for table in pattern.values())]
     return first

@@ -1,4 +1,8 @@
-"""The sign that tells whether a step stayed on its branch: of det(hidden_z directions), taken between the ends of the step."""
+"""The sign that tells whether a step stayed on its branch: of det(hidden_z directions), taken between the ends of the step.
+
+Which of the two is taken at which end makes no difference. In mechanics hidden_z = G H_pp belongs to the new state, where the
+matrix of the last multipliers needs it, too.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ class Turn:
 def step_orientation(
     step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]
 ) -> tuple[ca.SX, Turn | None]:
-    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 where it is refused.
+    """The sign of det(hidden_z directions), each at another end of the step; 0 where it is refused.
 
     It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the
     multipliers, every stage's multipliers must lie on the branch. A large matrix is left to those who compile the result.
@@ -54,12 +58,12 @@ def step_orientation(
     if system.n_multipliers == 0:
         value = ca.SX(1)
     else:
-        t1, (y1, z1) = step.time_symbol + h, new
-        hidden_z = ca.sparsify(system.function("hidden_z")(step.time_symbol, *step.state.values(), theta))
+        ends = (step.time_symbol, *step.state.values()), (step.time_symbol + h, *new)
+        one, other = reversed(ends) if _is_mechanical(system) else ends
+        hidden_z = ca.sparsify(system.function("hidden_z")(*one, theta))
         values = []
         for lam, psi in _stage_multipliers(step, unknowns):
-            directions = ca.sparsify(system.function("directions")(t1, y1, z1, lam, psi, theta))
-            matrix = hidden_z @ directions
+            matrix = hidden_z @ ca.sparsify(system.function("directions")(*other, lam, psi, theta))
             if _is_left_to_others(matrix, system):
                 turn = Turn(ca.SX.sym("turn"), matrix)
             values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
@@ -143,8 +147,12 @@ def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.
 
 def _is_left_to_others(matrix: ca.SX, system: System) -> bool:
     """Whether a determinant may be eliminated at run time: in mechanics, where the matrix is close to positive definite."""
-    known = system.linear_in_multipliers and isinstance(system, MechanicalSystem)
-    return known and matrix.shape[0] > 3
+    return _is_mechanical(system) and matrix.shape[0] > 3
+
+
+def _is_mechanical(system: System) -> bool:
+    """Whether directions are the transposed of G and k_v, whatever the multipliers."""
+    return system.linear_in_multipliers and isinstance(system, MechanicalSystem)
 
 
 def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
@@ -154,8 +162,8 @@ def _sign_of_determinant(matrix: ca.SX, system: System) -> ca.SX:
         value, sizes = ca.det(ca.densify(matrix)), ca.SX(1)
         for k in range(n):
             sizes *= matrix[k, k]
-        mechanical = system.linear_in_multipliers and isinstance(system, MechanicalSystem)
-        return ca.if_else(ca.fabs(value) > SINGULAR * ca.fabs(sizes), value, 0) if mechanical and n > 1 else value
+        checked = _is_mechanical(system) and n > 1
+        return ca.if_else(ca.fabs(value) > SINGULAR * ca.fabs(sizes), value, 0) if checked else value
     if isinstance(system, MechanicalSystem):  # close to positive definite
         return Turn(ca.SX(0), matrix).sign()
     # By Faddeev and LeVerrier, which needs no pivots: M_k = A M_(k-1) + c_k I, c_k = -tr(A M_(k-1)) / k

@@ -122,3 +122,61 @@ def tree_shapes(code, operands, leaf, inner, root, sum_of, term_start, terms, co
         shape[k] = 3 + mix(code[k], first, second)
         level[k] = height + root[k]
     return shape, level, swapped
+
+
+@njit(cache=True, nogil=True)
+def fill(starts, columns):
+    """Compressed rows of L and U together, given those of a matrix with pivots on its diagonal: starts, diagonals, columns.
+
+    The columns of a row are a list in their order, into which the rest of each earlier row that it needs is merged.
+    """
+    size, count = len(starts) - 1, 0
+    filled_starts, diagonal = np.zeros(size + 1, np.int64), np.zeros(size, np.int64)
+    filled, following = np.empty(4 * len(columns) + size, np.int64), np.full(size + 1, size)
+    for i in range(size):
+        last = size  # also where the list begins
+        for k in range(starts[i], starts[i + 1]):
+            following[last] = columns[k]
+            last = columns[k]
+        following[last] = size
+        j = following[size]
+        while j < i:
+            before = j
+            for k in range(diagonal[j] + 1, filled_starts[j + 1]):
+                while following[before] < filled[k]:
+                    before = following[before]
+                if following[before] != filled[k]:
+                    following[filled[k]] = following[before]
+                    following[before] = filled[k]
+                before = filled[k]
+            j = following[j]
+        if len(filled) < count + size:
+            filled = np.concatenate((filled, np.empty(len(filled) + size, np.int64)))
+        j = following[size]
+        while j < size:
+            if j == i:
+                diagonal[i] = count
+            filled[count] = j
+            count += 1
+            j = following[j]
+        filled_starts[i + 1] = count
+    return filled_starts, diagonal, filled[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def targets(starts, diagonal, columns):
+    """Where each product of the elimination is subtracted, in the order in which they are computed."""
+    size, count = len(diagonal), 0
+    for i in range(size):
+        for k in range(starts[i], diagonal[i]):
+            count += starts[columns[k] + 1] - diagonal[columns[k]] - 1
+    found, place, count = np.empty(count, np.int64), np.zeros(size, np.int64), 0
+    for i in range(size):
+        for k in range(starts[i], starts[i + 1]):
+            place[columns[k]] = k
+        for k in range(starts[i], diagonal[i]):
+            j = columns[k]
+            for m in range(diagonal[j] + 1, starts[j + 1]):
+                found[count] = place[columns[m]]
+                count += 1
+    return found

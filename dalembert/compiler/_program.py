@@ -28,14 +28,18 @@ from dalembert.compiler._newton_loop import newton_loop
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
-from dalembert.compiler._tape import entries_of, read_tape
+from dalembert.compiler._tape import Tape, entries_of, read_tape
 from dalembert.methods import OneStepMethod
 from dalembert.symbolic._kept import Recent, kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 
-STRAIGHT_LINE_LIMIT = 8_000
+STRAIGHT_LINE_LIMIT = 16_000
 """Products in the eliminations of a step from which on loops over their patterns replace straight-line code."""
+
+FORMS_LIMIT = 5_000
+"""Operations of the equations and their Jacobian up to which they become linear forms: the coefficients of longer ones, which
+are stored once a step, take longer to store and to read than they save."""
 
 OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
@@ -145,7 +149,7 @@ class _Compiled:
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
     turn_order = None if reduced.turn is None else diagonal_order(reduced.turn.matrix)
     products = sum(0 if pivots is None else pivots.products for pivots in (order, last_order, turn_order))
-    straight_line = products <= STRAIGHT_LINE_LIMIT and not _repeats(reduced)
+    straight_line = products <= STRAIGHT_LINE_LIMIT and not repeats(_newton_tape(reduced))
     compiled = (
         _straight_line_kernels(reduced, order, last_order, contiguous)
         if straight_line
@@ -184,10 +188,11 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
     )
 
 
-def _repeats(reduced: ReducedStep) -> bool:
-    """Whether loops serve the equations better than straight-line code."""
+@kept
+def _newton_tape(reduced: ReducedStep) -> Tape:
+    """The residual and the entries of its Jacobian."""
     values = ca.vertcat(reduced.residual, entries_of(reduced.jacobian))
-    return repeats(read_tape(ca.Function("newton", [ca.vertcat(reduced.x, *reduced.data)], [ca.densify(values)])))
+    return read_tape(ca.Function("newton", [ca.vertcat(reduced.x, *reduced.data)], [ca.densify(values)]))
 
 
 def _eliminated(
@@ -213,11 +218,12 @@ def _straight_line_kernels(
 ) -> _Compiled:
     """Kernels that eliminate in a fixed order, in code without loops."""
     forms = LinearForms(reduced.x, ca.vertcat(*reduced.data, reduced.metric.column))
-    explicit, slopes = forms.rewrite(reduced.explicit_stage), forms.rewrite(reduced.slopes)
-    residual = reduced.combination @ forms.rewrite(reduced.plain)
+    rewrite = forms.rewrite if len(_newton_tape(reduced).computed) <= FORMS_LIMIT else lambda expression: expression
+    explicit, slopes = rewrite(reduced.explicit_stage), rewrite(reduced.slopes)
+    residual = reduced.combination @ rewrite(reduced.plain)
     results = _solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
-    results = ca.vertsplit(forms.rewrite(ca.vertcat(*results)), ends)
+    results = ca.vertsplit(rewrite(ca.vertcat(*results)), ends)
     reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(slopes, reduced.x), order))
     coefficients = _used(forms, ca.vertcat(residual, explicit, *results, *(value for _, value in stored)))
     layout = _layout(reduced, len(stored), len(coefficients))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._last_block import LastBlock, split_off_last
 from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
 from dalembert.compiler._metric import Metric
 from dalembert.compiler._orientation import Turn, misses, step_orientation
@@ -22,15 +23,6 @@ from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._matrices import Matrix, solve, sparse_matrix
 
 Part = Literal["jacobian", "last"]
-
-
-@dataclass(frozen=True, eq=False)
-class LastBlock:
-    """Unknowns y with matrix(x) y = rhs(x), in terms of all other unknowns x."""
-
-    y: ca.SX
-    matrix: ca.SX
-    rhs: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +46,7 @@ class ReducedStep:
     orientation: ca.SX
     """A number that has the sign of `orientation_at` the start as long as the step stays on the run's branch and in its domain.
 
-    It is the sign of det(hidden_z(0) directions(1)), for mechanics G(q_0) H_pp G(q_1)^T: it changes if the constraints lose
+    It is the sign of det(hidden_z directions), for mechanics G(q_1) H_pp G(q_0)^T: it changes if the constraints lose
     independence between the ends of the step, or if multipliers that enter nonlinearly solve their equations on another branch.
     It is zero where a function of `domain` is not positive, and nan where the step misses a constraint that it imposes.
     """
@@ -189,6 +181,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         left, right = [*left, block.symbols[kept:]], [*right, combined]
         open_equations[open_equations.index(equation)] = Equation(equation.left[:kept], equation.right[:kept])
         remaining[place] = block.without_last_stages(1)
+        if equation.left.shape[0] == 2 * block.size and same(combined, block.symbols[:kept]):
+            # Both stages are one value, as the momentum of RATTLE: that in the middle of the step.
+            remaining[place] = replace(remaining[place], nodes=np.array([np.mean(block.nodes)]), ends=True)
     blocks = tuple(b for b in remaining if b.symbols.shape[0])  # the eliminated stage may have been the only one
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
@@ -196,16 +191,16 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     slopes, combination = _combined(residual, open_equations, uncoupled, left, right)
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
-    blocks, x, residual, last = _split_off_last(blocks, x, residual, n_end)
+    new = ca.vertsplit(
+        equations.state + increment, np.cumsum([0, *(size for _, size in step.definition.state_blocks)]).tolist()
+    )
+    blocks, x, residual, last = split_off_last(step, new, blocks, x, residual, n_end)
     multipliers = {name: _substitute(value, left, right) for name, value in equations.stage_multipliers.items()}
     if last is not None and blocks and blocks[-1].kind == "impulse" and multipliers[blocks[-1].of].shape == last.y.shape:
         blocks = (*blocks[:-1], replace(blocks[-1], ends=True))
     rows = residual.shape[0]
     slopes, combination = slopes[:rows], combination[:rows, :rows]
     jacobian = ca.jacobian(slopes, x)
-    new = ca.vertsplit(
-        equations.state + increment, np.cumsum([0, *(size for _, size in step.definition.state_blocks)]).tolist()
-    )
     energy = "H" if "H" in step.definition.function_names else "v"
     end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
@@ -235,28 +230,6 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     )
 
 
-def _split_off_last(
-    blocks: tuple[UnknownBlock, ...], x: ca.SX, residual: ca.SX, n_end: int
-) -> tuple[tuple[UnknownBlock, ...], ca.SX, ca.SX, LastBlock | None]:
-    """Split off the unknowns that occur in the end constraints alone, such as Lambda_s of (3.3d), if linearly."""
-    n_rest = residual.shape[0] - n_end
-    if n_end == 0:
-        return blocks, x, residual, None
-    rest, end = residual[:n_rest], residual[n_rest:]
-    free = np.setdiff1d(np.arange(x.shape[0]), ca.jacobian_sparsity(rest, x).get_triplet()[1])
-    owner = np.repeat(np.arange(len(blocks)), [b.symbols.shape[0] for b in blocks])
-    if len(free) != n_end or not len(blocks) or owner[free[0]] != len(blocks) - 1 or free[0] != x.shape[0] - n_end:
-        return blocks, x, residual, None
-    kept, y = x[:-n_end], x[-n_end:]
-    matrix = ca.jacobian(end, y)
-    if ca.depends_on(matrix, y):
-        return blocks, x, residual, None
-    matrix = _symmetric(matrix)
-    shortened = blocks[-1].without_last_stages(n_end // blocks[-1].size)
-    rhs = -ca.substitute(end, y, ca.SX.zeros(n_end, 1))
-    return tuple(b for b in (*blocks[:-1], shortened) if b.symbols.shape[0]), kept, rest, LastBlock(y, matrix, rhs)
-
-
 def _combined(
     residual: ca.SX, equations: list[Equation], uncoupled: Uncoupled | None, left: list[ca.SX], right: list[ca.SX]
 ) -> tuple[ca.SX, ca.DM]:
@@ -267,21 +240,6 @@ def _combined(
     end = before + uncoupled.rows.shape[0]
     slopes = ca.vertcat(residual[:before], _substitute(uncoupled.rows, left, right), residual[end:])
     return slopes, ca.diagcat(ca.DM.eye(before), uncoupled.inverse, ca.DM.eye(residual.shape[0] - end))
-
-
-def _symmetric(matrix: ca.SX) -> ca.SX:
-    """The matrix; entries above the diagonal are those below it where both are equal, as in G M^-1 G^T."""
-    mirrored = ca.tril2symm(ca.tril(matrix))
-    if mirrored.sparsity() != matrix.sparsity():
-        return matrix
-    function = ca.Function("both", [ca.vertcat(*ca.symvar(matrix))], [entries_of(matrix), entries_of(mirrored)])
-    random = np.random.default_rng(1788)
-    for _ in range(3):
-        one, other = (np.array(x, dtype=float) for x in function(random.uniform(0.5, 1.5, function.numel_in(0))))
-        largest = np.max(np.abs(one), initial=0.0)  # nan where a function is not defined at random numbers
-        if not np.isfinite(largest) or not np.allclose(one, other, rtol=1e-10, atol=1e-10 * largest):
-            return matrix
-    return mirrored
 
 
 def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:

@@ -131,14 +131,19 @@ def _stored_records(function: ca.Function) -> np.ndarray | None:
     """
     count = function.n_instructions()
     asked = sorted({0, 1, 2, count // 2, count - 2, count - 1} & set(range(count)))
-    letters = np.frombuffer(function.serialize().encode(), dtype=np.uint8) - ord("a")
-    stored = (letters[0:-1:2] | letters[1::2] << 4).tobytes()
     known = {k: _asked_record(function, k).tobytes() for k in asked}
-    start = stored.rfind(b"".join(known[k] for k in asked if k < 3))
-    if start < 0 or start + count * RECORD.itemsize > len(stored):
+    letters = function.serialize().encode()  # two a byte, the lower half first
+    start = letters.rfind(_in_letters(b"".join(known[k] for k in asked if k < 3)))
+    if start < 0 or start % 2 or start + 2 * count * RECORD.itemsize > len(letters):
         return None
-    records = np.frombuffer(stored, dtype=RECORD, count=count, offset=start)
+    halves = np.frombuffer(letters, dtype=np.uint8, count=2 * count * RECORD.itemsize, offset=start).reshape(-1, 2) - ord("a")
+    records = (halves[:, 0] | halves[:, 1] << 4).view(RECORD)
     return records if all(records[k].tobytes() == known[k] for k in asked) else None
+
+
+def _in_letters(stored: bytes) -> bytes:
+    halves = np.frombuffer(stored, dtype=np.uint8)
+    return (np.stack([halves & 15, halves >> 4], axis=1) + ord("a")).astype(np.uint8).tobytes()
 
 
 def _asked_records(function: ca.Function) -> np.ndarray:

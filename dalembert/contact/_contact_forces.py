@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.contact._complementarity import OPEN
 from dalembert.contact._frictional import friction_coefficients
-from dalembert.contact._records import Contacts
+from dalembert.engine._records import Contacts
 from dalembert.systems import MechanicalSystem
 from dalembert.systems._newton import solve_rows
 from dalembert.systems._states import States

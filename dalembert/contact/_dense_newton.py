@@ -1,7 +1,7 @@
 """Newton's iteration for small systems of equations with dense matrices: the events of a run.
 
-Like the driver, this knows no model: a plan of integers (`_plan`) says where kernels and data are. Signatures are explicit,
-because Numba would compile a function again for every constant that it is called with.
+Like the driver, this knows no model (`_event_memory`). Signatures are explicit, because Numba would compile a function again
+for every constant that it is called with.
 """
 
 from __future__ import annotations
@@ -9,78 +9,89 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numba import from_dtype, typeof, types
 
-from dalembert.contact import _plan as at
+from dalembert.contact._event_memory import AT, EQUATIONS, POINT, Events
 from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
-from dalembert.engine._iteration import judge
+from dalembert.engine._iteration import inlined, judge
 from dalembert.engine._kernel_call import call_kernel
 
 STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1.0, 0.25**2
 """What the stopping rule of all Newton iterations is told here: increments that no longer shrink are accepted up to this size,
 all are below this one, and no rate of convergence replaces the last iteration: balls that hit at the same time must do so."""
 
+TYPES = {"equations": from_dtype(EQUATIONS), "point": from_dtype(POINT), "pair": types.Tuple((types.int64, types.float64))}
+EVENTS = typeof(Events(np.zeros(1, AT)[0], np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0))))
+
 
 def compiled_as(result: str, *arguments: str, from_python: bool = False) -> Callable:
-    """Compile a function of (plan, memory, ...)."""
-    signature = f"{result}(int64[::1], float64[::1]{''.join(', ' + a for a in arguments)})"
+    """Compile a function of (events, ...)."""
+    result_type, *given = (TYPES[name] if name in TYPES else getattr(types, name) for name in (result, *arguments))
+    signature = result_type(EVENTS, *given)
     return compiled(signature) if from_python else internal(signature)
 
 
 @compiled_as("float64", "int64", "int64")
-def largest_of(plan, memory, first, count):
+def largest_of(events, first, count):
     """The largest absolute value of some slots."""
     largest = 0.0
     for k in range(count):
-        largest = max(largest, abs(memory[first + k]))
+        largest = max(largest, abs(events.memory[first + k]))
     return largest
 
 
-@compiled_as("boolean", "int64", "float64")
-def newton(plan, memory, equations, dt):
+@inlined
+def begin_sizes(events, equations, dt):
+    """What increments of each block are compared with at least: 1e-4 of |q|/dt, of |p| or its change in a step, or of 1."""
+    at, tables, memory = events.at, events.tables, events.memory
+    positions = largest_of(events, at.state, at.n) / dt
+    momenta = max(memory[at.push], largest_of(events, at.state + at.n, at.n))
+    for block in range(equations.blocks):
+        kind = tables[equations.table + 2 * block + 1]
+        memory[at.sizes + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
+
+
+@compiled_as("boolean", "equations", "float64")
+def newton(events, equations, dt):
     """Solve one system of equations from the guess in memory to round-off.
 
     The matrix, which need not be the exact Jacobian, is renewed until the increments are small. Increments are measured by
-    blocks, relative to the largest values that the block has had or, where these are small, to |q|/dt, to |p| and its change in
-    a step, and to M |q|/dt, from which rounding errors of positions come, or to 1; the rule of `compiler._stopping` judges
-    them. Round-off of positions, divided by dt, blurs the multipliers of holonomic constraints, whatever their units are:
-    increments below 1e-7 h/dt, not compared with M |q|/dt, that no longer shrink are accepted as well.
+    blocks, relative to the largest values that the block has had or, where these are small, to what `begin_sizes` says, and to
+    M |q|/dt, from which rounding errors of positions come; the rule of `compiler._stopping` judges them. Round-off of
+    positions, divided by dt, blurs the multipliers of holonomic constraints, whatever their units are: increments below
+    1e-7 h/dt, not compared with M |q|/dt, that no longer shrink are accepted as well.
     """
-    row, x, f = plan[equations], plan[at.X], plan[at.F]
-    matrix, pivots = plan[at.A], plan[at.PIVOTS]
-    n = plan[row + at.SIZE]
+    at, tables, memory = events.at, events.tables, events.memory
+    n, x, f = equations.size, at.x, at.residual
     if n == 0:
         return True
-    positions = largest_of(plan, memory, plan[at.STATE], plan[at.N]) / dt
+    begin_sizes(events, equations, dt)
     blur = 0.0
-    for k in range(plan[at.N]):
-        blur = max(blur, 1e-4 * memory[plan[at.MASSES] + k] * abs(memory[plan[at.STATE] + k]) / dt)
-    momenta = max(memory[at.PUSH_SLOT], largest_of(plan, memory, plan[at.STATE] + plan[at.N], plan[at.N]))
-    for block in range(plan[row + at.BLOCKS]):
-        kind = plan[row + at.FIRST_BLOCK + 2 * block + 1]
-        memory[plan[at.SIZES] + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
-    blurred = min(0.1, 1e-7 * memory[at.H_SLOT] / dt)
+    for k in range(at.n):
+        blur = max(blur, 1e-4 * memory[at.masses + k] * abs(memory[at.state + k]) / dt)
+    blurred = min(0.1, 1e-7 * memory[at.h] / dt)
     previous, least, rate, stalled, fresh = np.inf, np.inf, 1.0, 0, True
     for iteration in range(1, 61):
-        call_kernel(plan[row + at.RESIDUAL], memory)
+        call_kernel(equations.residual, memory)
         if fresh:
-            memory[matrix : matrix + n * n] = 0.0
-            call_kernel(plan[row + at.MATRIX], memory)
-            if not eliminate_dense(memory, matrix, pivots, n):
+            memory[at.matrix : at.matrix + n * n] = 0.0
+            call_kernel(equations.matrix, memory)
+            if not eliminate_dense(memory, at.matrix, at.pivots, n):
                 return False
-        substitute_dense(memory, matrix, pivots, n, memory[f : f + n])
+        substitute_dense(memory, at.matrix, at.pivots, n, memory[f : f + n])
         size, apart, first = 0.0, 0.0, 0
-        for block in range(plan[row + at.BLOCKS]):
-            count = plan[row + at.FIRST_BLOCK + 2 * block]
-            scale = max(memory[plan[at.SIZES] + block], largest_of(plan, memory, x + first, count))
-            memory[plan[at.SIZES] + block] = scale
-            change = largest_of(plan, memory, f + first, count)
+        for block in range(equations.blocks):
+            count, kind = tables[equations.table + 2 * block], tables[equations.table + 2 * block + 1]
+            scale = max(memory[at.sizes + block], largest_of(events, x + first, count))
+            memory[at.sizes + block] = scale
+            change = largest_of(events, f + first, count)
             apart = max(apart, change / scale)
-            size = max(size, change / (max(scale, blur) if plan[row + at.FIRST_BLOCK + 2 * block + 1] == 1 else scale))
+            size = max(size, change / (max(scale, blur) if kind == 1 else scale))
             first += count
         for k in range(n):
             memory[x + k] -= memory[f + k]
-        if not np.isfinite(size + largest_of(plan, memory, f, n)):
+        if not np.isfinite(size + largest_of(events, f, n)):
             return False
         stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
         converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, STALL, iteration)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 import casadi as ca
@@ -11,9 +12,8 @@ import numpy as np
 
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.compiler._memory import place_in_order
-from dalembert.contact import _plan as fixed
 from dalembert.contact._collision import CollisionIntegrator, Maps, approach_speed, impulse_fraction
+from dalembert.contact._event_memory import KERNEL_PLACES, KERNELS, MARKS, SCALARS, lay_out
 from dalembert.contact._flow import Equations, Flow, Point, base_flow, onto_the_wall
 from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
@@ -24,65 +24,13 @@ SCALES = {"velocity": 0, "momentum": 1, "one": 2}
 
 
 @dataclass(frozen=True)
-class Slots:
-    """Where everything lies in the memory of the kernels (counted in doubles)."""
-
-    n: int
-    m: int
-    """Walls."""
-    n_guards: int
-    n_theta: int
-    n_x: int
-    """Of the largest system of equations."""
-    n_full: int
-
-    t = fixed.T_SLOT
-    dt = fixed.DT_SLOT
-    h = fixed.H_SLOT
-    energy_before = fixed.ENERGY_BEFORE_SLOT
-    s = fixed.S_SLOT
-    impulse = fixed.IMPULSE_SLOT
-    fraction = fixed.FRACTION_SLOT
-    speed = fixed.SPEED_SLOT
-    energy = fixed.ENERGY_SLOT
-    theta = fixed.N_SLOTS
-
-    state: int = field(init=False)
-    hit: int = field(init=False)
-    ahead: int = field(init=False)
-    phi: int = field(init=False)
-    rate: int = field(init=False)
-    slack: int = field(init=False)
-    strength: int = field(init=False)
-    delta: int = field(init=False)
-    after: int = field(init=False)
-    tangent: int = field(init=False)
-    x: int = field(init=False)
-    residual: int = field(init=False)
-    matrix: int = field(init=False)
-    work: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        n, m, n_x = self.n, self.n_guards, self.n_x
-        sizes = {"theta": self.n_theta, "state": 2 * n, "hit": m, "ahead": m, "phi": m, "rate": m, "slack": m, "strength": m}
-        sizes |= {"delta": 2 * n, "after": n, "tangent": 2 * n, "x": max(n_x, self.n_full), "residual": n_x, "matrix": n_x**2}
-        place_in_order(self, self.theta, sizes | {"work": 0})
-
-
-@dataclass(frozen=True)
 class EventProgram:
-    """Everything that the driver of impacts needs.
+    """Everything that the driver of impacts needs: the record and tables with which every run begins, and the kernels."""
 
-    `solves` describes each system of equations as integers: its size, the addresses of its guess, its residual and its matrix,
-    the number of its blocks, and for each block its size and scale.
-    """
-
-    slots: Slots
+    at: np.void
+    tables: np.ndarray
     memory_size: int
     code: Code
-    solves: dict[str, np.ndarray]
-    n_blocks: int
-    """The largest number of blocks of a system of equations."""
     coupled: bool
     """The reset is part of the partial step that follows it."""
 
@@ -100,7 +48,7 @@ def event_program(system: MechanicalSystem, method: CollisionIntegrator) -> Even
     """The kernels of a collision integrator; compiled once for equal models."""
     key = (system.fingerprint, method)
     if key not in _programs:
-        _programs[key] = _compile(_Parts.of(system, method))
+        _programs[key] = _compile(_Parts.of(system, method), method)
     return _programs[key]
 
 
@@ -122,7 +70,9 @@ def equations_hash(system: MechanicalSystem, method: CollisionIntegrator) -> str
 class _Parts:
     """The systems of equations of a collision integrator, and all that is computed."""
 
-    slots: Slots
+    at: np.void
+    size: int
+    """Of the memory that is laid out."""
     problems: dict[str, Equations]
     kernels: list[Kernel]
     coupled: bool
@@ -145,31 +95,39 @@ class _Parts:
                 "wall_after": onto_the_wall(system, maps.after_impact, at, s),
             }
         n_x = max(equations.x.shape[0] for equations in problems.values())
-        slots = Slots(system.dim, system.n_unilateral, system.n_guards, system.parameters.size, n_x, full.shape[0])
-        inputs = [(at.t, slots.t), (at.dt, slots.dt), (at.h, slots.h), (at.theta, slots.theta), (at.q, slots.state),
-                  (at.p, slots.state + system.dim), (at.hit, slots.hit), (at.ahead, slots.ahead), (s, slots.s),
-                  (at.energy, slots.energy_before)]  # fmt: skip
-        kernels = _observations(system, at, maps, slots, inputs)
-        kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slots.x)]))
-        kernels += _ends(system, at, maps, slots, inputs)
+        n_blocks = max(len(equations.scales) for equations in problems.values())
+        sizes = system.dim, system.n_guards, system.n_unilateral, system.parameters.size
+        places, size = lay_out(*sizes, n_x, full.shape[0], n_blocks)
+        slot = {name: int(places[name]) for name in (*SCALARS, *KERNEL_PLACES)}
+        inputs = [(at.t, slot["t"]), (at.dt, slot["dt"]), (at.h, slot["h"]), (at.theta, slot["theta"]), (at.q, slot["state"]),
+                  (at.p, slot["state"] + system.dim), (at.hit, slot["hit"]), (at.ahead, slot["ahead"]), (s, slot["s"]),
+                  (at.energy, slot["energy_before"])]  # fmt: skip
+        kernels = _observations(system, at, maps, slot, inputs)
+        kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slot["x"])]))
+        kernels += _ends(system, at, maps, slot, inputs)
         for name, equations in problems.items():
-            kernels += _newton_kernels(name, equations, slots, inputs)
-        return cls(slots, problems, kernels, maps.after_impact is not None)
+            kernels += _newton_kernels(name, equations, slot, inputs)
+        return cls(places, size, problems, kernels, maps.after_impact is not None)
 
 
-def _compile(parts: _Parts) -> EventProgram:
-    assembly, used = emit_module(parts.kernels, parts.slots.work)
+def _compile(parts: _Parts, method: CollisionIntegrator) -> EventProgram:
+    assembly, used = emit_module(parts.kernels, parts.size)
     code = compile_module(assembly, tuple(kernel.name for kernel in parts.kernels))
-    solves = {}
+    at, tables = parts.at, []  # type: tuple[np.void, list[int]]
     for name, equations in parts.problems.items():
         addresses = [code.addresses[f"{name}_{part}"] for part in ("guess", "residual", "matrix")]
-        table = [x for scale, size in equations.scales for x in (size, SCALES[scale])]
-        solves[name.upper()] = np.array([equations.x.shape[0], *addresses, len(equations.scales), *table], dtype=np.int64)
-    n_blocks = max(len(equations.scales) for equations in parts.problems.values())
-    return EventProgram(parts.slots, parts.slots.work + used, code, solves, n_blocks, parts.coupled)
+        at[name] = (equations.x.shape[0], *addresses, len(equations.scales), len(tables))
+        tables += [number for scale, size in equations.scales for number in (size, SCALES[scale])]
+    for name in MARKS:
+        at[name] = len(tables)
+        tables += [0] * int(at["m"])
+    for name in KERNELS:
+        at[f"call_{name}"] = code.addresses.get(name, 0)
+    at["coupled"], at["full_is_partial"] = parts.coupled, method.full_is_partial
+    return EventProgram(at, np.array(tables, dtype=np.int64), parts.size + used, code, parts.coupled)
 
 
-def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:
+def _observations(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping[str, int], inputs: list) -> list[Kernel]:
     """phi and phi_dot; how rounding blurs phi, how strongly a kick acts on phi_dot, and H; the motion's tangent."""
     phi_q, phi_t = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_t"))
     phi, rate, slack = (
@@ -187,17 +145,17 @@ def _observations(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots,
     lam, psi = ca.vertsplit(multipliers, [0, system.n_holonomic, system.n_multipliers])
     p_dot = system.function("z_dot")(at.t, at.q, at.p, lam, psi, at.theta)
     return [
-        Kernel("look", inputs, [(phi, slots.phi), (rate, slots.rate)]),
-        Kernel("measure", inputs, [(slack, slots.slack), (strength, slots.strength), (H, slots.energy)]),
-        Kernel("tangent", inputs, [(ca.vertcat(v, p_dot), slots.tangent)]),
+        Kernel("look", inputs, [(phi, slot["phi"]), (rate, slot["rate"])]),
+        Kernel("measure", inputs, [(slack, slot["slack"]), (strength, slot["strength"]), (H, slot["energy"])]),
+        Kernel("tangent", inputs, [(ca.vertcat(v, p_dot), slot["tangent"])]),
     ]
 
 
-def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs: list) -> list[Kernel]:
+def _ends(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping[str, int], inputs: list) -> list[Kernel]:
     """What follows from the solution of a system of equations: the increment of a flow, the momentum after an impact."""
 
     def end(name: str, flow: Flow) -> Kernel:
-        return Kernel(name, [*inputs, (flow.equations.x, slots.x)], [(flow.increment, slots.delta)])
+        return Kernel(name, [*inputs, (flow.equations.x, slot["x"])], [(flow.increment, slot["delta"])])
 
     kernels = [end("end", maps.partial)]
     if maps.reset is None:
@@ -205,9 +163,9 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
     speed, fraction = ca.dot(approach_speed(system, at), at.hit), impulse_fraction(system, at)
 
     def outcome(name: str, x: ca.SX, kick: ca.SX, impulse: ca.SX) -> Kernel:
-        results = [(at.p + fraction * kick, slots.after), (fraction * impulse, slots.impulse), (fraction, slots.fraction)]
-        results.append((speed, slots.speed))
-        return Kernel(name, [*inputs, (x, slots.x)], results)
+        results = [(at.p + fraction * kick, slot["after"]), (fraction * impulse, slot["impulse"]), (fraction, slot["fraction"])]
+        results.append((speed, slot["speed"]))
+        return Kernel(name, [*inputs, (x, slot["x"])], results)
 
     kernels.append(outcome("outcome", maps.reset.equations.x, maps.reset.kick, maps.reset.impulse))
     flow = maps.after_impact
@@ -215,20 +173,20 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slots: Slots, inputs:
         assert flow.kick is not None and flow.impulse is not None and maps.energy is not None
         kernels.append(end("end_after", flow))
         kernels.append(outcome("outcome_after", flow.equations.x, flow.kick, flow.impulse))
-        energy = [(maps.energy, slots.energy_before)]
-        kernels.append(Kernel("energy", [*inputs, (maps.partial.equations.x, slots.x)], energy))
+        energy = [(maps.energy, slot["energy_before"])]
+        kernels.append(Kernel("energy", [*inputs, (maps.partial.equations.x, slot["x"])], energy))
     return kernels
 
 
-def _newton_kernels(name: str, equations: Equations, slots: Slots, inputs: list) -> list[Kernel]:
-    own = [*inputs, (equations.x, slots.x)]
+def _newton_kernels(name: str, equations: Equations, slot: Mapping[str, int], inputs: list) -> list[Kernel]:
+    own = [*inputs, (equations.x, slot["x"])]
     n = equations.x.shape[0]
     rows = ca.vertsplit(equations.model, [0, n - 1, n]) if n else [equations.model]
     matrix = ca.vertcat(*(ca.jacobian(part, equations.x) for part in rows))  # the last row may be full: by reverse derivatives
     places = zip(*matrix.sparsity().get_triplet(), strict=True)
-    entries = [(entry, slots.matrix + n * i + j) for entry, (i, j) in zip(matrix.nonzeros(), places, strict=True)]
+    entries = [(entry, slot["matrix"] + n * i + j) for entry, (i, j) in zip(matrix.nonzeros(), places, strict=True)]
     return [
-        Kernel(f"{name}_guess", inputs, [(equations.guess, slots.x)]),
-        Kernel(f"{name}_residual", own, [(equations.residual, slots.residual)]),
+        Kernel(f"{name}_guess", inputs, [(equations.guess, slot["x"])]),
+        Kernel(f"{name}_residual", own, [(equations.residual, slot["residual"])]),
         Kernel(f"{name}_matrix", own, entries),  # the others are zero
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalembert.contact import _plan as at
+from dalembert.contact import _event_memory as at
 from dalembert.contact._complementarity import NEARLY, OPEN, PlanarFriction
 from dalembert.errors import StepFailed
 from dalembert.systems import MechanicalSystem, State

@@ -9,12 +9,11 @@ import numpy as np
 
 from dalembert.compiler import Program
 from dalembert.contact import CollisionIntegrator
-from dalembert.contact import _plan as at
 from dalembert.contact._event_program import event_program
 from dalembert.contact._impact_run import ImpactRun
-from dalembert.contact._members_apart import BatchApart, EnsembleApart
-from dalembert.contact._records import TALLIED
 from dalembert.engine._member import MemberRun
+from dalembert.engine._members_apart import BatchApart, EnsembleApart
+from dalembert.engine._records import TALLIED
 from dalembert.engine._spec import RunSpec
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, State
@@ -53,7 +52,7 @@ class ImpactMember(MemberRun, ImpactRun):
             tally["count"] += len(impacts)
             tally["largest_jump"] = max(tally["largest_jump"], float(np.abs(jumps).max()))
             tally["last_t"] = float(impacts.t[-1])
-        self.logged_before, self.plan[at.LOGGED] = self.logged_before + len(impacts), 0
+        self.logged_before, self.event_state.at["logged"] = self.logged_before + len(impacts), 0
         for note in self.held:
             if last or abs(note[2] - self.time) >= 1e-6 * self.h:
                 over.append(note)

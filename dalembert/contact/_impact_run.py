@@ -13,13 +13,13 @@ from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._independence import independent
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact import _driver_with_impacts as collisions
-from dalembert.contact import _plan as at
-from dalembert.contact._collision_times import observe
-from dalembert.contact._event_program import EventProgram, event_program
-from dalembert.contact._records import Contacts, Impacts
-from dalembert.contact._resolution import MOST_IN_A_STEP, collide, energy_of
+from dalembert.contact import _event_memory as ended
+from dalembert.contact._event_program import event_program
+from dalembert.contact._event_state import EventState
+from dalembert.contact._resolution import MOST_IN_A_STEP
 from dalembert.contact._sustained import Contact
 from dalembert.engine import _driver as driver
+from dalembert.engine._records import Contacts, Impacts
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
@@ -28,26 +28,21 @@ from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
 from dalembert.systems._redundant import Combination, combined
 
-KERNELS = {
-    "LOOK": "look", "MEASURE": "measure", "TANGENT_OF": "tangent", "FULL_GUESS": "full_guess", "END": "end",
-    "END_AFTER": "end_after", "OUTCOME": "outcome", "OUTCOME_AFTER": "outcome_after", "ENERGY": "energy",
-}  # fmt: skip
-IN_KERNELS = ("STATE", "HIT", "AHEAD", "PHI", "RATE", "SLACK", "STRENGTH", "DELTA", "AFTER", "TANGENT", "X")
 STOPS = {
-    at.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
-    at.NO_TIME: "a partial step ends behind {wall}, but no collision time was found before it: reduce h",
-    at.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
-    at.NO_GRADIENT: (
+    ended.NO_FLOW: "the equations of a partial step next to an impact could not be solved: reduce h",
+    ended.NO_TIME: "a partial step ends behind {wall}, but no collision time was found before it: reduce h",
+    ended.NO_RESET: "the equations of the impact could not be solved: reduce h, or check that H is convex in p",
+    ended.NO_GRADIENT: (
         "the gradient of {wall} vanishes at the contact, so the impact has no direction: state the wall by a "
         "function whose gradient does not vanish on it, such as a signed distance"
     ),
-    at.TOO_MANY: f"there are more than {MOST_IN_A_STEP} impacts in one step: reduce h",
-    at.ENDLESS: (
+    ended.TOO_MANY: f"there are more than {MOST_IN_A_STEP} impacts in one step: reduce h",
+    ended.ENDLESS: (
         "constraints that are hit at once still exchange impulses after a million of them: they face each other, as the sides "
         "of a slit or of a narrow wedge do; move them apart, cut the wedge off, or give a smaller restitution"
     ),
-    at.UNDEFINED: ("{wall} is not finite behind the wall: state it by a function that is defined on both sides, or reduce h"),
-    at.BAD_RESTITUTION: ("the restitution of {wall} is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1"),
+    ended.UNDEFINED: "{wall} is not finite behind the wall: state it by a function that is defined on both sides, or reduce h",
+    ended.BAD_RESTITUTION: "the restitution of {wall} is {e:.6g} at the approach speed {speed:.6g}: it must be between 0 and 1",
 }
 
 Accumulation = tuple[float, np.ndarray, list[int], list[int], bool]
@@ -109,39 +104,29 @@ class ImpactRun(Run):
         return ImpactRun(spec, part=True)
 
     def _forget(self, t: float, state: np.ndarray) -> None:
-        """A plan, its memory and a log as if the run began with this state, which no wall has touched yet."""
-        self.places = self._program.slots
-        self.plan, size = _plan(self._program, self.collision)
-        self.plan[at.STOPS_AT_HIT] = self.walled.n_tangents > 0
-        self.contact = np.zeros(size)
-        self.contact[at.H_SLOT] = self.h
-        self.contact[self.places.theta :][: self.places.n_theta] = self.start.theta
+        """Events as if the run began with this state."""
         H_pp = self.walled.evaluate("H_pp", t, *np.split(state, 2), theta=self.start.theta)
-        self.contact[self.plan[at.MASSES] :][: self.walled.dim] = np.abs(np.diag(np.linalg.pinv(H_pp)))
-        self.log = np.zeros((2 * collisions.ROOM, at.LOG_STATE + 3 * self.walled.dim))
-        self._observe(t, state)
-
-    def _observe(self, t: float, state: np.ndarray) -> None:
-        """Let memory hold phi and phi_dot of the state from which the next step starts, as the driver sees them."""
-        self.contact[self.plan[at.HERE] :][: len(state)] = state
-        observe(self.plan, self.contact, at.HERE, t, at.PHI_HERE, at.RATE_HERE)
+        masses = np.abs(np.diag(np.linalg.pinv(H_pp)))
+        self.event_state = EventState(self._program, self.h, self.start.theta, masses, self.walled.n_tangents > 0)
+        self.event_state.observe(t, state)
 
     @property
     def walls(self) -> dict[str, Any]:
         """Which walls were just hit, the contact that goes on, and contacts that may yet turn out to go on."""
         going_on = [list(held) for held in self.held if abs(held[2] - self.time) < 1e-6 * self.h]
-        return {"just_hit": self._marks.tolist(), "touching": list(self.touching), "since": self.since, "held": going_on}
+        just_hit = self.event_state.marks("just_hit").tolist()
+        return {"just_hit": just_hit, "touching": list(self.touching), "since": self.since, "held": going_on}
 
     def begin(self, row: np.ndarray, compensation: np.ndarray, step: int, walls: Mapping[str, Any]) -> None:
         """Start afresh from a stored row and what `walls` was there; the log and the list of contacts begin anew, too."""
         self.walled, self._program, self.start = self._first
         super().begin(row, compensation, step, walls)
         self.start = replace(self.start, theta=self.steppers[0].start.theta)
-        uncoupled, logged = self.plan[at.UNCOUPLED], self.plan[at.LOGGED]
+        before = self.event_state
         self._forget(self.time, self.state)
-        self.plan[at.UNCOUPLED] = uncoupled
-        self.logged_before += int(logged)
-        self._marks[:] = walls.get("just_hit", 0)
+        self.event_state.at["uncoupled"] = before.at["uncoupled"]
+        self.logged_before += len(before.logged)
+        self.event_state.marks("just_hit")[:] = walls.get("just_hit", 0)
         self.touching, self.since = tuple(walls.get("touching", ())), float(walls.get("since", 0.0))
         held = ((*contact, 0)[:4] for contact in walls.get("held", ()))  # earlier versions stored no friction
         self.held = [(int(which), begin, end, int(slides)) for which, begin, end, slides in held]
@@ -157,18 +142,20 @@ class ImpactRun(Run):
     def _recombine(self, combination: Combination, theta: np.ndarray) -> None:
         """Let events see other combinations of redundant constraints, in another program where these are of other rows."""
         if combination != self.walled.combines[1]:
-            marks, ignored, logged, log = self._marks.copy(), self._ignored.copy(), self.plan[at.LOGGED], self.log
+            before = self.event_state
             self.walled = combined(self.walled.combines[0], combination)
             self._program = event_program(self.walled, self.collision)
             self.start = replace(self.start, theta=theta)
             self._forget(self.time, self.state)
-            self._marks[:], self._ignored[:], self.plan[at.LOGGED], self.log = marks, ignored, logged, log
+            for name in ("just_hit", "ignored"):
+                self.event_state.marks(name)[:] = before.marks(name)
+            self.event_state.log, self.event_state.at["logged"] = before.log, before.at["logged"]
         self.adopt(theta)
 
     def adopt(self, theta: np.ndarray) -> None:
         """Take over parameters, of which only those that combine redundant constraints are others."""
         self.start, stepper = replace(self.start, theta=theta), self.steppers[0]
-        self.contact[self.places.theta :][: len(theta)] = theta
+        self.event_state.vector("theta", len(theta))[:] = theta
         stepper.start = replace(stepper.start, theta=theta)
         stepper.memory[stepper.program.layout.theta :][: len(theta)] = theta
 
@@ -176,93 +163,61 @@ class ImpactRun(Run):
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
         self.until = self.steps if last_step is None else last_step
         if self.touching and self.steps_done < self.until:
-            left = [int(k) for k in np.flatnonzero(self._marks) if k not in self.touching]
+            left = [int(k) for k in np.flatnonzero(self.event_state.marks("just_hit")) if k not in self.touching]
             reason = self._move_in_contact((self.time, self.state.copy(), list(self.touching), left, False), self.since)
             if reason is not None:
                 return reason
         return super().advance(report, last_step)
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
-        events = at.Events(self.plan, self.contact, self.log, self.grid)
+        given = self.driven, self.event_state.shared, self.grid, store, last_step, save_every, self.start.t, self.h
         with flushed_to_zero():
-            return collisions.advance_with_impacts(self.driven, events, store, last_step, save_every, self.start.t, self.h)
-
-    @property
-    def _marks(self) -> np.ndarray:
-        """Which walls were just hit."""
-        return self.plan[self.plan[at.JUST_HIT] :][: self.places.m]
-
-    @property
-    def _ignored(self) -> np.ndarray:
-        """Which guards the run does not look at."""
-        return self.plan[self.plan[at.IGNORED] :][: self.places.n_guards]
-
-    def _known(self, name: int) -> np.ndarray:
-        """What memory holds for each guard, walls first."""
-        return self.contact[self.plan[name] :][: self.places.n_guards]
+            return collisions.advance_with_impacts(*given)
 
     def _stopped(self, status: int) -> str | None:
+        events, how = self.event_state, int(self.event_state.at["status"])
         if status == collisions.LOG_FULL:
             self._make_room()
             return None
-        if self.plan[at.STATUS] == at.GUARDED:
-            t, here = float(self.contact[at.T_SLOT]), self.contact[self.plan[at.HERE] :][: 2 * self.places.n].copy()
-            self.guarded = (t, here, int(np.argmax(self._known(at.AHEAD))))
-            return "a guard is zero" if self.part else self._move_in_contact((t, here, [], [], False), t, self.guarded[2])
-        if self.plan[at.STATUS] == at.ACCUMULATED:
-            accumulation = self._accumulated()
-            if not self.part:
-                return self._move_in_contact(accumulation, accumulation[0])
-            self.accumulation = accumulation
-            return "impacts accumulate"
-        wall = self.walled.row_called("phi", min(int(np.argmax(self._known(at.AHEAD))), self.places.m - 1))
-        e, speed = 2.0 * float(self.contact[at.FRACTION_SLOT]) - 1.0, float(self.contact[at.SPEED_SLOT])
-        return STOPS[int(self.plan[at.STATUS])].format(wall=wall, e=e, speed=speed)
+        if how == ended.GUARDED:
+            self.guarded = (events.number("t"), events.here.copy(), int(events.at["which"]))
+            t, here, which = self.guarded
+            return "a guard is zero" if self.part else self._move_in_contact((t, here, [], [], False), t, which)
+        if how == ended.ACCUMULATED:
+            self.accumulation = self._accumulated()
+            return "impacts accumulate" if self.part else self._move_in_contact(self.accumulation, self.accumulation[0])
+        wall = self.walled.row_called("phi", min(int(events.at["which"]), events.walls - 1))
+        return STOPS[how].format(wall=wall, e=2.0 * events.number("fraction") - 1.0, speed=events.number("speed"))
 
     def _make_room(self) -> None:
         """The log is nearly full."""
-        self.log = np.vstack([self.log, np.zeros_like(self.log)])
-
-    def touch(self, walls: list[int]) -> None:
-        """Let the run start on walls that were just left."""
-        self._marks[:] = 0
-        self._marks[walls] = 1
-
-    def ignore(self, guards: list[int]) -> None:
-        """Let the run not look at some guards."""
-        self._ignored[guards] = 1
+        self.event_state.make_room()
 
     def collide(self, t: float, here: np.ndarray, walls: list[int]) -> np.ndarray:
         """The state after impacts on walls that all touch, by the rule of free motion."""
-        self.touch(walls)
-        if len(self.log) - self.plan[at.LOGGED] < collisions.ROOM:
-            self._make_room()
-        self.contact[self.plan[at.HERE] :][: len(here)] = here
-        status = collide(self.plan, self.contact, self.log, t)
-        if status != at.RESOLVED:
-            raise StepFailed(STOPS[int(status)])
-        return self.contact[self.plan[at.HERE] :][: len(here)].copy()
+        status = self.event_state.collide(t, here, walls)
+        if status != ended.RESOLVED:
+            raise StepFailed(STOPS[status])
+        return self.event_state.here.copy()
 
     def _accumulated(self) -> Accumulation:
         """Where impacts accumulate, and on which walls: those on which phi_dot is as slow, or only round-off.
 
         phi_dot is compared in units of sqrt(grad phi^T H_pp grad phi), in which walls at rest have at most sqrt(p^T H_pp p).
         """
-        n, m, t = self.places.n, self.places.m, float(self.contact[at.T_SLOT])
-        here = self.contact[self.plan[at.HERE] :][: 2 * n].copy()
-        self._observe(t, here)
-        energy_of(self.plan, self.contact, at.HERE, t)
-        unit = np.sqrt(self.contact[self.places.strength :][:m])
+        events, theta = self.event_state, self.start.theta
+        t, here, which = events.number("t"), events.here.copy(), int(events.at["which"])
+        q, p = np.split(here, 2)
+        events.observe(t, here)
+        unit, signed = events.measure(t), events.rates
         with symbolic():
-            H_pp = self.walled.evaluate("H_pp", t, here[:n], here[n:], theta=self.start.theta)
-            phi_t = self.walled.evaluate("phi_t", t, here[:n], theta=self.start.theta)
-        speed = np.sqrt(max(here[n:] @ H_pp @ here[n:], 0.0))
-        signed, which = self._known(at.RATE_HERE)[:m], int(np.argmax(self._known(at.AHEAD)))
-        rates = np.abs(signed)
+            H_pp = self.walled.evaluate("H_pp", t, q, p, theta=theta)
+            phi_t = self.walled.evaluate("phi_t", t, q, theta=theta)
+        rates, speed = np.abs(signed), np.sqrt(max(p @ H_pp @ p, 0.0))
         slow = rates * unit[which] <= AS_SLOW * rates[which] * unit
         slow |= rates <= AT_REST * (speed * unit + np.abs(phi_t))
         slow[which] = True
-        marked = self._marks != 0
+        marked = events.marks("just_hit") != 0
         ahead = bool(np.any(marked & ~slow & (signed < 0)))
         return t, here, np.flatnonzero(marked & slow).tolist(), np.flatnonzero(marked & ~slow).tolist(), ahead
 
@@ -284,8 +239,8 @@ class ImpactRun(Run):
         stepper, state = self.steppers[0], unpack(self.system, self.time, here, self.start.theta)
         stepper.memory[stepper.slots("state")] = here
         stepper.memory[stepper.slots("compensation")] = 0.0
-        self._observe(state.t, here)
-        self.touch(list(released))
+        self.event_state.observe(state.t, here)
+        self.event_state.touch(list(released))
         if stepper.renew():
             self._recombine(stepper.system.combines[1], stepper.start.theta)
             return
@@ -312,15 +267,12 @@ class ImpactRun(Run):
 
     def add_impacts(self, rows: np.ndarray) -> None:
         """Log impacts of a part of the run."""
-        if not len(rows):
-            return
-        first = int(self.plan[at.LOGGED])
-        self.log = np.vstack([self.log[:first], rows, np.zeros((2 * collisions.ROOM, self.log.shape[1]))])
-        self.plan[at.LOGGED] += len(rows)
+        if len(rows):
+            self.event_state.add(rows)
 
     def stats(self) -> dict[str, float]:
         """What the run took, and how many impacts of da.VCI had no variational reset."""
-        counts = [self.logged_before + int(self.plan[at.LOGGED]), int(self.plan[at.UNCOUPLED])]
+        counts = [self.logged_before + len(self.event_state.logged), int(self.event_state.at["uncoupled"])]
         names = self._program.counted
         return super().stats() | dict(zip(names, counts[: len(names)], strict=True))
 
@@ -333,45 +285,4 @@ class ImpactRun(Run):
     @property
     def impacts(self) -> Impacts:
         """All impacts so far."""
-        log = self.log[: self.plan[at.LOGGED]]
-        state = np.split(log[:, at.LOG_STATE :], 3, axis=1)
-        return Impacts(
-            t=log[:, at.LOG_T].copy(),
-            which=log[:, at.LOG_WHICH].astype(int),
-            impulse=log[:, at.LOG_IMPULSE].copy(),
-            friction=log[:, at.LOG_FRICTION].copy(),
-            q=state[0].copy(),
-            p_before=state[1].copy(),
-            p_after=state[2].copy(),
-            energy_before=log[:, at.LOG_BEFORE].copy(),
-            energy_after=log[:, at.LOG_AFTER].copy(),
-        )
-
-
-def _plan(program: EventProgram, method: CollisionIntegrator) -> tuple[np.ndarray, int]:
-    """The integers that the driver reads, and how much memory it needs."""
-    places = program.slots
-    n, m = places.n, places.n_guards
-    named = {"N": n, "M": m, "WALLS": places.m, "F": places.residual, "A": places.matrix}
-    named |= {name: getattr(places, name.lower()) for name in IN_KERNELS}
-    named |= {name: program.code.addresses.get(kernel, 0) for name, kernel in KERNELS.items()}
-    size = program.memory_size
-    named["MASSES"], size = size, size + n
-    for name in ("HERE", "THERE", "CONTACT"):
-        named[name], size = size, size + 2 * n
-    for name in ("PHI_HERE", "RATE_HERE", "PHI_THERE", "RATE_THERE", "PHI_CONTACT", "RATE_CONTACT", "BLUR", "STRENGTH_BEFORE",
-                 "DIP", "PHI_DIP"):  # fmt: skip
-        named[name], size = size, size + m
-    named["SIZES"], size = size, size + program.n_blocks
-    named["PIVOTS"], size = size, size + places.n_x
-    named |= {"COUPLED": program.coupled, "FULL_IS_PARTIAL": method.full_is_partial}
-    tables = {**program.solves, **{name: np.zeros(m) for name in ("JUST_HIT", "PASSED", "IGNORED")}}
-    end = at.N_NAMED
-    for name, table in tables.items():
-        named[name], end = end, end + len(table)
-    plan = np.zeros(end, dtype=np.int64)
-    for name, value in named.items():
-        plan[getattr(at, name)] = value
-    for name, table in tables.items():
-        plan[named[name] : named[name] + len(table)] = table
-    return plan, size
+        return self.event_state.impacts

@@ -15,12 +15,13 @@ import numpy as np
 
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
-from dalembert.contact import _plan as at
+from dalembert.contact import _event_memory as at
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
 from dalembert.contact._contact_base import base_in_contact, uninterrupted
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._resolution import MOST_IN_A_STEP
+from dalembert.contact._shared_impulses import as_log, shares
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 LONGEST = 4096
 """Steps in contact after which the contact forces are looked at."""
-NO_IMPULSE = 1e-12
-"""A fraction of the impulse on the wall that is hit, or of the momentum, that is taken for round-off."""
 
 
 @dataclass
@@ -156,8 +155,9 @@ class Contact:
         self.others = [k for k in range(run.walled.n_unilateral) if k not in self.touching]
         self.model = system
         part = run.part_of(RunSpec(system, CVA(method), unpack(system, self.t, self.here, run.start.theta), h, steps))
-        part.touch([self.others.index(k) for k in self.released])
-        part.ignore([len(self.others) + j for j, (k, _) in enumerate(self._guards()) if k in self._kept_in_step])
+        part.event_state.touch([self.others.index(k) for k in self.released])
+        kept = [len(self.others) + j for j, (k, _) in enumerate(self._guards()) if k in self._kept_in_step]
+        part.event_state.marks("ignored")[kept] = 1
         return part
 
     def _guards(self) -> list[tuple[int, str]]:
@@ -217,12 +217,11 @@ class Contact:
         self._changed[wall] = self.t
 
     def _hit(self, wall: int) -> None:
-        """The impact on a wall with friction, in which all walls that touch take part."""
+        """The impact on a wall with friction, in which all walls take part that touch now."""
         again = self.t - self.struck.get(wall, -np.inf) <= MERGE * self.run.h
         held = [*self.touching, *([wall] if again else [])]
-        p, rows, resting = frictional_impact(
-            self.run.walled, self.run.start, self.t, self.here, {*self.touching, *self.released, wall}, held
-        )
+        walls = {*self.touching, wall, *filter(self._on, range(self.run.walled.n_unilateral))}
+        p, rows, resting = frictional_impact(self.run.walled, self.run.start, self.t, self.here, walls, held)
         if again:  # flights have become too short to be resolved
             resting.add(wall)
             self._kept_in_step |= self._left_in_step & {wall}
@@ -230,7 +229,7 @@ class Contact:
         self.here, self.struck[wall], self.settled = np.concatenate([self.here[: len(p)], p]), self.t, False
         if not self.touching:
             self.begin = self.t
-        self.released = tuple(({*self.touching, *self.released, wall}) - resting)
+        self.released = tuple(walls - resting)
         self.touching, self.slides = tuple(sorted(resting)), {}
 
     def _stand(self, t: float, here: np.ndarray, rows: np.ndarray | None = None) -> None:
@@ -280,38 +279,12 @@ class Contact:
         p+ = p- + lambda grad phi + G^T mu: where mu > 0, the wall in contact has a row of its own.
         """
         rows: list[np.ndarray] = []
-        for found in part.log[: part.plan[at.LOGGED]]:
+        for found in part.event_state.logged:
             row = found.copy()
             row[at.LOG_WHICH] = self.others[int(found[at.LOG_WHICH])]
-            more = self._shares(row) if self.touching else []
+            held = self.run.walled, self.model, self.run.start.theta, self.touching
+            more = shares(*held, row) if self.touching else []
             if more is None:
-                return self._as_log(rows), row
+                return as_log(rows, len(self.here)), row
             rows += [row, *more]
-        return self._as_log(rows), None
-
-    def _as_log(self, rows: list[np.ndarray]) -> np.ndarray:
-        return np.array(rows).reshape(len(rows), self.run.log.shape[1])
-
-    def _shares(self, row: np.ndarray) -> list[np.ndarray] | None:
-        """The rows of walls in contact that press in an impact, whose own row is shortened by theirs; None if one pulls."""
-        walled, theta, n = self.run.walled, self.run.start.theta, len(self.here) // 2
-        t, which, impulse = row[at.LOG_T], int(row[at.LOG_WHICH]), row[at.LOG_IMPULSE]
-        q, before, after = np.split(row[at.LOG_STATE :], 3)
-        walls, H_pp = walled.evaluate("phi_q", t, q, theta=theta), walled.evaluate("H_pp", t, q, before, theta=theta)
-        strength = np.sqrt(np.einsum("ij,jk,ik->i", walls, H_pp, walls))
-        G = self.model.evaluate("G", t, q, theta=theta)
-        mu = np.linalg.lstsq(G.T, after - before - impulse * walls[which], rcond=None)[0][-len(self.touching) :]
-        size = mu * strength[list(self.touching)]
-        none = NO_IMPULSE * (impulse * strength[which] + np.sqrt(max(before @ H_pp @ before, 0.0)))
-        if np.any(size < -none):
-            return None
-        rows, p = [row], after - (mu * (size > none)) @ walls[list(self.touching)]
-        for k, share in zip(self.touching, mu * (size > none), strict=True):
-            if share:
-                row = rows[-1]
-                last, row[at.LOG_STATE + 2 * n :] = row.copy(), p
-                last[at.LOG_WHICH], last[at.LOG_IMPULSE], last[at.LOG_STATE + n : at.LOG_STATE + 2 * n] = k, share, p
-                last[at.LOG_BEFORE] = row[at.LOG_AFTER] = walled.evaluate("H", t, q, p, theta=theta)[0]
-                p = p + share * walls[k]
-                rows.append(last)
-        return rows[1:]
+        return as_log(rows, len(self.here)), None

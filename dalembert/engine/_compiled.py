@@ -14,10 +14,11 @@ from dalembert.compiler._jit import code_target
 
 HERE = Path(__file__).parent
 ELSEWHERE = (
-    *(f"contact/_{name}.py" for name in ("plan", "collision_times", "dense_newton", "driver_with_impacts", "resolution")),
-    *(f"contact/_{name}.py" for name in ("stepping_driver", "sphere_driver")),
+    *(f"contact/_{name}.py" for name in ("event_memory", "cubic", "collision_times", "dense_newton")),
+    *(f"contact/_{name}.py" for name in ("driver_with_impacts", "resets", "resolution")),
+    *(f"time_stepping/_{name}.py" for name in ("stepping_driver", "sphere_driver")),
     *(f"derivatives/_{name}.py" for name in ("kernel_sweeps", "sweeps", "table_solves")),
-    *(f"compiler/_{name}.py" for name in ("differential", "elimination", "lane_kernels", "metric", "stopping")),
+    *(f"compiler/_{name}.py" for name in ("differential", "elimination", "increments", "lane_kernels", "metric", "stopping")),
 )
 """Other files with compiled drivers, and files whose constants and rules the drivers contain."""
 FILES = sorted([*HERE.glob("*.py"), *(path for pattern in ELSEWHERE for path in HERE.parent.glob(pattern))])

@@ -61,6 +61,8 @@ class EnsembleRun:
 
     @one_at_a_time
     def __post_init__(self) -> None:
+        self.spec = self.spec.in_own_time
+        self.columns = getattr(self.spec.system, "columns", None)
         assert isinstance(self.spec.start, States)
         states = independent_states(self.spec.start)
         if states is not self.spec.start:
@@ -119,6 +121,10 @@ class EnsembleRun:
             )
             for (part, fraction), guesses in zip(substeps, self.guesses, strict=True)
         ]
+
+    def stored(self, rows: np.ndarray) -> np.ndarray:
+        """Rows as they are kept: the variables of the system that was asked for, then the clock and multipliers of stages."""
+        return rows if self.columns is None else rows[..., self.columns]
 
     def keep(self, member: int, run: MemberRun, reason: str | None) -> None:
         """Keep the results of a member's own run, and why it failed, if it did."""

@@ -9,6 +9,7 @@ the branch that is extrapolated is the one on which the momentum goes on. Where 
 
 from __future__ import annotations
 
+from dalembert.compiler._increments import GUARD
 from dalembert.compiler._stopping import CLOSE, FAST, SMALL, STALL
 from dalembert.engine._compiled import internal
 from dalembert.engine._dense_solve import PIVOTING
@@ -47,11 +48,13 @@ NOISE = 1e-7**2
 SAME = 1e-6**2
 """The squared relative difference below which two solutions are the same."""
 STRAYS = 0.5**2
-"""The squared part of what an unknown has changed since the first eta by which it may differ from its extrapolation."""
-BEFORE, NOW, FIRST_ONE, FOUND, KEPT = range(5)
-"""Rows of `path`: solutions at the last two eta and at the first one, unknowns that vanish with h divided by eta; what was
-found without following; what to go back to, or to compare with."""
-ROWS = 5
+"""The squared part of the most that an unknown has changed since the first eta by which it may stray from its extrapolation."""
+ROUNDED = 1e-14**2 / GUARD
+"""The squared size, by its weight, of an impulse's rounding error: that of a momentum, which knows positions to eps m q/h."""
+BEFORE, NOW, FIRST_ONE, CHANGED, FOUND, KEPT = range(6)
+"""Rows of `path`: solutions at the last two eta and at the first one, unknowns that vanish with h divided by eta; the most by
+which each has differed from the first one; what was found without following; what to go back to, or to compare with."""
+ROWS = 6
 
 
 @internal()
@@ -167,7 +170,8 @@ def solve_at(sub, h, before, now, eta):
         path[BEFORE, k] = path[NOW, k]
         path[NOW, k] = memory[at(x + k)] / eta if powers[power + k] else memory[at(x + k)]
         if now == 0.0:
-            path[FIRST_ONE, k] = path[NOW, k]
+            path[FIRST_ONE, k], path[CHANGED, k] = path[NOW, k], 0.0
+        path[CHANGED, k] = max(path[CHANGED, k], abs(path[NOW, k] - path[FIRST_ONE, k]))
     return True
 
 
@@ -186,7 +190,8 @@ def strays(sub, eta):
 
     Each unknown is compared with its own changes. Compared with its size, as by how fast increments shrink, it might be close:
     everything may happen on a carriage that moves a hundred times as fast. Impulses, which do not know of that, show a jump
-    even where the position at the end is no unknown; they weigh too little elsewhere to be measured by their weights.
+    even where the position at the end is no unknown; they weigh too little elsewhere to be measured by their weights, which
+    only tell what rounding makes of them: in short steps of a large mechanism more than small ones are themselves.
     """
     layout, memory, path, powers = sub.layout, sub.memory, sub.path, sub.tables
     projected, largest = memory[CORRECTION_SLOT] > CLOSE, 0.0
@@ -195,11 +200,11 @@ def strays(sub, eta):
             largest = max(largest, memory[at(layout.x + k)] ** 2)
     for k in range(layout.n_x):
         found, weight = memory[at(layout.x + k)], memory[at(layout.weights + k)]
-        off, changed = (found - path[KEPT, k]) ** 2, path[NOW, k] - path[FIRST_ONE, k]
+        off, changed = (found - path[KEPT, k]) ** 2, path[CHANGED, k]
         far = off * weight > CLOSE
         if powers[layout.power + k]:
             changed *= eta
-            far = off > max(CLOSE * found * found, NOISE * NOISE * largest)
+            far = off > max(CLOSE * found * found, NOISE * NOISE * largest) and off * weight > ROUNDED
         if weight == 0.0:
             far = projected and off > CLOSE * found * found
         if far and off > STRAYS * changed * changed:

@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.compiler._elimination import SINGULAR, SPARSE
 from dalembert.engine._compiled import compiled
 
-SIZE, N_ENTRIES, ENTRIES, RHS, FILLED, ROW_START, DIAGONAL, COLUMN, SCATTER, ROWS, COLUMNS, TARGET = range(len(SPARSE))
+SIZE, N_ENTRIES, ENTRIES, RHS, FILLED, ROW_START, DIAGONAL, COLUMN, SCATTER, ROWS, COLUMNS, TARGET, SPANS = range(len(SPARSE))
 
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
 
@@ -23,7 +23,7 @@ def eliminate(memory, tables, first):
     """
     size, entries, filled = tables[first + SIZE], tables[first + ENTRIES], tables[first + FILLED]
     row_start, diagonal, column = tables[first + ROW_START], tables[first + DIAGONAL], tables[first + COLUMN]
-    scatter, target = tables[first + SCATTER], tables[first + TARGET]
+    scatter, target, spans = tables[first + SCATTER], tables[first + TARGET], tables[first + SPANS]
     for k in range(tables[row_start + size]):
         memory[at(filled + k)] = 0.0
     for k in range(tables[first + N_ENTRIES]):
@@ -37,7 +37,14 @@ def eliminate(memory, tables, first):
             pivot = tables[at(diagonal + j)]
             factor = memory[at(filled + k)] * memory[at(filled + pivot)]
             memory[at(filled + k)] = factor
-            for m in range(pivot + 1, tables[at(row_start + j + 1)]):
+            begin, end = pivot + 1, tables[at(row_start + j + 1)]
+            while spans and begin < end:
+                to, length = filled + tables[at(target)], tables[at(target + 1)]
+                for m in range(length):
+                    memory[at(to + m)] -= factor * memory[at(filled + begin + m)]
+                begin += length
+                target += 2
+            for m in range(begin, end):
                 memory[at(filled + tables[at(target)])] -= factor * memory[at(filled + m)]
                 target += 1
         value = memory[at(filled + middle)]

@@ -57,9 +57,13 @@ class RunSpec:
         """The same run in the time in which its steps are constant, where its method transforms time."""
         if not isinstance(self.method, SymplecticSteps):
             return self
-        assert isinstance(self.system, MechanicalSystem) and isinstance(self.start, State)
-        system = self.method.transformed(self.system)
-        return replace(self, system=system, method=self.method.method, start=system.state(self.system, self.start))
+        assert isinstance(self.system, MechanicalSystem)
+        system, start = self.method.transformed(self.system), self.start
+        if isinstance(start, State):
+            return replace(self, system=system, method=self.method.method, start=system.state(self.system, start))
+        each = [system.state(self.system, start[member]) for member in range(len(start))]
+        columns = (np.array([getattr(state, name) for state in each]) for name in ("t", "packed", "theta", "multipliers"))
+        return replace(self, system=system, method=self.method.method, start=States(system, *columns))
 
     @property
     def tolerance(self) -> float:

@@ -168,7 +168,7 @@ def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequen
         elif name in others:
             arguments[name] = quantity(at, *others[name])
         elif parameter.default is parameter.empty:
-            known = ("t", *_quantities_of(own), *at.params)
+            known = tuple(dict.fromkeys(("t", *_quantities_of(own), *at.params)))
             meant = suggestion(name, [*known, *(other for other, (p, of) in others.items() if of in _quantities_of(p))])
             raise ModelError(
                 f"{what} names the argument {name!r}{meant} Otherwise add it to da.Mechanism(params=...)"

@@ -178,7 +178,9 @@ class _Starter:
             return InconsistentStart(
                 f"{_all(wishes)} cannot be chosen independently: the pose has {_degrees(free)} of freedom; give fewer"
             )
-        values = ", ".join(f"{float(self._value(wish, q)[0]):.4g}" for wish in wishes)
+        reached = np.array([self._value(wish, q)[0] / self._unit(wish) for wish in wishes])
+        reached = np.where(np.abs(reached) < 1e-12 * self._largest(q), 0.0, reached)  # what is only rounding
+        values = ", ".join(f"{x * self._unit(wish):.4g}" for x, wish in zip(reached, wishes, strict=True))
         return InconsistentStart(
             f"no pose of the mechanism has {_all(wishes)} as given (it went as far as {values}): give values that it reaches"
         )

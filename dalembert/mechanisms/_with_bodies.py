@@ -127,6 +127,7 @@ class WithBodies(Building):
         density: float | None = None,
         width: float | None = None,
         coordinates: str | None = None,
+        free: bool = False,
     ) -> Body:
         """A uniform rod of square section from one point to another; its first axis lies along it.
 
@@ -165,6 +166,7 @@ class WithBodies(Building):
             rotation=rotation,
             shape=shape,
             coordinates=coordinates,
+            free=free,
         )
 
     def point(

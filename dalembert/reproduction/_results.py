@@ -151,14 +151,19 @@ def _library() -> str:
 
 
 def _sources(experiment: Experiment) -> list[Path]:
-    """The files that the experiment's functions are in, with their neighbours if these make a package."""
+    """The files that the experiment's functions are in, with their neighbours if these make a package.
+
+    A file of its own name in a folder beside them belongs to it, and not to the other experiments of the package.
+    """
     found: set[Path] = set()
+    own = f"*/{experiment.name.rpartition('.')[2]}.toml"
     for function in (experiment.compute, experiment.draw, experiment.holds):
         while isinstance(function, functools.partial):
             function = function.func
         code = inspect.unwrap(function)
         file = Path(inspect.getsourcefile(code if inspect.isroutine(code) else type(code)) or "")
-        found |= {*file.parent.glob("*.py"), *file.parent.glob("*.toml")} if (file.parent / "__init__.py").is_file() else {file}
+        beside = (each for pattern in ("*.py", "*.toml", own) for each in file.parent.glob(pattern))
+        found |= set(beside) if (file.parent / "__init__.py").is_file() else {file}
     return sorted(path for path in found if path.is_file())
 
 

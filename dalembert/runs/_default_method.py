@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dalembert.contact import CVA, MoreauJean, NonsmoothRattle
+from dalembert.contact import CVA
 from dalembert.errors import UnsupportedSystem
 from dalembert.methods import SRK, GaussLobattoSPARK, LobattoIIIAB, OneStepMethod, SymplecticEuler, compose
 from dalembert.systems import IndexTwoDAE, MechanicalSystem, Spheres, System
+from dalembert.time_stepping import MoreauJean, NonsmoothRattle
 
 
 def default_method(system: System) -> OneStepMethod:

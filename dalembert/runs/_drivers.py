@@ -13,8 +13,7 @@ from dalembert._progress import ProgressLine
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._event_program import equations_hash, event_program
-from dalembert.contact._records import Recorded
-from dalembert.contact.time_stepping import counted_of
+from dalembert.engine._records import Recorded
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, ModelError, StepFailed, UnsupportedSystem
 from dalembert.methods import OneStepMethod
@@ -22,6 +21,7 @@ from dalembert.methods._base import refuse_varying
 from dalembert.systems import MechanicalSystem, Spheres, State, System
 from dalembert.systems._consistent import unpack
 from dalembert.systems._states import States
+from dalembert.time_stepping.stepping_methods import counted_of
 
 if TYPE_CHECKING:
     from dalembert.engine._ensemble_run import EnsembleRun
@@ -114,8 +114,8 @@ class SteppingDriver(SmoothDriver):
     has_steppers = False
 
     def run_class(self) -> type[Run]:
-        from dalembert.contact._sphere_run import SphereRun  # loads Numba
-        from dalembert.contact._stepping_run import SteppingRun
+        from dalembert.time_stepping._sphere_run import SphereRun  # loads Numba
+        from dalembert.time_stepping._stepping_run import SteppingRun
 
         def run_of(spec: RunSpec, room: int | None = None) -> Run:
             return (SphereRun if isinstance(spec.system, Spheres) else SteppingRun)(spec, room)
@@ -123,7 +123,7 @@ class SteppingDriver(SmoothDriver):
         return run_of  # type: ignore[return-value]
 
     def ensemble_class(self) -> type[EnsembleRun]:
-        from dalembert.contact._stepping_members import SteppingEnsembleRun  # loads Numba
+        from dalembert.time_stepping._stepping_members import SteppingEnsembleRun  # loads Numba
 
         return SteppingEnsembleRun
 

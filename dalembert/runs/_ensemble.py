@@ -10,8 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from dalembert.contact._records import ImpactReduction, MemberImpacts
 from dalembert.draw import Drawing
+from dalembert.engine._records import ImpactReduction, MemberImpacts
 from dalembert.errors import InputError
 from dalembert.mechanisms._rigid import Part
 from dalembert.methods import OneStepMethod
@@ -101,7 +101,9 @@ class Ensemble(Variables):
     drawing: Drawing | None = field(default=None, repr=False)
     """How the mechanism is drawn, where a `Problem` says so."""
     clock: np.ndarray | None = field(default=None, repr=False)
-    """t and 1/h at every stored state, (member, time, 2), where step sizes vary; then `t` is (member, time), too."""
+    """What `clock_names` name, (member, time, name), where step sizes vary; then `t` is (member, time), too."""
+    clock_names: tuple[str, ...] = field(default=(), repr=False)
+    """t and 1/h, as a rule."""
     error: np.ndarray | None = field(default=None, repr=False)
     """The estimated largest error of the positions of each member, relative to their size, where `rtol=` asked for it."""
     choice: str = field(default="", repr=False)
@@ -145,7 +147,7 @@ class Ensemble(Variables):
             parts = np.split(stage, [self.system.n_holonomic], axis=1)
         return Trajectory(
             t=self.t[0] + numbers * self.h if clock is None else clock[:, 0],
-            step_sizes=None if clock is None else 1 / clock[:, 1],
+            step_sizes=None if clock is None else self._step_sizes(rows, clock, start),
             states=rows,
             blocks=self.blocks,
             h=self.h,
@@ -166,6 +168,12 @@ class Ensemble(Variables):
             error=None if self.error is None or np.isnan(self.error[member]) else float(self.error[member]),
             choice=self.choice,
         )
+
+    def _step_sizes(self, rows: np.ndarray, clock: np.ndarray, start: State | None) -> np.ndarray | None:
+        """Those that belong to stored rows; None where they follow from a model that is not there."""
+        if self.system is not None and self.solver is not None and start is not None:
+            return self.solver.step_sizes(self.system, np.hstack([rows, clock]), start.theta, self.h)
+        return 1 / clock[:, 1] if self.clock_names[1] == "rate" else None
 
     @functools.cached_property
     def impacts(self) -> MemberImpacts | None:
@@ -294,6 +302,7 @@ def ensemble_of(
         _counts=counts,
         _events=functools.partial(table.event_records, layout.recorded),
         clock=clock,
+        clock_names=layout.clock,
         drawing=drawing,
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert._progress import preparing
 from dalembert.compiler import Watch, build_watch
 from dalembert.compiler._watch import REDUCED
-from dalembert.contact._records import columns_of
+from dalembert.engine._records import columns_of
 from dalembert.engine._spec import RunSpec
 from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import driver_of, prepared, run_ensemble
@@ -128,17 +128,19 @@ class MembersJob:
 def table_of(run: EnsembleRun, layout: Layout) -> MemberTable:
     """What the engine's run left behind; large arrays are not copied."""
     n, h, carried, failures = layout.n_state, layout.h, layout.n_state + len(layout.clock), {}
+    rows, last, begins = run.rows, run.stored(run.last), run.stored(run.states.packed)[:, :n]
     for member, done in enumerate(run.steps_done.tolist()):
-        run.rows[member, done // run.save_every + 1 :] = np.nan
+        rows[member, done // run.save_every + 1 :] = np.nan
         if member in run.failures:
-            t = run.last[member, n] if layout.clock else run.states.t[member] + done * h
+            t = last[member, n] if layout.clock else run.states.t[member] + done * h
             failures[member] = f"step {done + 1} from t = {t:.6g} failed: {run.failures[member]}"
+    rows = run.stored(rows)
     columns = {
-        "states": run.rows[:, :, :n],
-        **({"clock": run.rows[:, :, n:carried]} if layout.clock else {}),
-        **({"stage": run.rows[:, :, carried:]} if layout.stage else {}),
-        "last": run.last,
-        "prepared": run.states.packed,
+        "states": rows[:, :, :n],
+        **({"clock": rows[:, :, n:carried]} if layout.clock else {}),
+        **({"stage": rows[:, :, carried:]} if layout.stage else {}),
+        "last": last,
+        "prepared": begins,
         "steps_done": run.steps_done,
         **{name: values for name, values in run.counts.items() if name in layout.counts},
         **run.impact_counts,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.contact._records import KINDS, columns_of, from_file
+from dalembert.engine._records import KINDS, columns_of, from_file
 from dalembert.engine._spec import Controls
 from dalembert.errors import InputError
 from dalembert.storage._npz import reading_npz, write_npz

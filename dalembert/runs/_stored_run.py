@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert._progress import ProgressLine
-from dalembert.contact._records import rows_of
+from dalembert.engine._records import rows_of
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod

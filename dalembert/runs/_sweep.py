@@ -13,7 +13,6 @@ from typing import Any
 import casadi as ca
 
 from dalembert._progress import ProgressLine
-from dalembert.contact._sphere_run import refuse_overlap
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
@@ -27,6 +26,7 @@ from dalembert.storage._groups import check_target, locked, read_rows, zarr_modu
 from dalembert.storage._member_table import Layout, MemberTable
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import Spheres, System
+from dalembert.time_stepping._sphere_run import refuse_overlap
 
 STORED_STARTS = ("t0", "start", "theta", "multipliers")
 """The names that `Starts` have in a store."""

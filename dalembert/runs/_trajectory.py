@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert.contact._contact_forces import ContactForces, contact_forces
-from dalembert.contact._records import Contacts, Impacts, from_columns
+from dalembert.engine._records import Contacts, Impacts, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
 from dalembert.mechanisms._reading import read

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.contact._records import OF_MEMBERS, TALLIED, Columns, Recorded, from_columns, in_order_of_members
 from dalembert.engine._layout import COUNTED
+from dalembert.engine._records import OF_MEMBERS, TALLIED, Columns, Recorded, from_columns, in_order_of_members
 from dalembert.storage._groups import fill_value
 
 REJECTED = "rejected_steps"

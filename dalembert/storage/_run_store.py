@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.contact._records import LATER, Columns, Recorded, columns_of
+from dalembert.engine._records import LATER, Columns, Recorded, columns_of
 from dalembert.errors import InputError
 from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, FORMAT, Store, chunk_names, describe, event_arrays, sync, writing
 

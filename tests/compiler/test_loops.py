@@ -130,7 +130,7 @@ def test_a_chain_moves_the_same_with_and_without_loops(monkeypatch, method):
     straight = da.simulate(problem, method, h=0.01, steps=100)
     for name in ("_programs", "_by_graph"):
         monkeypatch.setattr(_program, name, {})
-    monkeypatch.setattr(_program, "_repeats", lambda reduced: True)
+    monkeypatch.setattr(_program, "repeats", lambda tape: True)
     monkeypatch.setattr("dalembert.compiler._ir.LONG", 100)
     monkeypatch.setattr(_rolled, "_mostly_repeated", lambda pieces, groups: True)
     looped = da.simulate(problem, method, h=0.01, steps=100)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.contact import _sphere_driver
-from dalembert.contact._sphere_run import SphereRun
 from dalembert.runs import _stored_run
+from dalembert.time_stepping import _sphere_driver
+from dalembert.time_stepping._sphere_run import SphereRun
 
 G = 9.81
 

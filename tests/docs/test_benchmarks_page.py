@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dalembert.experiments.benchmarks._peers import PEERS
+from dalembert.experiments.benchmarks._benchmark import _tool
 from dalembert.experiments.benchmarks._references import references
 from dalembert.experiments.benchmarks._shown import STEPS_ONLY
 from dalembert.experiments.benchmarks.records import RECORDS
@@ -28,9 +28,8 @@ def test_a_problem_has_all_of_its_rows_or_is_said_not_to_be_measured(record):
         assert "|" not in section
         return
     rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("|")][2:]
-    ours = [row for method, _ in record.runs for row in (f"dalembert {method}".replace("da.", ""), STEPS_ONLY)]
-    peers = [name for name in record.peers if page.EARLIER not in section or not PEERS[name].takes_bodies]
-    assert rows == [*ours, *peers, *record.published]
+    ours = [row for method, numbers in record.runs for row in (f"dalembert {_tool(method, numbers[0])}", STEPS_ONLY)]
+    assert rows == [*ours, *record.peers, *record.published]
 
 
 def test_a_problem_without_a_result_of_this_state_is_said_not_to_be_measured(tmp_path):

@@ -12,8 +12,11 @@ import pytest
 from experiment_data import scaled
 
 import dalembert as da
+from dalembert import experiments
 from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown
 from dalembert.experiments.benchmarks.records import RECORDS, energy_drift
+from dalembert.reproduction import _results
+from dalembert.tableaux import gauss
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "problems"))
 import published_digits as published
@@ -58,7 +61,7 @@ def test_every_reference_says_how_it_was_made_and_is_used():
         assert entry["t"] == record.t1 and name in entry["command"] and len(entry["methods"]) == 2
         assert entry["agreement"] <= 0.1 * record.target
         start = record.problem().q0 if name != "wheelset" else record.problem().y0
-        assert len(entry["values"]) == len(start)
+        assert len(entry["values"]) == (len(start) if name != "bricard" else 3 * 10)  # a point at ten times
 
 
 @pytest.mark.parametrize("name", _references.references())
@@ -99,17 +102,40 @@ def test_the_certified_place_of_the_forty_linkages_is_that_of_elliptic_functions
     np.testing.assert_allclose(exact, _references.reference("four_bars"), rtol=0, atol=1e-11)
 
 
-def test_certified_digits_can_be_made_again():
-    """In double-double arithmetic, of the smallest problem."""
+@pytest.fixture
+def in_double_double():
     if not shutil.which("g++"):
         pytest.skip("references are compiled by g++")
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
     from double_double import DoubleDouble
 
-    from dalembert.tableaux import gauss
+    return DoubleDouble
 
+
+def test_a_switch_that_is_passed_twice_within_a_step_is_found(in_double_double):
+    """x'' = max(sin t, c) with c next to 1: x(T) = c T^2 / 2 + (T - t_k) (2 sin d - 2 c d) for each peak t_k, cos d = c."""
+    import mpmath
+
+    c, end = 1 - 2.0**-20, 20.0
+    forced = da.Lagrangian(
+        lambda q, v: v @ v / 2 - q[0] ** 2 / 2, dim=2, force=lambda q, v: np.array([0.0, np.maximum(q[0], c)])
+    )
+    start = {"q0": np.zeros(2), "v0": np.array([1.0, 0.0])}
+    solver = in_double_double(da.problems.Problem("x", "x", "x", forced, **start, h=0.1, steps=10))
+    one, grid = solver.extrapolated(end, 8, 1e-18)
+    other, _ = solver.collocated(gauss(6), grid, 3, stop=1e-20)
+    with mpmath.workdps(30):
+        d = mpmath.acos(c)
+        peaks = sum(end - mpmath.pi * (4 * k + 1) / 2 for k in range(3))
+        exact = mpmath.mpf(c) * end**2 / 2 + peaks * 2 * (mpmath.sin(d) - c * d)
+        assert len(grid.events) == 6 and 2 * d < 0.003 < 0.1 < np.diff(grid.times).max()
+        assert max(abs(found[1] - exact) for found in (one, other)) < 1e-16
+
+
+def test_certified_digits_can_be_made_again(in_double_double):
+    """In double-double arithmetic, of the smallest problem."""
     record = next(record for record in RECORDS if record.name == "pendulum")
-    solver = DoubleDouble(record.problem())
+    solver = in_double_double(record.problem())
     one, grid = solver.extrapolated(record.t1, 8, 1e-18)
     other, _ = solver.collocated(gauss(6), grid, 3, stop=1e-20)
     for found in (one, other):
@@ -200,8 +226,9 @@ def test_peers_of_benchmarks_are_known_and_steps_become_more():
     for record in (default, *RECORDS):
         assert record.peers == () or set(record.peers) <= set(_peers.PEERS)
         for _, numbers in record.runs:
-            counted = [_benchmark._number(steps) for steps in numbers]
-            assert counted == sorted(set(counted))  # holds() compares the first with the last
+            kinds = {type(steps) for steps in numbers}
+            counted = [sum(n for _, n in steps) if isinstance(steps, tuple) else steps for steps in numbers]
+            assert len(kinds) == 1 and counted == sorted(set(counted), reverse=kinds == {float})  # tolerances become less
 
 
 def burn(seconds):
@@ -290,12 +317,41 @@ def test_a_peer_that_takes_too_long_or_is_missing_says_so(monkeypatch):
     assert row.message == "not installed: pip install no-such-package"
 
 
+def test_a_peer_that_fails_with_one_tolerance_is_tried_with_the_next(monkeypatch):
+    def solve(tolerance):
+        if tolerance > 1e-5:
+            raise RuntimeError("too large")
+        return types.SimpleNamespace(stats={"cpu_seconds": 0.1})
+
+    monkeypatch.setitem(_peers.PEERS, "coarse", _peers.Peer("numpy", "numpy", lambda *_: solve, (1e-4, 1e-6)))
+    benchmark = _benchmark.Benchmark("x", "x", da.problems.pendulum, 1.0, (), lambda _: 1e-3, "J", peers=("coarse",))
+    rows = list(_benchmark.beside(benchmark, benchmark.problem(), 1.0))
+    assert [row.message for row in rows] == ["RuntimeError: too large", ""] and rows[1].error == 1e-3
+
+
+def test_a_result_depends_on_the_reference_of_its_own_problem_alone():
+    files = {path.name for path in _results._sources(experiments.find("benchmarks.fekete"))}
+    assert {"records.py", "fekete.toml"} <= files and "pleiades.toml" not in files
+
+
 def test_steps_of_several_sizes_end_where_equal_ones_do():
     problem = da.problems.pendulum(g=9.81)
     one = _benchmark.stepped(problem, da.LobattoIIIAB(5), 2.0, 200, 2)
     parts = _benchmark.stepped(problem, da.LobattoIIIAB(5), 2.0, ((0.5, 80), (2.0, 150)), 2)
     np.testing.assert_allclose(parts.q[-1], one.q[-1], atol=1e-11)
     assert parts.t[-1] == pytest.approx(2.0) and parts.stats["cpu_seconds"] > 0
+
+
+def test_a_tolerance_in_place_of_a_number_of_steps_controls_them():
+    """As `da.ControlledSteps` does, with one state at the end, and the rows of all tolerances under one name."""
+    problem, method = da.problems.pendulum(g=9.81), da.GaussLobattoSPARK(3)
+    run = _benchmark.stepped(problem, method, 2.0, 1e-6, 2)
+    right = da.simulate(problem, da.ControlledSteps(method, rtol=1e-6, atol=1e-6), t1=2.0)
+    assert len(run) == 2 and run.t[-1] == 2.0 and np.array_equal(run.q[-1], right.q[-1])
+    benchmark = _benchmark.Benchmark("x", "x", lambda: problem, 2.0, ((method, (1e-4, 1e-6)),), energy_drift, "J", peers=())
+    rows = list(_benchmark.own(benchmark, problem))
+    assert [row.setting for row in rows] == ["tolerance 0.0001", "tolerance 1e-06"] and rows[1].error < 0.1 * rows[0].error
+    assert {row.tool for row in rows} == {f"dalembert ControlledSteps({method})".replace("da.", "")}
 
 
 def test_heyoka_solves_the_same_equations():

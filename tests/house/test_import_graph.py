@@ -16,7 +16,7 @@ import dalembert
 PACKAGE = Path(dalembert.__file__).parent
 ROOMS = [
     "errors", "_version", "_interrupts", "_progress", "_fits",
-    "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact",
+    "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact", "time_stepping",
     "draw", "plot", "storage", "parallel", "runs", "derivatives", "verify", "problems", "experiments",
     "_public", "reproduction", "cli", "explorer",
 ]  # fmt: skip
@@ -24,6 +24,7 @@ LATE = {
     "dalembert.compiler._passes": "loads Numba",
     "dalembert.engine": "loads Numba",
     "dalembert.contact": "loads Numba",
+    "dalembert.time_stepping": "loads Numba",
     "dalembert.plot": "loads matplotlib",
     "dalembert.draw": "loads matplotlib",
 }

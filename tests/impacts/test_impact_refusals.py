@@ -5,8 +5,7 @@ import pytest
 from impact_models import free_particle
 
 import dalembert as da
-from dalembert.contact import _plan
-from dalembert.contact._event_program import Slots
+from dalembert.contact import _event_memory
 
 
 def line(unilateral, **options):
@@ -188,21 +187,24 @@ def test_whatever_the_start_and_the_step_no_wall_is_passed_and_none_pulls(method
         assert walls(run.q, b).min() > -1e-12
         if len(run.impacts):
             assert run.impacts.impulse.min() >= 0
-            at_contact = walls(run.impacts.q, b)
-            assert np.abs(at_contact[run.impacts.which, np.arange(len(run.impacts))]).max() < 1e-7 * h * (
-                1 + np.abs(run.p).max()
-            )
+            off = np.abs(walls(run.impacts.q, b)[run.impacts.which, np.arange(len(run.impacts))])
+            assert np.all(off < 1e-7 * h * (1 + np.abs(run.impacts.p_before).max(axis=1)))  # of the speed of each
         if isinstance(method, da.CVA):
             change = np.abs(run.impacts.energy_after - run.impacts.energy_before)
             assert np.all(change <= 1e-13 * (1 + np.abs(run.impacts.energy_before)))
     assert impacts > 1000 and done > 30
 
 
-def test_the_kernels_and_the_driver_agree_on_fixed_slots():
-    fixed = {name: value for name, value in vars(_plan).items() if name.endswith("_SLOT")}
-    assert sorted(fixed.values()) == list(range(_plan.N_SLOTS)) and Slots.theta == _plan.N_SLOTS
-    for name in ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy"):
-        assert getattr(Slots, name) == fixed[f"{name.upper()}_SLOT"]
+def test_no_two_places_of_the_memory_of_events_overlap():
+    at, size = _event_memory.lay_out(n=2, m=3, walls=2, n_theta=4, n_x=5, n_full=7, n_blocks=2)
+    vectors = {"theta": 4, "state": 4, "delta": 4, "after": 2, "tangent": 4, "x": 7, "residual": 5, "matrix": 25}
+    vectors |= {"masses": 2, "sizes": 2, "pivots": 5} | dict.fromkeys(_event_memory.SCALARS, 1)
+    places = [at[name] + k for name, count in vectors.items() for k in range(count)]
+    for name in ("hit", "ahead", "phi", "rate", "slack", "strength", "blur", "strength_before", "dip", "phi_dip"):
+        places += [at[name] + k for k in range(3)]
+    for point in _event_memory.POINTS:
+        places += [at[point][part] + k for part, count in (("state", 4), ("phi", 3), ("rate", 3)) for k in range(count)]
+    assert sorted(places) == list(range(size))
 
 
 @pytest.mark.parametrize("method", [da.CVA(), da.MoreauJean()], ids=str)

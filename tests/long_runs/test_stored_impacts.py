@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.contact._records import rows_of
+from dalembert.engine._records import rows_of
 from dalembert.runs import _members
 from dalembert.runs import _stored_run as stored
 from dalembert.storage import _groups as _store

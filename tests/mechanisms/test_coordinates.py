@@ -61,3 +61,51 @@ def test_same_linkage_in_all_coordinates(coordinates):
     ):
         errors = [np.max(np.abs(measured(r) - exact)) for r in coarse]
         np.testing.assert_allclose(np.log2(np.divide(errors[:-1], errors[1:])), 4, atol=0.3)
+
+
+def slopes_of_differences(runs):
+    """log2 of the ratios by which two lists of positions, from steps that are halved, come closer to each other."""
+    differences = [np.max(np.abs(one - other)) for one, other in zip(*runs, strict=True)]
+    assert differences[0] < 0.01
+    return np.log2(np.divide(differences[:-1], differences[1:]))
+
+
+def double_rod(coordinates):
+    """Two rods under each other, with a spring between them: 20 and 30 cm, 0.2 and 0.35 kg."""
+    m = da.Mechanism(gravity=(0, -9.81), coordinates=coordinates)
+    upper = m.rod("upper", (0, 0), (0.12, -0.16), mass=0.2, width=0.01)
+    lower = m.rod("lower", (0.12, -0.16), (0.42, -0.16), mass=0.35, width=0.01)
+    pivot = m.revolute(m.ground, upper, at=(0, 0))
+    m.torsion(m.revolute(upper, lower, at=(0.12, -0.16)), stiffness=0.3)
+    return m, m.start(rates={pivot: 3.0}), lower, 0.4
+
+
+def swinging_shaft(coordinates):
+    """A shaft of 0.5 kg in a universal joint, and a plate of 0.3 kg that hangs at its end in a spherical one."""
+    m = da.Mechanism(gravity=(0, 0, -9.81), coordinates=coordinates)
+    shaft = m.rod("shaft", (0, 0, 0), (0.3, 0, 0), mass=0.5, width=0.03)
+    plate = m.body("plate", mass=0.3, shape=da.mechanisms.Box(0.1, 0.16, 0.02), at=(0.3, 0.05, -0.1))
+    m.universal(m.ground, shaft, at=(0, 0, 0), axes=((0, 1, 0), (0, 0, 1)))
+    m.spherical(shaft, plate, at=(0.3, 0, 0))
+    return m, m.start(angular_velocities={plate: (2.0, -1.0, 5.0)}), plate, 0.3
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "method", "steps", "kinds"),
+    [
+        (double_rod, da.Rattle(), 80, ("planar", "quaternion", "matrix")),
+        (double_rod, LOBATTO_3 := da.LobattoIIIAB(3), 20, ("planar", "quaternion", "matrix")),
+        (swinging_shaft, LOBATTO_3, 30, ("quaternion", "matrix")),
+    ],
+)
+def test_coordinates_differ_by_the_order_of_the_method(mechanism, method, steps, kinds):
+    """Each choice of coordinates has errors of its own, so that what two of them differ by falls with h^order."""
+    found = {}
+    for kind in kinds:
+        m, start, body, t1 = mechanism(kind)
+        runs = [da.simulate(m, method, start=start, h=t1 / n, steps=n, save_every=n) for n in (steps, 2 * steps, 4 * steps)]
+        found[kind] = [run.of(body).position[-1] for run in runs]
+    for k, kind in enumerate(kinds):
+        for other in kinds[:k]:
+            slopes = slopes_of_differences([found[kind], found[other]])
+            np.testing.assert_allclose(slopes, method.order["q"], atol=0.2, err_msg=f"{kind}, {other}")

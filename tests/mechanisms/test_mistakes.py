@@ -107,3 +107,22 @@ def test_rows_of_different_lengths_are_refused():
     for call in calls:
         with pytest.raises(da.DalembertError):
             call()
+
+
+def test_a_rod_may_be_free_as_the_refusal_says():
+    m, _, _ = arm()
+    m.rod("baton", (0, 0.5), (0.4, 0.5), mass=0.2)
+    with pytest.raises(da.ModelError, match=r"nothing connects 'baton' .* say free=True where a body is made"):
+        m.start()
+    m, _, _ = arm()
+    baton = m.rod("baton", (0, 0.5), (0.4, 0.5), mass=0.2, free=True)
+    run = da.simulate(m, da.Rattle(), start=m.start(angular_velocities={baton: (0, 0, 2.0)}), h=0.01, steps=50)
+    assert run.of(baton).rotation[-1, 1, 0] == pytest.approx(np.sin(1.0))
+
+
+def test_what_is_only_rounding_is_not_told():
+    m = da.Mechanism(gravity=(0, 0, -9.81))
+    boom = m.rod("boom", (0, 0, 0), (1.2, 0, 0.4), mass=8.0)
+    m.revolute(m.ground, boom, at=(0, 0, 0), axis=(0, 1, 0))
+    with pytest.raises(da.InconsistentStart, match=r"it went as far as 0\.\d+, 0, 0\.\d+\)"):
+        m.start(positions={boom: (0.7, 0.0, 0.3)})

@@ -131,5 +131,20 @@ def test_what_has_no_symplectic_steps_says_so():
         run.at(0.1)
     with pytest.raises(da.InputError, match="another time"):
         da.simulate(da.problems.pendulum(), steps, h=0.1, steps=5, stage_multipliers=True)
-    with pytest.raises(da.InputError, match="needs steps of constant size"):
-        da.simulate_many(da.problems.pendulum(), steps, q0=[[1, 0]], p0=[[0, 0]], h=0.1, steps=5)
+    with pytest.raises(da.InputError, match=r"da\.poincare needs steps of constant size"):
+        da.poincare(da.problems.pendulum(), steps, section=lambda q: q[0], q0=[[1, 0]], p0=[[0, 0]], h=0.1, steps=5)
+
+
+@pytest.mark.parametrize("simd", [False, True])
+def test_ensembles_in_transformed_time(simd, tmp_path):
+    """Every member is what a run of its own is, also after it was stored."""
+    method, given = da.SymplecticSteps(da.LobattoIIIAB(3), turning), {"h": 0.2, "steps": 21, "save_every": 4}
+    q0, v0 = np.array([START["q0"], START["q0"]]), np.array([START["v0"], [A * OMEGA, 0.0]]) * [[1.0], [1.0]]
+    q0[1] = [L * np.sin(0.4), -L * np.cos(0.4)]
+    runs = da.simulate_many(moving_pivot(), method, q0=q0, v0=v0, **given, simd=simd, save_to=tmp_path / "sweep.zarr")
+    stored = da.load(tmp_path / "sweep.zarr", moving_pivot())
+    for member, run in enumerate(runs):
+        alone = da.simulate(moving_pivot(), method, q0=q0[member], v0=v0[member], **given)
+        assert run.t == pytest.approx(alone.t, rel=1e-14) and run.q == pytest.approx(alone.q, abs=1e-12 if simd else 1e-300)
+        assert run.step_sizes == pytest.approx(alone.step_sizes, rel=1e-11) and np.array_equal(stored[member].q, run.q)
+        assert np.array_equal(stored[member].t, run.t) and np.abs(run.residuals["g"]).max() < 1e-14

@@ -17,7 +17,7 @@ from dalembert.experiments.benchmarks._motion import Timeout
 from dalembert.experiments.benchmarks._peers import PEERS
 from dalembert.experiments.benchmarks._references import references
 from dalembert.experiments.benchmarks._shown import draw, table
-from dalembert.methods import OneStepMethod
+from dalembert.methods import ControlledSteps, OneStepMethod
 from dalembert.runs._arguments import Arguments
 from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._problem import Problem
@@ -33,10 +33,10 @@ ROUNDS, LONG_ROUNDS, SHORT = 3, 2, 0.2
 """How often runs shorter than SHORT seconds are timed, and longer ones: in turn, so that other work disturbs all alike."""
 FALLS, ROUND_OFF = 0.5, 1e-2
 """What is left at most of a method's error with its most steps, unless its fewest leave so small a part of the target."""
-Steps = int | tuple[tuple[float, int], ...]
-"""A number of equal steps, or such numbers up to one time after another."""
+Steps = int | float | tuple[tuple[float, int], ...]
+"""A number of equal steps, such numbers up to one time after another, or the tolerance of `da.ControlledSteps`."""
 Runs = tuple[tuple[OneStepMethod, tuple[Steps, ...]], ...]
-"""Methods with the numbers of steps that they take."""
+"""Methods with the numbers of steps that they take, or with tolerances that choose them."""
 UNGIVEN = dict.fromkeys(("q0", "v0", "p0", "y0", "z0", "lam0", "psi0"))
 """Problems bring their own start."""
 
@@ -120,7 +120,7 @@ def own(benchmark: Benchmark, problem: Problem) -> Iterator[Row]:
             call = functools.partial(
                 stepped, problem, method, benchmark.t1, steps, None if benchmark.every_step else benchmark.outputs
             )
-            row = Row(f"dalembert {method}".replace("da.", ""), f"{_number(steps)} steps", call)
+            row = Row(f"dalembert {_tool(method, steps)}", _setting(steps), call)
             try:
                 run = row.run()
                 row.error = benchmark.error(run) if run.status == "done" else np.inf
@@ -137,10 +137,9 @@ def stepped(problem: Problem, method: OneStepMethod, t1: float, steps: Steps, ou
     the steps alone.
     """
     seconds, start, begun, called = 0.0, None, problem.t0, time.thread_time()
-    for end, number in ((t1, steps),) if isinstance(steps, int) else steps:
-        every = 1 if outputs is None else number // outputs
-        lengths: dict[str, Any] = {"h": (end - begun) / number, "steps": number, "save_every": every}
-        spec = Arguments("simulate", problem, method, UNGIVEN, start=start, params=None, t0=None, t1=None, **lengths).single()
+    for end, number in steps if isinstance(steps, tuple) else ((t1, steps),):
+        by, lengths = _lengths(method, begun, end, number, outputs)
+        spec = Arguments("simulate", problem, by, UNGIVEN, start=start, params=None, t0=None, **lengths).single()
         run = make_run(prepared(spec))
         began = time.thread_time()
         reason = run.advance()
@@ -154,8 +153,21 @@ def stepped(problem: Problem, method: OneStepMethod, t1: float, steps: Steps, ou
     return found
 
 
+def _lengths(
+    method: OneStepMethod, begun: float, end: float, number: float, outputs: int | None
+) -> tuple[OneStepMethod, dict[str, Any]]:
+    """The method, and its steps up to `end` as `da.simulate` is given them; those by a tolerance have a state at the end.
+
+    It is relative and absolute, as those of peers are.
+    """
+    if isinstance(number, float):
+        return ControlledSteps(method, number, number), {"h": None, "steps": None, "t1": end, "save_every": 2**61}
+    every = 1 if outputs is None else number // outputs
+    return method, {"h": (end - begun) / number, "steps": number, "t1": None, "save_every": every}
+
+
 def beside(benchmark: Benchmark, problem: Problem, longest: float) -> Iterator[Row]:
-    """The runs of peers, one tolerance after another until they take too long."""
+    """The runs of peers, one tolerance after another until they take too long; what fails with one may serve with the next."""
     times = np.linspace(0.0, benchmark.t1, benchmark.outputs + 1)
     for name in benchmark.peers:
         peer = PEERS[name]
@@ -170,20 +182,26 @@ def beside(benchmark: Benchmark, problem: Problem, longest: float) -> Iterator[R
             continue
         for tolerance in peer.tolerances:
             row = Row(name, f"{tolerance:.3g}", functools.partial(solve, tolerance))
-            seconds = np.inf
+            began = time.thread_time()
             try:
                 run = row.run()
                 measure: Any = benchmark.bodies.error if peer.takes_bodies and benchmark.bodies else benchmark.error
                 row.error, seconds = measure(run), run.stats["cpu_seconds"]
             except Exception as error:  # whatever a peer raises is what it has to say
-                row.message = _one_line(error)
+                row.message, seconds = _one_line(error), time.thread_time() - began
             yield row
             if seconds > longest / 3:
                 break
 
 
-def _number(steps: Steps) -> int:
-    return steps if isinstance(steps, int) else sum(number for _, number in steps)
+def _tool(method: OneStepMethod, steps: Steps) -> str:
+    return (f"ControlledSteps({method})" if isinstance(steps, float) else str(method)).replace("da.", "")
+
+
+def _setting(steps: Steps) -> str:
+    if isinstance(steps, float):
+        return f"tolerance {steps:g}"
+    return f"{steps if isinstance(steps, int) else sum(number for _, number in steps)} steps"
 
 
 def _one_line(error: Exception) -> str:

@@ -89,6 +89,21 @@ def drift(motion: Motion) -> float:
     return float(np.max(np.abs(motion.energy - motion.energy[0])))
 
 
+P3 = (1.0, -1.0, 1.0)
+"""The point of Bricard's mechanism whose track is asked for."""
+
+
+def off_track(found: np.ndarray) -> float:
+    """The largest error of P_3 at t = 1, 2, ..., 10, from its places at equidistant times from 0 to 10."""
+    right = reference("bricard").reshape(-1, 3)
+    return float(np.max(np.abs(found[(len(found) - 1) // len(right) * np.arange(1, len(right) + 1)] - right)))
+
+
+def of_bricard(motion: Motion) -> float:
+    """The drift of energy, and P_3 against its certified track."""
+    return max(drift(motion), off_track(motion.point(motion.m.bodies[2], P3)[0]))
+
+
 def balance(motion: Motion) -> float:
     """max |E - E_0 - tau (beta - beta_0)| of Andrews' mechanism."""
     return float(np.max(np.abs(motion.energy - motion.energy[0] - 0.033 * motion.angle[:, 0])))

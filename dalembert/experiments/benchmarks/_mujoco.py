@@ -1,4 +1,4 @@
-"""MuJoCo: a tree of joints in minimal coordinates, and the classical Runge-Kutta method.
+"""MuJoCo: a tree of joints in minimal coordinates, and the classical Runge-Kutta method or, for dampers, its implicit one.
 
 A joint that closes a loop is a soft constraint there, at two points of its axis (one in the plane), as stiff as the step allows
 (solref of two steps). It has no wheels that roll without slipping. Only the calls that integrate are timed.
@@ -7,6 +7,7 @@ A joint that closes a loop is a soft constraint there, at two points of its axis
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,13 @@ STIFF = 'solimp="0.9999 0.9999 0.001"'
 class _MuJoCo:
     """A mechanism in the terms of MuJoCo: a tree of the bodies by their first joints."""
 
-    def __init__(self, m: Mechanism, start: State, h: float) -> None:
+    def __init__(self, m: Mechanism, start: State, h: float, integrator: str) -> None:
         import mujoco
 
         if any(isinstance(part, Wheel) for part in m.parts):
             raise UnsupportedSystem("MuJoCo has no wheels that roll without slipping")
         mujoco.set_mju_user_warning(lambda _: None)  # else they are written to a file; see `run`
-        self.mujoco, self.m, self.h = mujoco, m, h
+        self.mujoco, self.m, self.h, self.integrator = mujoco, m, h, integrator
         self.params, self.planar = m.system().parameters.values, is_planar(m)
         self.tree, self.loops = self._tree()
         self.model = mujoco.MjModel.from_xml_string(self._xml())
@@ -105,13 +106,13 @@ class _MuJoCo:
             for s in springs_of(m)
         )
         return (
-            f'<mujoco><compiler balanceinertia="false"/><option timestep="{self.h!r}" integrator="RK4" '
+            f'<mujoco><compiler balanceinertia="false"/><option timestep="{self.h!r}" integrator="{self.integrator}" '
             f'gravity="{_text(gravity_of(m))}" iterations="100" tolerance="1e-14"/><worldbody>{fixed}{bodies}</worldbody>'
             f"<tendon>{tendons}</tendon><equality>{closed}</equality></mujoco>"
         )
 
     def run(self, times: np.ndarray, steps: int, longest: float) -> Motion:
-        """Classical Runge-Kutta steps, with a look at the bodies at the times of output."""
+        """Its steps, with a look at the bodies at the times of output."""
         mujoco, each, seconds = self.mujoco, steps // (len(times) - 1), 0.0
         found = [self._look()]
         for _ in times[1:]:
@@ -143,13 +144,16 @@ class _MuJoCo:
         return tuple(np.array(part) for part in zip(*found, strict=True))
 
 
-def mujoco(m: Mechanism, start: State, times: np.ndarray, longest: float) -> Prepared:
-    """MuJoCo's classical Runge-Kutta method."""
+def mujoco(integrator: str) -> Callable[[Mechanism, State, np.ndarray, float], Prepared]:
+    """MuJoCo with one of its integrators: RK4, or implicit in velocities, of order one."""
 
-    def solve(steps: float) -> Motion:
-        return _MuJoCo(m, start, float(times[-1]) / int(steps)).run(times, int(steps), longest)
+    def prepare(m: Mechanism, start: State, times: np.ndarray, longest: float) -> Prepared:
+        def solve(steps: float) -> Motion:
+            return _MuJoCo(m, start, float(times[-1]) / int(steps), integrator).run(times, int(steps), longest)
 
-    return solve
+        return solve
+
+    return prepare
 
 
 def _text(values: Any) -> str:

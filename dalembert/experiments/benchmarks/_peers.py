@@ -279,5 +279,6 @@ PEERS: dict[str, Peer] = {
     "heyoka, underlying ODE": Peer("heyoka", "heyoka", heyoka, _down_to(16, 3)),
     "Exudyn, trapezoidal rule, index 2": Peer("exudyn", "exudyn", exudyn(1.0), STEPS, True),
     "Exudyn, generalised alpha, 0.9": Peer("exudyn", "exudyn", exudyn(0.9), STEPS, True),
-    "MuJoCo, RK4": Peer("mujoco", "mujoco", mujoco, STEPS, True),
+    "MuJoCo, RK4": Peer("mujoco", "mujoco", mujoco("RK4"), STEPS, True),
+    "MuJoCo, implicit": Peer("mujoco", "mujoco", mujoco("implicit"), STEPS, True),
 }

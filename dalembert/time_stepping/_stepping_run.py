@@ -12,14 +12,14 @@ import numpy as np
 from dalembert._progress import phase
 from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._independence import combined_at, independent
-from dalembert.contact import _stepping_driver as driver
-from dalembert.contact._records import SteppedContacts
-from dalembert.contact._stepping_program import stepping_program
-from dalembert.contact.time_stepping import TimeStepping, counted_of
 from dalembert.engine._layout import COUNTS
+from dalembert.engine._records import SteppedContacts
 from dalembert.engine._run import Run
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, Spheres, State
+from dalembert.time_stepping import _stepping_driver as driver
+from dalembert.time_stepping._stepping_program import stepping_program
+from dalembert.time_stepping.stepping_methods import TimeStepping, counted_of
 
 PLACES = ("state", "x", "residual", "entries", "matrix", "scales", "pivots", "delta", "impulses", "slip", "bound", "stiff")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.contact._stepping_driver import DONE, FULL, LOGGED, NOT_FINITE, TOO_MANY
 from dalembert.engine._compiled import compiled, internal
+from dalembert.time_stepping._stepping_driver import DONE, FULL, LOGGED, NOT_FINITE, TOO_MANY
 
 SWEEPS, TOLERANCE = 1000, 1e-9
 SWEPT, LEFT = range(2)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.contact import _sphere_driver as driver
-from dalembert.contact._records import SphereContacts
-from dalembert.contact._stepping_driver import LOGGED
-from dalembert.contact._stepping_run import SteppingRun
-from dalembert.contact.time_stepping import MoreauJean
+from dalembert.engine._records import SphereContacts
 from dalembert.errors import ContactWarning, InconsistentStart, UnsupportedSystem
 from dalembert.systems import Spheres, State
+from dalembert.time_stepping import _sphere_driver as driver
+from dalembert.time_stepping._stepping_driver import LOGGED
+from dalembert.time_stepping._stepping_run import SteppingRun
+from dalembert.time_stepping.stepping_methods import MoreauJean
 
 
 class Bodies(NamedTuple):

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dalembert.compiler import Program
-from dalembert.contact._members_apart import EnsembleApart
-from dalembert.contact._sphere_run import SphereRun
-from dalembert.contact._stepping_run import SteppingRun
-from dalembert.contact.time_stepping import counted_of
 from dalembert.engine._member import MemberRun
+from dalembert.engine._members_apart import EnsembleApart
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import Spheres
+from dalembert.time_stepping._sphere_run import SphereRun
+from dalembert.time_stepping._stepping_run import SteppingRun
+from dalembert.time_stepping.stepping_methods import counted_of
 
 
 @dataclass

@@ -13,13 +13,14 @@ from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._memory import place_in_order
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._tape import entries_of
-from dalembert.contact.time_stepping import Outcome, TimeStepping, Tuning
 from dalembert.methods import Step
 from dalembert.methods._step import StepEquations
 from dalembert.symbolic import Scalar, as_column
 from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
+from dalembert.time_stepping._impulse_laws import Outcome, Tuning
+from dalembert.time_stepping.stepping_methods import TimeStepping
 
 KERNELS = ("residual", "entries", "finish")
 STICKS = 1e-9
