@@ -37,14 +37,6 @@ STORES = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Repetition:
-    """That a kernel is repeated while `again` is not zero, with new values of some inputs in place of those in memory."""
-
-    again: ca.SX
-    following: Sequence[tuple[ca.SX, int]]
-
-
-@dataclass(frozen=True, eq=False)
 class Kernel:
     """What a kernel computes: expressions of symbols, with a slot of memory for every scalar on both sides."""
 
@@ -53,15 +45,11 @@ class Kernel:
     outputs: Sequence[tuple[ca.SX, int]]
     instructions: tuple[Tape, np.ndarray, np.ndarray] | None = None
     """What `tape` gives of a kernel that is a part of another."""
-    repetition: Repetition | None = None
 
     def function(self) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """One CasADi function of one column, with the slots of its inputs and outputs."""
         arguments = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in self.inputs))
-        computed = [expression for expression, _ in self.outputs]
-        if self.repetition is not None:
-            computed += [*(expression for expression, _ in self.repetition.following), self.repetition.again]
-        results = ca.vertcat(ca.SX(0, 1), *map(ca.densify, computed))
+        results = ca.vertcat(ca.SX(0, 1), *(ca.densify(expression) for expression, _ in self.outputs))
         load_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.inputs)])
         store_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.outputs)])
         return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
@@ -97,8 +85,6 @@ def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str]) -> tuple[Ker
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     tape, load_slots, store_slots = kernel.tape()
-    if kernel.repetition is not None:
-        return _emit_repeated(kernel.name, kernel.repetition, tape, load_slots, store_slots)
     if len(tape.computed) > LONG:
         rolled = emit_rolled(kernel.name, tape, load_slots, store_slots, work, lanes)
         if rolled is not None:
@@ -160,62 +146,6 @@ def _emit_straight(
     return "\n\n".join(texts), declarations, len(crossing)
 
 
-def _emit_repeated(
-    name: str, repetition: Repetition, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray
-) -> tuple[str, set[str], int]:
-    """A kernel that is a loop. What a turn passes to the next one stays in registers, what it only reads in memory.
-
-    There is too much of the latter for registers, and LLVM would copy it to the stack before the loop, but for the barrier.
-    """
-    body, operands = Body(), [[k for k in pair if k >= 0] for pair in tape.operands.tolist()]
-    places = [int(place) for x, start in repetition.following for place in start + np.arange(x.shape[0])]
-    stored, following, again = np.split(tape.outputs, [len(store_slots), len(tape.outputs) - 1])
-    carried = {place: f"%carried{place}" for place in places}
-    first = {place: body.load(place) for place in places}
-    body.lines += ["  br label %loop", "loop:"]
-    begin = len(body.lines)
-    body.lines.append('  call void asm sideeffect "", "~{memory}"()')
-    held = {
-        value: carried[int(load_slots[position])]
-        for value, position in enumerate(tape.inputs.tolist())
-        if position >= 0 and int(load_slots[position]) in carried
-    }
-    names = _emit_values(body, tape, operands, tape.computed.tolist(), tape.outputs.tolist(), held, {}, load_slots)
-    body.lines[begin:begin] = [
-        f"  {carried[place]} = phi double [ {first[place]}, %entry ], [ {names[int(value)]}, %loop ]"
-        for place, value in zip(places, following, strict=True)
-    ]
-    goes_on = body.assign(f"fcmp une double {names[int(again[0])]}, {body.number(0.0)}")
-    body.lines += [f"  br i1 {goes_on}, label %loop, label %exit, !llvm.loop {SCALAR_LOOP}", "exit:"]
-    for value, slot in zip(stored.tolist(), store_slots.tolist(), strict=True):
-        body.store(names[value], slot)
-    return body.function(f"void @{name}(ptr noundef %memory) #1"), body.declarations, 0
-
-
-def _emit_values(
-    body: Body,
-    tape: Tape,
-    operands: list[list[int]],
-    members: list[int],
-    outputs: list[int],
-    names: dict[int, str],
-    crossing: dict[int, int],
-    load_slots: np.ndarray,
-) -> dict[int, str]:
-    """Loads, then operations; the names of values, of which some may be known before."""
-    codes, produced = tape.code, set(members)
-    for value in [operand for k in members for operand in operands[k]] + outputs:
-        if value in produced or value in names:
-            continue
-        if codes[value] == ca.OP_CONST:
-            names[value] = body.number(tape.constants[value])
-        else:
-            names[value] = body.load(int(load_slots[tape.inputs[value]]) if codes[value] == ca.OP_INPUT else crossing[value])
-    for k in members:
-        names[k] = body.operation(int(codes[k]), [names[operand] for operand in operands[k]])
-    return names
-
-
 def _emit_piece(
     tape: Tape,
     operands: list[list[int]],
@@ -226,8 +156,18 @@ def _emit_piece(
     lanes: int,
 ) -> Body:
     """One piece: loads first, then the operations, then stores."""
-    body = Body(lanes)
-    names = _emit_values(body, tape, operands, members, [value for value, _ in outputs], {}, crossing, load_slots)
+    body, codes = Body(lanes), tape.code
+    names: dict[int, str] = {}
+    produced = set(members)
+    for value in [operand for k in members for operand in operands[k]] + [value for value, _ in outputs]:
+        if value in produced or value in names:
+            continue
+        if codes[value] == ca.OP_CONST:
+            names[value] = body.number(tape.constants[value])
+        else:
+            names[value] = body.load(int(load_slots[tape.inputs[value]]) if codes[value] == ca.OP_INPUT else crossing[value])
+    for k in members:
+        names[k] = body.operation(int(codes[k]), [names[operand] for operand in operands[k]])
     for k in members:
         if k in crossing:
             body.store(names[k], crossing[k])

@@ -33,14 +33,7 @@ class Layout:
     orientation = 4
     energy = 5
     correction = 6
-    previous = 7
-    """The size of the increment before, the rate of convergence, how many iterations were made and how many may be, and the
-    tolerance: what the loop of Newton's iteration begins with, and leaves behind."""
-    rate = 8
-    count = 9
-    last_count = 10
-    tolerance = 11
-    theta = 12
+    theta = 7
 
     state: int = field(init=False)
     """The state, then the clock; so are the compensation and the increment `delta` of both."""

@@ -24,7 +24,6 @@ from dalembert.compiler._jit import Code, compile_module
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
-from dalembert.compiler._newton_loop import newton_loop
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
 from dalembert.compiler._stopping import fastest, watchful
@@ -62,8 +61,6 @@ class Program:
     memory_size: int
     code: Code
     straight_line: bool
-    loops: bool
-    """Whether the kernel that iterates is a loop (`_newton_loop`)."""
     index: np.ndarray
     index_start: dict[str, int]
     cost_ratio: float
@@ -143,7 +140,6 @@ class _Compiled:
     increment: tuple[ca.SX, ca.SX] | None
     code: Code
     memory_size: int
-    loops: bool
 
 
 def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool) -> Program:
@@ -181,7 +177,6 @@ def _compile(reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | N
         memory_size=memory_size,
         code=compiled.code,
         straight_line=straight_line,
-        loops=compiled.loops,
         index=np.concatenate([np.zeros(0), *tables]).astype(np.int64),
         index_start=starts,
         cost_ratio=factor_cost / iteration_cost,
@@ -302,14 +297,10 @@ def _assemble(
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
-    loop = None
-    if increment is not None:
-        loop = newton_loop(solving[1], layout, fastest(reduced.equations.step.definition))
-    emitted = kernels if loop is None else tuple(loop if kernel is solving[1] else kernel for kernel in kernels)
     work = layout.work + handed
-    assembly, used = emit_module(emitted, work)
+    assembly, used = emit_module(kernels, work)
     code = compile_module(assembly, tuple(kernel.name for kernel in kernels))
-    return _Compiled(kernels, layout, increment, code, work + used, loop is not None)
+    return _Compiled(kernels, layout, increment, code, work + used)
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:

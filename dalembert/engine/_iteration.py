@@ -19,7 +19,6 @@ from dalembert.engine._layout import KNOWN_AGES, Substep
 from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
 
 H_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 3, 4, 5, 6
-PREVIOUS_SLOT, RATE_SLOT, COUNT_SLOT, LAST_COUNT_SLOT, TOLERANCE_SLOT = 7, 8, 9, 10, 11
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
@@ -66,7 +65,6 @@ def newton_increment(sub):
     layout, index, memory, work = sub.layout, sub.tables, sub.memory, sub.work
     if layout.straight_line >= PIVOTING:
         return dense_increment(sub)
-    memory[COUNT_SLOT], memory[LAST_COUNT_SLOT] = 0.0, 1.0
     call_kernel(sub.kernels.iterate, memory)
     if layout.straight_line:
         return memory[2]
@@ -81,30 +79,14 @@ def newton_increment(sub):
 
 
 @inlined
-def iterate(sub, previous, rate, iteration):
-    """Iterate until an increment asks for a decision: its size, that of the one before, the rate until then and its number.
-
-    In programs without a loop of their own (`compiler/_newton_loop.py`) every increment does.
-    """
-    memory = sub.memory
-    if sub.layout.loops == 0 or sub.layout.straight_line >= PIVOTING:
-        return newton_increment(sub), previous, rate, iteration + 1
-    memory[PREVIOUS_SLOT], memory[RATE_SLOT], memory[COUNT_SLOT] = previous, rate, iteration
-    memory[LAST_COUNT_SLOT], memory[TOLERANCE_SLOT] = MAX_ITERATIONS, sub.numbers.tolerance
-    call_kernel(sub.kernels.iterate, memory)
-    return memory[2], memory[PREVIOUS_SLOT], memory[RATE_SLOT], int(memory[COUNT_SLOT])
-
-
-@inlined
 def solve(sub):
     """Iterate until the increments are lost in round-off; the number of iterations, or -1, and what makes them doubtful."""
     counts, numbers, memory = sub.counts, sub.numbers, sub.memory
     previous, refreshed, noise = np.inf, 0, memory[NOISE_SLOT]
-    rate, guessed_far, slowly, iteration = first_rate(numbers.rate), False, False, 0
-    while iteration < MAX_ITERATIONS:
-        before = iteration
-        size, previous, rate, iteration = iterate(sub, previous, rate, iteration)
-        counts.iterations += iteration - before
+    rate, guessed_far, slowly = first_rate(numbers.rate), False, False
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        size = newton_increment(sub)
+        counts.iterations += 1
         converged, rate, slow, diverges = judge(
             size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
         )
@@ -154,9 +136,9 @@ def keep_factors(kept, spent, iterations, counts, numbers, known, cost_ratio):
     if counts.age == 0:
         numbers.period_cost = cost_ratio
     counts.age += 1
-    age, mixed = min(counts.age, KNOWN_AGES - 1), renewed and iterations == spent  # some were made with the old factors
-    numbers.period_cost += known[0] if mixed and known[0] > 0.0 else iterations
-    if not mixed:
+    numbers.period_cost += iterations
+    age = min(counts.age, KNOWN_AGES - 1)
+    if not (renewed and iterations == spent):  # else iterations with both factors
         known[age - 1] = iterations
     expected = known[age] if known[age] > 0.0 and counts.periods % 512 != 511 else float(iterations)
     if expected <= numbers.period_cost / counts.age:

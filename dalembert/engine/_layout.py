@@ -63,7 +63,7 @@ KNOWN_AGES = 64
 LAYOUT = np.dtype([
     (name, np.int64)
     for name in (
-        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "straight_line", "loops", "n_entries", "matrix",
+        "state", "n_state", "delta", "x", "n_x", "residual", "weights", "straight_line", "n_entries", "matrix",
         "last", "last_unknowns", "turn", "metric", "polish", "stage_multipliers", "n_stage", "dense",
         "entry_row", "entry_column", "power", "turns", "slots", "taken",
     )

@@ -244,7 +244,7 @@ def driver_records(programs: Sequence[Program], codes: Sequence[Program | LaneCo
             "weights": slots.weights, "metric": slots.metric, "last_unknowns": slots.last_unknowns,
             "stage_multipliers": slots.stage_multipliers, "n_stage": slots.n_stage_multipliers, "n_state": slots.n_carried,
             "n_x": slots.n_x, "slots": slots.work, "n_entries": n_entries, "dense": program.dense,
-            "straight_line": program.straight_line, "loops": program.loops, "polish": program.reduced.polish,
+            "straight_line": program.straight_line, "polish": program.reduced.polish,
             "taken": slots.taken, "turns": _turns(program.reduced.equations.step.definition),
         }  # fmt: skip
         for name, place in places.items():
