@@ -8,17 +8,14 @@ all bodies have a quaternion, and four revolute joints a storey, of which three 
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
-from collections.abc import Iterator
 
 import numpy as np
-from common import ROOT, note, table
+from common import ROOT, note, stepping_time, table
 from scipy.integrate import solve_ivp
 
 import dalembert as da
-from dalembert.engine._run import Run
 
 sys.path.append(str(ROOT / "tests" / "engine"))
 import spatial
@@ -100,25 +97,6 @@ def angles_after(angles: np.ndarray, duration: float, crank: float = 0.0) -> np.
 
     found = solve_ivp(slope, (0.0, duration), np.concatenate([angles, 0 * angles]), method="DOP853", rtol=1e-12, atol=1e-12)
     return found.y[:n, -1]
-
-
-@contextlib.contextmanager
-def stepping_time() -> Iterator[list[float]]:
-    """Thread time that runs spend in their step loops, without what is done before the first step."""
-    advance, spent = Run.advance, list[float]()
-
-    def timed(run: Run, *given, **named):
-        began = time.thread_time()
-        try:
-            return advance(run, *given, **named)
-        finally:
-            spent.append(time.thread_time() - began)
-
-    Run.advance = timed
-    try:
-        yield spent
-    finally:
-        Run.advance = advance
 
 
 def study(storeys: int, method: da.OneStepMethod, space: bool = False, h: float = 1e-3, steps: int = 300) -> tuple:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Section, load_drivers, measure_apart, note, table
+from common import Section, load_drivers, measure_apart, note, stepping_time, table
 
 import dalembert as da
 
@@ -174,15 +174,15 @@ def measure(kind: str, size: int, stages: int) -> dict[str, float]:
     system, initial, h = MODELS[kind](size)
 
     def run(steps: int) -> tuple[float, Any]:
-        start = time.process_time()
-        result = da.simulate(system, method, h=h, steps=steps, save_every=steps, progress=False, **initial)
-        return time.process_time() - start, result
+        with stepping_time() as spent:
+            result = da.simulate(system, method, h=h, steps=steps, save_every=steps, progress=False, **initial)
+        return sum(spent), result
 
     run(1)
     compile_seconds = time.process_time() - began
     steps = max(20, min(STEPS, WORK // (size if kind != "gravity" else size * size)))
-    best = min((run(steps)[0] - run(1)[0]) / (steps - 1) for _ in range(3))
-    _, result = run(steps)
+    runs = [run(steps) for _ in range(3)]
+    best, result = min(spent for spent, _ in runs) / steps, runs[-1][1]
     return {
         "compile_seconds": compile_seconds,
         "us": 1e6 * best,

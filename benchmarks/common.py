@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -91,6 +92,27 @@ def load_drivers() -> None:
     import dalembert as da
 
     da.simulate(da.problems.pendulum(), da.Rattle(), steps=10)
+
+
+@contextmanager
+def stepping_time() -> Iterator[list[float]]:
+    """Thread time that runs spend in their step loops, without what is done before the first step."""
+    from dalembert.engine._run import Run
+
+    advance, spent = Run.advance, list[float]()
+
+    def timed(run: Run, *given: Any, **named: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return advance(run, *given, **named)
+        finally:
+            spent.append(time.thread_time() - began)
+
+    Run.advance = timed  # type: ignore[method-assign]
+    try:
+        yield spent
+    finally:
+        Run.advance = advance  # type: ignore[method-assign]
 
 
 def machine() -> str:

@@ -223,38 +223,46 @@ void switching_at(double t, const double *x0, double *found) {
     for (int k = 0; k < switches; k++) found[k] = s[k].hi;
 }
 
-// A time inside a step at which a switch is passed, also where it is passed twice; `to` if there is none. Margins at parts of
-// the step, between whose ends x is a cubic, say where it may be; the least of the margins there is found by golden sections.
+// A time inside a step at which a switch is passed, also where it is passed twice; `to` if there is none. Where margins may be
+// least is found with a cubic between both ends of the step, exact to about a millionth; there it is found by parabolas.
 static double switched_inside(double t, double to, const Vector &x, const Vector &f, const Vector &end, const Vector &f_end,
                               int columns, const double *scale) {
     const int parts = 16;
-    const double near = 0.05, golden = (std::sqrt(5.0) - 1) / 2;
-    double margins[parts + 1];
+    const double near = 1e-3, golden = (std::sqrt(5.0) - 1) / 2, h = to - t;
     Vector point(n), slopes(n), s(switches + 1);
-    dd h = dd(to) - dd(t);
-    auto at = [&](double time) {
-        extrapolated(dd(t), x, f, dd(time) - dd(t), columns, point, scale);
-        slope(dd(time), point, slopes, s);
-        return margin(s);
-    };
-    for (int k = 0; k <= parts; k++) {
-        double c = double(k) / parts, d = 1 - c;
+    auto about = [&](double c) {
+        double d = 1 - c;
         for (int i = 0; i < n; i++)
             point[i] = dd((1 + 2 * c) * d * d) * x[i] + dd(c * c * (3 - 2 * c)) * end[i] +
-                       h * (dd(c * d * d) * f[i] - dd(c * c * d) * f_end[i]);
-        slope(dd(t) + dd(c) * h, point, slopes, s);
-        margins[k] = margin(s);
-    }
+                       dd(h) * (dd(c * d * d) * f[i] - dd(c * c * d) * f_end[i]);
+        slope(dd(t) + dd(c * h), point, slopes, s);
+        return margin(s);
+    };
+    auto at = [&](double c) {
+        extrapolated(dd(t), x, f, dd(c * h), columns, point, scale);
+        slope(dd(t) + dd(c * h), point, slopes, s);
+        return margin(s);
+    };
+    double margins[parts + 1];
+    for (int k = 0; k <= parts; k++) margins[k] = about(double(k) / parts);
     for (int k = 0; k <= parts; k++) {
         const int left = std::max(k - 1, 0), right = std::min(k + 1, parts);
-        const double width = (to - t) / parts;
-        if (margins[k] > near || margins[k] > margins[left] || margins[k] > margins[right]) continue;
-        double low = t + left * width, high = t + right * width, one = high - golden * (high - low), other = low + golden * (high - low);
-        double of_one = at(one), of_other = at(other);
-        while (high - low > 1e-4 * width) {
-            if (of_one < 0 || of_other < 0) return of_one < 0 ? one : other;
-            if (of_one < of_other) high = other, other = one, of_other = of_one, of_one = at(one = high - golden * (high - low));
-            else low = one, one = other, of_one = of_other, of_other = at(other = low + golden * (high - low));
+        if (margins[k] > 0.05 || margins[k] > margins[left] || margins[k] > margins[right]) continue;
+        double low = double(left) / parts, high = double(right) / parts;
+        double one = high - golden * (high - low), other = low + golden * (high - low), of_one = about(one), of_other = about(other);
+        while (high - low > 1e-3 / parts) {
+            if (of_one < of_other) high = other, other = one, of_other = of_one, of_one = about(one = high - golden * (high - low));
+            else low = one, one = other, of_one = of_other, of_other = about(other = low + golden * (high - low));
+        }
+        if (std::min(of_one, of_other) > near || one < 2e-3 / parts || other > 1 - 2e-3 / parts) continue;  // or at an end
+        double least = one, width = 0.05 / parts;
+        for (int trial = 0; trial < 3; trial++, width /= 8) {
+            double c = std::min(std::max(least, width), 1 - width), before = at(c - width), middle = at(c), after = at(c + width);
+            for (double found : {before, middle, after})
+                if (found < 0) return t + h * (found == before ? c - width : found == middle ? c : c + width);
+            double bend = before - 2 * middle + after;
+            if (!(bend > 0)) break;
+            least = c + width * std::min(1.0, std::max(-1.0, (before - after) / (2 * bend)));
         }
     }
     return to;
@@ -286,12 +294,12 @@ int extrapolate(double *x0, double t0, double t1, double h, double tolerance, in
             slope(dd(to), end, f_end, s_end);
         }
         if (margin(s_end) < 0) {
-            double low = t, high = to, before = std::max(margin(s), 1e-30), beyond = margin(s_end);
-            for (int k = 0; k < 80 && high - low > 1e-15 * high && beyond < -1e-20; k++) {
+            double low = t, high = to, before = std::max(margin(s), 1e-30), beyond = margin(s_end), last = beyond;
+            for (int k = 0; k < 80 && high - low > 1e-12 * (to - t) && last < -1e-14; k++) {
                 double share = before / (before - beyond), middle = k % 3 == 2 ? low + (high - low) / 2 : low + share * (high - low);
                 extrapolated(dd(t), x, f, dd(middle) - dd(t), columns, end, scale);
                 slope(dd(middle), end, f_end, s_end);
-                if (margin(s_end) < 0) high = middle, beyond = margin(s_end), before /= 2;
+                if (margin(s_end) < 0) high = middle, last = beyond = margin(s_end), before /= 2;
                 else low = middle, before = margin(s_end), beyond /= 2;
             }
             to = high;

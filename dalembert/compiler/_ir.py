@@ -127,15 +127,12 @@ def _emit_straight(
     by_piece: list[list[int]] = [[] for _ in range(n_pieces)]
     for k in computed:
         by_piece[piece_of[k]].append(k)
+    stored_by: list[list[tuple[int, int]]] = [[] for _ in range(n_pieces)]
+    for value, slot in outputs:
+        stored_by[n_pieces - 1 if slot in delayed else piece_of.get(value, n_pieces - 1)].append((value, slot))
     texts: list[str] = []
     declarations: set[str] = set()
-    for piece in range(n_pieces):
-        members = by_piece[piece]
-        mine = [
-            (value, slot)
-            for value, slot in outputs
-            if (n_pieces - 1 if slot in delayed else piece_of.get(value, n_pieces - 1)) == piece
-        ]
+    for piece, (members, mine) in enumerate(zip(by_piece, stored_by, strict=True)):
         body = _emit_piece(tape, operands, members, mine, crossing, load_slots, lanes)
         suffix = f"_{piece}" if n_pieces > 1 else ""
         texts.append(body.function(f"void @{name}{suffix}(ptr noundef %memory) #1"))

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.contact._cubic import first_root, hermite, lowest
 from dalembert.contact._dense_newton import compiled_as, newton
+from dalembert.contact._partial_steps import choose, copy, end_flow, flow, observe, place
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 
@@ -20,62 +21,6 @@ ROUND_OFF = 16 * 2.220446049250313e-16
 
 BEHIND = 8.0
 """So many times the blur of phi may a state lie behind a wall, for the round-off of positions."""
-
-
-@compiled_as("void", "point", "float64")
-def place(events, point, t):
-    """Put a state, and its time, where the kernels look for it."""
-    at, memory = events.at, events.memory
-    memory[at.t] = t
-    for k in range(2 * at.n):
-        memory[at.state + k] = memory[point.state + k]
-
-
-@compiled_as("void", "point", "float64", from_python=True)
-def observe(events, point, t):
-    """phi and phi_dot at a point."""
-    at, memory = events.at, events.memory
-    place(events, point, t)
-    call_kernel(at.call_look, memory)
-    for k in range(at.m):
-        memory[point.phi + k], memory[point.rate + k] = memory[at.phi + k], memory[at.rate + k]
-
-
-@compiled_as("void", "point", "point")
-def copy(events, source, target):
-    """The same state, phi and phi_dot at another point: all three lie behind each other."""
-    for k in range(2 * (events.at.n + events.at.m)):
-        events.memory[target.state + k] = events.memory[source.state + k]
-
-
-@compiled_as("void", "int64", "int64", "int64")
-def choose(events, vector, size, which):
-    """A unit vector that selects one guard."""
-    for k in range(size):
-        events.memory[vector + k] = 1.0 if k == which else 0.0
-
-
-@compiled_as("boolean", "boolean", "point")
-def end_flow(events, after, target):
-    """The end of the partial step from HERE whose equations have just been solved; False if it is not finite."""
-    at, memory = events.at, events.memory
-    call_kernel(at.call_end_after if after else at.call_end, memory)
-    total = 0.0
-    for k in range(2 * at.n):
-        memory[target.state + k] = memory[at.here.state + k] + memory[at.delta + k]
-        total += memory[target.state + k]
-    return np.isfinite(total)
-
-
-@compiled_as("boolean", "boolean", "float64", "float64", "point")
-def flow(events, after, t, dt, target):
-    """The partial step of length dt from HERE to `target`; False if its equations could not be solved."""
-    at, memory = events.at, events.memory
-    place(events, at.here, t)
-    memory[at.dt] = dt
-    equations = at.flow_after if after else at.flow
-    call_kernel(equations.guess, memory)
-    return newton(events, equations, dt) and end_flow(events, after, target)
 
 
 @compiled_as("boolean", "float64", "float64")
@@ -175,6 +120,34 @@ def rounding_of(events, which):
         steepness = min(memory[at.strength + which], memory[at.strength_before + which])  # no bounds at a pole
         depth += ROUND_OFF * memory[at.reach] * np.sqrt(steepness)
     return depth
+
+
+@compiled_as("boolean", "point", "boolean")
+def behind_a_wall(events, point, collides):
+    """Whether a point that was just looked at lies behind a wall by more than round-off; `which` is left at that wall.
+
+    Round-off is that of phi and positions (`rounding_of`), and of the leg's length. Where a wall is or was just hit, phi may be
+    negative as far as the time of that is known.
+    """
+    at, memory = events.at, events.memory
+    call_kernel(at.call_measure, memory)
+    for k in range(at.walls):
+        hit = collides or events.tables[at.just_hit + k] != 0
+        span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[at.h]
+        if not memory[point.phi + k] >= -(rounding_of(events, k) + span * abs(memory[point.rate + k])):
+            at.which = k
+            return True
+    return False
+
+
+@compiled_as("boolean", "point")
+def undefined(events, point):
+    """Whether some phi is not finite; `which` is left at it."""
+    for k in range(events.at.m):
+        if not np.isfinite(events.memory[point.phi + k]):
+            events.at.which = k
+            return True
+    return False
 
 
 @compiled_as("boolean", "int64")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dalembert.contact._collision_times import may_collide, observe, place
+from dalembert.contact._collision_times import behind_a_wall, may_collide
 from dalembert.contact._event_memory import NO_TIME, RESOLVED
+from dalembert.contact._partial_steps import observe, place
 from dalembert.contact._resets import APART, energy_of
-from dalembert.contact._resolution import behind_a_wall, resolve
+from dalembert.contact._resolution import resolve
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
 from dalembert.engine._iteration import inlined

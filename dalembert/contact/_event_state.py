@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalembert.contact import _event_memory as log_of
-from dalembert.contact._collision_times import observe
 from dalembert.contact._driver_with_impacts import ROOM
 from dalembert.contact._event_memory import LOG_STATE, Events
 from dalembert.contact._event_program import EventProgram
+from dalembert.contact._partial_steps import observe
 from dalembert.contact._resets import collide, energy_of
 from dalembert.engine._records import Impacts
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.contact._collision_times import ROUND_OFF, choose, copy, observe, place
+from dalembert.contact._collision_times import ROUND_OFF
 from dalembert.contact._dense_newton import compiled_as, newton
 from dalembert.contact._event_memory import (
     BAD_RESTITUTION,
@@ -23,6 +23,7 @@ from dalembert.contact._event_memory import (
     RESOLVED,
     TOO_MANY,
 )
+from dalembert.contact._partial_steps import choose, copy, observe, place
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 

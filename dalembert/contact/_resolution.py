@@ -10,20 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.contact._collision_times import (
-    BEHIND,
-    MERGE,
-    ROUND_OFF,
-    choose,
-    collision_time,
-    copy,
-    flow,
-    observe,
-    observe_between,
-    place,
-    rounding_of,
-    try_contact,
-)
+from dalembert.contact._collision_times import MERGE, behind_a_wall, collision_time, observe_between, try_contact, undefined
 from dalembert.contact._dense_newton import compiled_as, largest_of
 from dalembert.contact._event_memory import (
     ACCUMULATED,
@@ -41,6 +28,7 @@ from dalembert.contact._event_memory import (
     TOO_MANY,
     UNDEFINED,
 )
+from dalembert.contact._partial_steps import choose, copy, flow, observe, place
 from dalembert.contact._resets import APART, TOUCHING, begin_entry, collide, end_entry, energy_of, reset, whole_motion
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
@@ -84,34 +72,6 @@ def rest_of_step(events, after, t, left):
     observe(events, at.there, t + left)
     observe_between(events, t, left)
     return True
-
-
-@compiled_as("boolean", "point", "boolean")
-def behind_a_wall(events, point, collides):
-    """Whether a point that was just looked at lies behind a wall by more than round-off; `which` is left at that wall.
-
-    Round-off is that of phi and positions (`rounding_of`), and of the leg's length. Where a wall is or was just hit, phi may be
-    negative as far as the time of that is known.
-    """
-    at, memory = events.at, events.memory
-    call_kernel(at.call_measure, memory)
-    for k in range(at.walls):
-        hit = collides or events.tables[at.just_hit + k] != APART
-        span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[at.h]
-        if not memory[point.phi + k] >= -(rounding_of(events, k) + span * abs(memory[point.rate + k])):
-            at.which = k
-            return True
-    return False
-
-
-@compiled_as("boolean", "point")
-def undefined(events, point):
-    """Whether some phi is not finite; `which` is left at it."""
-    for k in range(events.at.m):
-        if not np.isfinite(events.memory[point.phi + k]):
-            events.at.which = k
-            return True
-    return False
 
 
 @inlined

@@ -97,8 +97,8 @@ def reset(system: MechanicalSystem, at: Point) -> Reset:
         rise = ca.Function("rise", [lam, mu, p, q, t, theta, at.hit], [ca.dot(n, v(t, q, p + kick, theta)) + phi_t])
         guess = _where_it_rises(guess, lambda x: rise(x[0], x[1:, 0], p, q, t, theta, at.hit))
     else:
-        balance = ca.dot(n, v(t, q, p + kick / 2, theta)) + phi_t
-    residual = ca.vertcat(balance, hidden(t, q, p + kick, theta))
+        balance = ca.dot(n, v(t, q, p + kick / 2, theta)) + phi_t  # (H+ - H-)/lambda + phi_t = 0, (32)
+    residual = ca.vertcat(balance, hidden(t, q, p + kick, theta))  # and g_dot = 0, k = 0 after the impact
     x, scales = ca.vertcat(lam, mu), (("momentum", 1 + system.n_multipliers),)
     return Reset(Equations(x, scales, guess, residual, residual), kick, lam)  # type: ignore[arg-type]
 

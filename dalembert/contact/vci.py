@@ -94,7 +94,7 @@ class VCI(CollisionIntegrator):
             return ca.substitute(expression, at.p, at.p + kick)
 
         equations = partial.equations
-        residual = ca.vertcat(kicked(equations.residual), after + lam * phi_t - at.energy)
+        residual = ca.vertcat(kicked(equations.residual), after + lam * phi_t - at.energy)  # (33)
         elastic = quadratic_reset(system, at)[0]
         guess = ca.substitute(equations.guess, at.p, at.p + elastic * n)  # next to the root with phi_dot > 0
         x, scales = ca.vertcat(equations.x, lam), (*equations.scales, ("momentum", 1))

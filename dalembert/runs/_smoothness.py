@@ -4,7 +4,8 @@ Let p_m be the polynomial of degree 6m - 1 that has the values, velocities and a
 a state, and r_m that state minus its value. Where the motion is analytic, r_m falls with m, as the m-th power of a number
 below 1, until it is the error of a step, because accelerations are those of the exact motion; that error, with its sign,
 changes little from step to step, and sixth differences of r_m take it away. Where a force has a kink, or changes within a step,
-r_m does not fall, and alternates from state to state: it has the size h^3 of what steps across it err by.
+r_m does not fall, and alternates from state to state: it has the size h^3 of what steps across it err by. The less of
+r_m and its differences counts.
 
 B. Fornberg, Generation of finite difference formulas on arbitrarily spaced grids, Math. Comp. 51 (1988), 699-706, for
 interpolation by neighbours; the weights below are Hermite's.
@@ -44,7 +45,8 @@ def roughness(states: States, h: float, scale: np.ndarray) -> float:
     q, v, a = (states.packed[:, : system.state_blocks[0][1]], *rates(states))
     few, many = (deviations(q, h * v, h**2 * a, m) for m in (FEW, MANY))
     taken = SIXTH if len(states) > 2 * NEEDED else np.ones(1)
-    many = np.abs(sliding_window_view(many, len(taken), axis=0) @ taken)
+    inner = slice(len(taken) // 2, len(many) - len(taken) // 2)
+    many = np.minimum(np.abs(many[inner]), np.abs(sliding_window_view(many, len(taken), axis=0) @ taken))
     summed = np.sum(np.abs(weights(MANY)[1][0])) * np.sum(np.abs(taken))
     rounding = 2 * np.finfo(float).eps * summed * np.max(np.abs(q), axis=0)
     few, many = (np.max(each / scale, axis=1) for each in (np.abs(few), np.where(many <= rounding, 0.0, many)))
