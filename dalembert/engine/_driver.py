@@ -23,9 +23,9 @@ from dalembert.engine._iteration import (
     meet_constraints,
     solve,
     solve_pivoting,
+    substep_of,
 )
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import Substep
 
 DONE, UNSOLVED, REACHED = 0, 1, 9
 GUESS_READY, PREDICT, SOLVED = 0, 1, 2
@@ -112,13 +112,13 @@ def add_increment(memory, state, delta, target, n_state):
 def save(steps, store):
     """Store the state, which the first substep starts from next, and the stage multipliers of the last substep."""
     memory, starts, layouts, counts = steps.memory, steps.starts, steps.layouts, steps.counts
-    last = len(layouts) - 1
-    state, n_state, row = starts[0, 0] + layouts[0].state, layouts[0].n_state, counts[0].saved
-    multipliers = starts[0, last] + layouts[last].stage_multipliers + layouts[last].n_stage  # the accepted ones
+    last = at(len(layouts) - 1)
+    state, n_state, row = layouts[0].state, layouts[0].n_state, counts[0].saved
+    multipliers = starts[at(0), last] + layouts[last].stage_multipliers + layouts[last].n_stage  # the accepted ones
     for k in range(n_state):
-        store[row, k] = memory[state + k]
+        store[at(row), at(k)] = memory[at(state + k)]
     for k in range(store.shape[1] - n_state):
-        store[row, n_state + k] = memory[multipliers + k]
+        store[at(row), at(n_state + k)] = memory[at(multipliers + k)]
     counts[0].saved += 1
 
 
@@ -128,25 +128,22 @@ def advance(steps, store, last_step, save_every, t0, h):
 
     Where step sizes vary, REACHED stops at the time where the run ends. Methods that reject steps have one substep.
     """
-    kernels, layouts, index, memory, all_counts, numbers, known, guess, work, path, starts, offsets = steps
-    n_sub, counts = len(offsets), all_counts[0]
+    memory, layouts, starts, offsets, counts = steps.memory, steps.layouts, steps.starts, steps.offsets, steps.counts[0]
+    n_sub, sub = len(offsets), substep_of(steps, 0)
     until_saved = save_every - counts.steps_done % save_every
     rejected = 0
     while counts.steps_done < last_step:
         step, taken = counts.steps_done, True
         for k in range(counts.substep, n_sub):
-            layout, first = layouts[k], starts[0, k]
-            sub = Substep(
-                kernels[k], layout, index[starts[1, k] : starts[1, k + 1]], memory[first : starts[0, k + 1]], all_counts[k],
-                numbers[k], known[k], guess[starts[2, k] : starts[2, k + 1]], work[starts[2, k] : starts[2, k + 1]],
-                path[:, starts[2, k] : starts[2, k + 1]],
-            )  # fmt: skip
+            if n_sub > 1:
+                sub = substep_of(steps, k)
+            layout, first = sub.layout, starts[at(0), at(k)]
             if sub.kernels.clock != 0:
                 call_kernel(sub.kernels.clock, sub.memory)
                 if sub.memory[H_SLOT] == 0.0:
                     return REACHED
             else:
-                sub.memory[0] = t0 + (step + offsets[k]) * h
+                sub.memory[0] = t0 + (step + offsets[at(k)]) * h
             if not make_step(sub):
                 counts.substep = k
                 return UNSOLVED
@@ -155,12 +152,12 @@ def advance(steps, store, last_step, save_every, t0, h):
                 if sub.memory[at(layout.taken)] == 0.0:
                     taken = False
                     break
-            following = (k + 1) % n_sub
-            target = starts[0, following] + layouts[following].state
+            following = at(k + 1 if k + 1 < n_sub else 0)
+            target = starts[at(0), following] + layouts[following].state
             add_increment(memory, first + layout.state, first + layout.delta, target, layout.n_state)
             own, count = layout.stage_multipliers, layout.n_stage
             for i in range(count):  # a rejected step must not overwrite them
-                sub.memory[own + count + i] = sub.memory[own + i]
+                sub.memory[at(own + count + i)] = sub.memory[at(own + i)]
         if not taken:
             counts.rejected += 1
             rejected += 1

@@ -15,13 +15,25 @@ from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFR
 from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import PIVOTED_STEPS, PIVOTING, dense_increment, factorize_dense, order_fails
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import KNOWN_AGES
+from dalembert.engine._layout import KNOWN_AGES, Substep
 from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
 
 H_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 3, 4, 5, 6
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
+
+
+@inlined
+def substep_of(steps, k):
+    """Substep k of a step."""
+    here, following = at(k), at(k + 1)
+    begin, end = steps.starts[:, here], steps.starts[:, following]
+    return Substep(
+        steps.kernels[here], steps.layouts[here], steps.tables[begin[1] : end[1]], steps.memory[begin[0] : end[0]],
+        steps.counts[here], steps.numbers[here], steps.known[here], steps.guess[begin[2] : end[2]],
+        steps.work[begin[2] : end[2]], steps.path[:, begin[2] : end[2]],
+    )  # fmt: skip
 
 
 @inlined

@@ -29,9 +29,10 @@ from dalembert.engine._iteration import (
     inlined,
     keep_factors,
     meet_constraints,
+    substep_of,
 )
 from dalembert.engine._kernel_call import call_kernel
-from dalembert.engine._layout import LaneSubstep, Substep, Units
+from dalembert.engine._layout import LaneSubstep, Units
 
 FULL, RUNNING = 2, 3
 MOST_HELPS = 2
@@ -238,16 +239,11 @@ def help_lanes(steps, unit, k, first):
     What is found becomes the lane's guess. Steps count as `make_step` of the driver counts them.
     """
     single, lanes, failed, layout = steps.single, steps.lanes, steps.failed, steps.layouts[k]
-    starts, memory, n = single.starts, unit.memory, layout.n_x
+    memory, n = unit.memory, layout.n_x
     control, found = first + steps.controls[k], steps.guess[steps.starts[1, k] : steps.starts[1, k + 1]]
     if single.numbers[k].far == np.inf:  # Python will look at what failed
         return False
-    sub = Substep(
-        single.kernels[k], single.layouts[k], single.tables[starts[1, k] : starts[1, k + 1]],
-        single.memory[starts[0, k] : starts[0, k + 1]], single.counts[k], single.numbers[k], single.known[k],
-        single.guess[starts[2, k] : starts[2, k + 1]], single.work[starts[2, k] : starts[2, k + 1]],
-        single.path[:, starts[2, k] : starts[2, k + 1]],
-    )  # fmt: skip
+    sub = substep_of(single, k)
     all_helped = n > 0
     for lane in range(lanes):
         if failed[lane] != 0.0 and n > 0:
