@@ -140,8 +140,14 @@ class Body:
         return self.assign(f"{operation} {FLAGS} {self.kind} {x}, {y}")
 
     def _reciprocal_root(self, root: str) -> str:
-        """1/sqrt(x) = sqrt(x) (1/x): the division does not wait for the root, which takes as long."""
-        return self._arithmetic("fmul", root, self._arithmetic("fdiv", self.number(1.0), self._squares[root]))
+        """1/sqrt(x) = sqrt(x) (1/x): the division does not wait for the root, which takes as long.
+
+        Where x = 0 or infinity the product would be nan; there, and for x = 1, sqrt(x) = x, and 1/x is the value.
+        """
+        square = self._squares[root]
+        reciprocal = self._arithmetic("fdiv", self.number(1.0), square)
+        itself = self.assign(f"fcmp oeq {self.kind} {root}, {square}")
+        return self._select(itself, reciprocal, self._arithmetic("fmul", root, reciprocal))
 
     def call(self, name: str, operands: list[str], kind: str = "double") -> str:
         if not name.startswith("dalembert_"):

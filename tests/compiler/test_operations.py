@@ -135,3 +135,13 @@ def test_products_and_sums_may_be_fused_and_nothing_else():
     with mpmath.workdps(60):
         once = np.array([float(mpmath.fmul(a, b, exact=True) + c) for a, b, c in rows])
     assert np.all((got == twice) | (got == once))
+
+
+def test_reciprocal_roots_have_their_limits():
+    """Numbers below the normal ones are apart: steps take them for zero."""
+    x = ca.SX.sym("x", 1)
+    root = ca.sqrt(x)
+    expression = ca.vertcat(1 / root, -0.7 / root, ca.atan(1 / root))
+    rows = np.array([value for value in (*SPECIAL, *RANDOM) if abs(value) != 1e-310])[:, None]
+    assert_same(compiled(expression, x)(rows), by_casadi(expression, x, rows), ulps=4)
+    np.testing.assert_array_equal(compiled(ca.exp(-1 / root), x)(np.array([[0.0], [np.inf]])), [[0.0], [1.0]])

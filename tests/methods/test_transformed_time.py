@@ -96,7 +96,9 @@ def test_close_encounters_are_right_and_the_energy_of_a_chaotic_motion_stays():
     run = da.simulate(soft.system, method, **soft.start, h=0.2, steps=100_000, save_every=25)
     error = np.abs(run.energy / run.energy[0] - 1)
     assert np.linalg.norm(run.q, axis=1).min() < 5e-3
-    assert error[len(error) // 2 :].max() < 2 * error[: len(error) // 2].max() < 2e-4
+    first, second = np.split(error, [len(error) // 2])
+    # The largest error is that of the closest encounter, which in chaotic motion may come at any time: nine in ten count.
+    assert np.quantile(second, 0.9) < 2 * np.quantile(first, 0.9) and error.max() < 1e-4
 
 
 def test_stores_go_on(tmp_path):
