@@ -17,10 +17,10 @@ from dalembert.mechanisms._rigid import Body
 def from_mjcf(source: str | os.PathLike[str], *, coordinates: str = "quaternion", stops: bool = False) -> Mechanism:
     """The mechanism of an MJCF file, or of its text: bodies with their inertias, joints, springs, dampers and closed loops.
 
-    Mapped are hinge, slide, ball and free joints with stiffness, damping and reference, welded bodies, gravity, and the
-    equality constraints connect and weld; with `stops=True` also the ranges of joints, which then need a collision
-    integrator. What the options disable is left out. What else the file states (contacts, actuators, tendons, armature,
-    friction) is listed in a warning. Needs the package mujoco.
+    Mapped are hinge, slide, ball and free joints with stiffness, damping and reference, armature of hinges and slides (a
+    rotor that a gear couples to the joint), welded bodies, gravity, and the equality constraints connect and weld; with
+    `stops=True` also the ranges of joints, which then need a collision integrator. What the options disable is left out.
+    What else the file states (contacts, actuators, tendons, friction) is listed in a warning. Needs the package mujoco.
 
     Example:
         >>> import dalembert as da
@@ -144,10 +144,20 @@ class _Import:
                 self.left_out.append(f"range of the joint {joint.name!r} ({what})")
             else:
                 self.mechanism.stop(joint, lower=lower, upper=upper)
-        if model.dof_armature[dof]:
-            self.left_out.append(f"armature of the joint {joint.name!r}")
+        if model.dof_armature[dof] and joint.kind == "spherical":
+            self.left_out.append(f"armature of the ball joint {joint.name!r}")
+        elif model.dof_armature[dof]:
+            self._rotor(joint, float(model.dof_armature[dof]))
         if model.dof_frictionloss[dof]:
             self.left_out.append(f"friction of the joint {joint.name!r}")
+
+    def _rotor(self, joint: Joint, armature: float) -> None:
+        """Inertia that the motion of a joint alone has: a rotor with an axis at rest that turns as far as the joint moves."""
+        m, at = self.mechanism, joint.points[0]
+        rotor = m.body(f"rotor of {joint.name}", mass=armature, inertia=armature, at=at)
+        turning = 0.0 if joint.kind == "prismatic" else joint.angle
+        shaft = m.revolute(m.ground, rotor, at=at, axis=(0, 0, 1), angle=turning, name=f"shaft of {joint.name}")
+        m.gear(joint, shaft, ratio=1.0, name=f"gear of {joint.name}")
 
     def _equality(self, k: int) -> None:
         """A closed loop."""

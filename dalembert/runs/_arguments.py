@@ -161,13 +161,13 @@ class Arguments:
 
     def _end(self, t0: float, h: float, steps: Any) -> tuple[float, float]:
         """The first step size and the final time, where step sizes vary."""
+        if "rate" not in self.method.clock_names:
+            refuse_varying(self.method, "t1=")
         if self.caller != "simulate":
             raise InputError(
                 f"with {self.method} members take different numbers of steps until t1: give steps= and the first h= in "
                 "place of t1=, or call da.simulate for each of them"
             )
-        if "rate" not in self.method.clock_names:
-            refuse_varying(self.method, "t1=")
         if steps is not None:
             raise InputError("give either the number of steps or the final time t1, not both")
         length = finite_number("t1", self.t1) - t0

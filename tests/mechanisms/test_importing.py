@@ -53,6 +53,28 @@ def test_same_motion_as_mujoco():
     np.testing.assert_allclose(run.of(m.part("lift")).angle[-1], data.joint("lift").qpos[0], atol=1e-6)
 
 
+def test_armature_is_inertia_of_joints():
+    """A hinge and a slide with rotors, beside mujoco's own motion."""
+    text = """<mujoco><option gravity="0 0 -9.81" timestep="0.0002" integrator="RK4"/><worldbody>
+      <body name="arm" pos="0 0 1"><joint name="lift" type="hinge" axis="0 1 0" ref="15" armature="0.02"/>
+        <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.02" mass="0.3" contype="0" conaffinity="0"/>
+        <body name="sledge" pos="0.2 0 0.05"><joint name="slide" type="slide" axis="1 0 0" armature="0.15" stiffness="40"/>
+          <geom type="box" size="0.03 0.02 0.01" mass="0.1" contype="0" conaffinity="0"/></body></body>
+      </worldbody></mujoco>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m = da.from_mjcf(text)
+    run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(rates={"lift": -1.0}, speeds={"slide": 0.0}), h=0.001, t1=0.4)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qvel[0] = -1.0
+    for _ in range(2000):
+        mujoco.mj_step(model, data)
+    joints = [run.of("lift").angle[-1], run.of("slide").displacement[-1]]
+    np.testing.assert_allclose(joints, data.qpos, atol=1e-7)
+    assert np.abs(run.energy - run.energy[0]).max() < 1e-8
+
+
 def test_closed_loops_hold_to_round_off():
     """A four-bar by equality/connect: mujoco's loop is soft, here it is a joint."""
     text = """
@@ -71,7 +93,7 @@ def test_closed_loops_hold_to_round_off():
 def test_what_is_not_mapped_is_named():
     text = """<mujoco><worldbody><body name="b"><joint name="j" range="-30 30" armature="0.1" limited="true"/>
     <geom size="0.1"/></body></worldbody><actuator><motor joint="j"/></actuator></mujoco>"""
-    with pytest.warns(UserWarning, match="range of the joint 'j'.*armature of the joint 'j'.*1 actuators.*contacts of 1 geoms"):
+    with pytest.warns(UserWarning, match="range of the joint 'j'.*1 actuators.*contacts of 1 geoms"):
         da.from_mjcf(text)
     with pytest.raises(da.InputError, match="cannot read this model"):
         da.from_mjcf("<mujoco><nothing/></mujoco>")
