@@ -27,8 +27,6 @@ _ARITHMETIC = {
     ca.OP_INV: "fdiv {flags} {kind} {y}, {x}",
 }
 
-_DIVISIONS = (ca.OP_DIV, ca.OP_INV)
-
 _INTRINSICS = {
     ca.OP_SQRT: "sqrt",
     ca.OP_FABS: "fabs",
@@ -85,8 +83,6 @@ class Body:
         self.declarations: set[str] = set()
         self._count = 0
         self._vector = False
-        self._squares: dict[str, str] = {}
-        """What roots are roots of."""
 
     def number(self, value: float) -> str:
         """A constant, the same in all lanes."""
@@ -103,18 +99,12 @@ class Body:
         """Append one CasADi operation; its value's name is returned."""
         if code in _PASS_THROUGH:
             return operands[0]
-        if code in _DIVISIONS and operands[-1] in self._squares:
-            reciprocal = self._reciprocal_root(operands[-1])
-            return reciprocal if code == ca.OP_INV else self._arithmetic("fmul", operands[0], reciprocal)
         if code in _ARITHMETIC:
             x, y = operands[0], self.number(1.0) if code == ca.OP_INV else operands[-1]
             return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y))
         if code in _INTRINSICS:
             suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
-            value = self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)
-            if code == ca.OP_SQRT:
-                self._squares[value] = operands[0]
-            return value
+            return self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)
         if code in _LIBRARY:
             return self._by_lane(_LIBRARY[code], operands)
         if code in _COMPARISONS:
@@ -135,19 +125,6 @@ class Body:
             rest = self._select(negative, self.number(-1.0), operands[0])
             return self._select(positive, one, rest)
         raise AssertionError(f"CasADi operation {code} is not known to the compiler")
-
-    def _arithmetic(self, operation: str, x: str, y: str) -> str:
-        return self.assign(f"{operation} {FLAGS} {self.kind} {x}, {y}")
-
-    def _reciprocal_root(self, root: str) -> str:
-        """1/sqrt(x) = sqrt(x) (1/x): the division does not wait for the root, which takes as long.
-
-        Where x = 0 or infinity the product would be nan; there, and for x = 1, sqrt(x) = x, and 1/x is the value.
-        """
-        square = self._squares[root]
-        reciprocal = self._arithmetic("fdiv", self.number(1.0), square)
-        itself = self.assign(f"fcmp oeq {self.kind} {root}, {square}")
-        return self._select(itself, reciprocal, self._arithmetic("fmul", root, reciprocal))
 
     def call(self, name: str, operands: list[str], kind: str = "double") -> str:
         if not name.startswith("dalembert_"):

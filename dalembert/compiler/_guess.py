@@ -167,9 +167,14 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
 
 
 def _is_line_to_the_end(block: UnknownBlock, reduced: ReducedStep) -> bool:
-    """Whether positions are known at both ends of the last step only, as in RATTLE: the velocity at its end tells more."""
-    first = next(iter(reduced.equations.step.state))
-    return block.of == first and block.per_h and block.anchored and not block.ends and block.nodes.tolist() == [1.0]
+    """Whether positions are known at both ends of the last step only, as in RATTLE: the velocity at its end tells more.
+
+    Variational integrators, which have no stages of momenta, keep the line, from which collision integrators find impacts.
+    """
+    step = reduced.equations.step
+    first, second = step.state
+    line = block.per_h and block.anchored and not block.ends and block.nodes.tolist() == [1.0]
+    return line and block.of == first and any(other.of == second for other in step.unknowns)
 
 
 def _velocity(reduced: ReducedStep) -> ca.SX:

@@ -1,8 +1,4 @@
-"""The sign that tells whether a step stayed on its branch: of det(hidden_z directions), taken between the ends of the step.
-
-Which of the two is taken at which end makes no difference. In mechanics hidden_z = G H_pp belongs to the new state, where the
-matrix of the last multipliers needs it, too.
-"""
+"""The sign that tells whether a step stayed on its branch: of det(hidden_z directions), taken between the ends of the step."""
 
 from __future__ import annotations
 
@@ -48,7 +44,7 @@ class Turn:
 def step_orientation(
     step: Step, new: list[ca.SX], unknowns: dict[str, ca.SX], multipliers: dict[str, ca.SX]
 ) -> tuple[ca.SX, Turn | None]:
-    """The sign of det(hidden_z directions), each at another end of the step; 0 where it is refused.
+    """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 where it is refused.
 
     It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the
     multipliers, every stage's multipliers must lie on the branch. A large matrix is left to those who compile the result.
@@ -58,12 +54,11 @@ def step_orientation(
     if system.n_multipliers == 0:
         value = ca.SX(1)
     else:
-        ends = (step.time_symbol, *step.state.values()), (step.time_symbol + h, *new)
-        one, other = reversed(ends) if _is_mechanical(system) else ends
-        hidden_z = ca.sparsify(system.function("hidden_z")(*one, theta))
+        t1, (y1, z1) = step.time_symbol + h, new
+        hidden_z = ca.sparsify(system.function("hidden_z")(step.time_symbol, *step.state.values(), theta))
         values = []
         for lam, psi in _stage_multipliers(step, unknowns):
-            matrix = hidden_z @ ca.sparsify(system.function("directions")(*other, lam, psi, theta))
+            matrix = hidden_z @ ca.sparsify(system.function("directions")(t1, y1, z1, lam, psi, theta))
             if _is_left_to_others(matrix, system):
                 turn = Turn(ca.SX.sym("turn"), matrix)
             values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
