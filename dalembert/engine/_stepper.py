@@ -174,17 +174,26 @@ class Stepper:
         self.counts["rescued"] += 1
 
     def _other_rows(self) -> State | None:
-        """Combine other rows than at the start of the run, in another program, where those do not serve any more."""
+        """Combine other rows than at the start of the run, in another program, where those do not serve any more.
+
+        If they do, rows are measured anew: at the start some may have shared no coordinate with the others, as those of a wheel
+        that rolls along an axis, so that nothing said how they compare.
+        """
         original, (theta, *_, factors) = self.system.combines[0], hidden_parts(self.system, self.start.theta)
-        try:
-            system, here = independent(original, unpack(original, self.time, self.state, theta), factors)
-        except InconsistentStart:
-            return None
-        if system is self.system or system.n_multipliers != self.system.n_multipliers:
-            return None
-        self.system, self.start = system, here
-        self.use(build_program(system, self.method, here, self.h, contiguous=self.contiguous))
-        return here
+        for known in (factors, None):
+            try:
+                system, here = independent(original, unpack(original, self.time, self.state, theta), known)
+            except InconsistentStart:
+                continue
+            if system is original or system.n_multipliers != self.system.n_multipliers:
+                continue
+            if system is not self.system:
+                self.system, self.start = system, here
+                self.use(build_program(system, self.method, here, self.h, contiguous=self.contiguous))
+                return here
+            if known is None and not np.allclose(hidden_parts(system, here.theta)[3], factors, rtol=0.1, atol=0.0):
+                return here
+        return None
 
 
 def write_start(

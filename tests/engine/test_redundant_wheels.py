@@ -235,3 +235,30 @@ def test_order_of_a_robot_in_space():
         assert not run.lam_unique and run.stats["renewals"] > 0
         assert max(np.abs(residual).max() for residual in run.residuals.values()) < 1e-11
     np.testing.assert_allclose(-np.polyfit(np.log(sizes), np.log(errors), 1)[0], 4.0, atol=0.2)
+
+
+def two_wheels(q, v):
+    """The velocities of the contact points of two wheels in space: four rows, of which three are independent."""
+    return slips([*(q[k] for k in range(5)), 0 * q[0]], [*(v[k] for k in range(5)), 0 * v[0], 0 * v[0]])[:4]
+
+
+@pytest.mark.parametrize("heading", [0.0, 0.3, np.pi / 2, np.pi])
+@pytest.mark.parametrize("h", [0.01, 0.05])
+def test_rows_that_were_alone_at_the_start_are_measured_anew(heading, h):
+    """Where the robot starts along an axis, x and y have rows of their own, and nothing says how these compare.
+
+    It turns at a constant rate, and the slope speeds up and slows down what rolls with a mass of 8.2 kg.
+    """
+    robot = da.Lagrangian(
+        lambda q, v: 4 * (v[0] ** 2 + v[1] ** 2) + 0.06 * v[2] ** 2 + 8e-5 * (v[3] ** 2 + v[4] ** 2) - q[0],
+        dim=5,
+        nonholonomic=two_wheels,
+    )
+    wheels = (0.5 - TRACK) / RADIUS, (0.5 + TRACK) / RADIUS
+    v0 = [0.5 * np.cos(heading), 0.5 * np.sin(heading), 1.0, *wheels]
+    run = da.simulate(robot, da.GaussLobattoSPARK(stages=3), q0=[0, 0, heading, 0, 0], v0=v0, h=h, steps=round(14 / h))
+    along = heading + run.t
+    forward = 0.5 - (np.sin(along) - np.sin(heading)) / 8.2
+    assert np.abs(run.q[:, 2] - along).max() < 1e-11
+    assert np.abs(run.v[:, 0] - forward * np.cos(along)).max() < 1e-9
+    assert run.stats["renewals"] > 0 and run.stats["rescued_steps"] == 0
