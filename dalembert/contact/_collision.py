@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from dalembert.contact._flow import Equations, Flow, Point
+from dalembert.contact._flow import Flow, Point, Reset
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod, Step, Variational
 from dalembert.methods._action import NAMED
@@ -17,15 +17,6 @@ from dalembert.methods._base import refuse_varying
 from dalembert.systems import BoundSystem, MechanicalSystem, System
 
 REFERENCE = "Pekarek and Murphey (2014), Int. J. Numer. Meth. Engng, section 4"
-
-
-@dataclass(frozen=True, eq=False)
-class Reset:
-    """R^reset at a point on the wall: p+ = p- + kick if the impact is elastic, kick = impulse grad phi without constraints."""
-
-    equations: Equations
-    kick: ca.SX
-    impulse: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +34,6 @@ class Maps:
     after_impact: Flow | None = None
     energy: ca.SX | None = None
     velocity: ca.SX | None = None
-
-
-def approach_speed(system: MechanicalSystem, at: Point) -> ca.SX:
-    """-phi_dot, which is zero where only a modified Hamiltonian approaches."""
-    return ca.fmax(-system.function("phi_dot")(at.t, at.q, at.p, at.theta), 0)
-
-
-def impulse_fraction(system: MechanicalSystem, at: Point) -> ca.SX:
-    """(1 + e)/2, by which an impact with the coefficient of restitution e scales the elastic impulse."""
-    e = system.function("restitution")(approach_speed(system, at), at.theta)
-    chosen = [ca.if_else(at.hit[k] != 0, e[k], 0) for k in range(system.n_unilateral)]  # no other may be in its way by a nan
-    return (1 + sum(chosen, ca.SX(0))) / 2
 
 
 class CollisionIntegrator(OneStepMethod):

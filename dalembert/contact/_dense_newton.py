@@ -80,18 +80,18 @@ def newton(events, equations, dt):
             if not eliminate_dense(memory, at.matrix, at.pivots, n):
                 return False
         substitute_dense(memory, at.matrix, at.pivots, n, memory[f : f + n])
-        size, apart, first = 0.0, 0.0, 0
+        size, apart, total, first = 0.0, 0.0, 0.0, 0
         for block in range(equations.blocks):
             count, kind = tables[equations.table + 2 * block], tables[equations.table + 2 * block + 1]
-            scale = max(memory[at.sizes + block], largest_of(events, x + first, count))
+            scale, change = memory[at.sizes + block], 0.0
+            for k in range(first, first + count):
+                scale, change, total = max(scale, abs(memory[x + k])), max(change, abs(memory[f + k])), total + memory[f + k]
+                memory[x + k] -= memory[f + k]
             memory[at.sizes + block] = scale
-            change = largest_of(events, f + first, count)
             apart = max(apart, change / scale)
             size = max(size, change / (max(scale, blur) if kind == 1 else scale))
             first += count
-        for k in range(n):
-            memory[x + k] -= memory[f + k]
-        if not np.isfinite(size + largest_of(events, f, n)):
+        if not np.isfinite(size + total):
             return False
         stalled = stalled + 1 if size > 0.7 * least else 0  # at a double root the increments are halved each time
         converged, rate, _, _ = judge(size**2, previous**2, rate, STALLED, TIGHT, CAREFUL, STALL, iteration)

@@ -12,13 +12,13 @@ import numpy as np
 
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
-from dalembert.contact._collision import CollisionIntegrator, Maps, approach_speed, impulse_fraction
+from dalembert.contact._collision import CollisionIntegrator, Maps
 from dalembert.contact._event_memory import KERNEL_PLACES, KERNELS, MARKS, SCALARS, lay_out
-from dalembert.contact._flow import Equations, Flow, Point, base_flow, onto_the_wall
+from dalembert.contact._flow import Equations, Event, Flow, Point, Reset, base_flow, onto_the_wall
+from dalembert.symbolic import as_column
 from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
-from dalembert.systems._mechanical import solve_symmetric
 
 SCALES = {"velocity": 0, "momentum": 1, "one": 2}
 
@@ -137,17 +137,10 @@ def _observations(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping
     mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)
     strength = ca.sum2(mobility * phi_q)
     H = system.function("H")(at.t, at.q, at.p, at.theta)
-    v = system.function("v")(at.t, at.q, at.p, at.theta)
-    multipliers = ca.SX(0, 1)
-    if system.n_multipliers:
-        matrix, rhs = (system.function(f"multiplier_{name}")(at.t, at.q, at.p, at.theta) for name in ("matrix", "rhs"))
-        multipliers = solve_symmetric(matrix, rhs) if system.symmetric else ca.solve(matrix, rhs)
-    lam, psi = ca.vertsplit(multipliers, [0, system.n_holonomic, system.n_multipliers])
-    p_dot = system.function("z_dot")(at.t, at.q, at.p, lam, psi, at.theta)
     return [
         Kernel("look", inputs, [(phi, slot["phi"]), (rate, slot["rate"])]),
         Kernel("measure", inputs, [(slack, slot["slack"]), (strength, slot["strength"]), (H, slot["energy"])]),
-        Kernel("tangent", inputs, [(ca.vertcat(v, p_dot), slot["tangent"])]),
+        Kernel("tangent", inputs, [(system.motion(at.t, at.q, at.p, at.theta), slot["tangent"])]),
     ]
 
 
@@ -160,20 +153,18 @@ def _ends(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping[str, in
     kernels = [end("end", maps.partial)]
     if maps.reset is None:
         return kernels
-    speed, fraction = ca.dot(approach_speed(system, at), at.hit), impulse_fraction(system, at)
+    event = Event(system, at)
+    speed, fraction = as_column(event.approach_speeds @ event.hit), as_column(event.impulse_fraction)
 
-    def outcome(name: str, x: ca.SX, kick: ca.SX, impulse: ca.SX) -> Kernel:
-        results = [(at.p + fraction * kick, slot["after"]), (fraction * impulse, slot["impulse"]), (fraction, slot["fraction"])]
-        results.append((speed, slot["speed"]))
-        return Kernel(name, [*inputs, (x, slot["x"])], results)
+    def outcome(name: str, impact: Reset) -> Kernel:
+        after, impulse = at.p + fraction * impact.kick, fraction * impact.impulse  # p+ = p- + (1 + e)/2 kick
+        results = [(after, slot["after"]), (impulse, slot["impulse"]), (fraction, slot["fraction"]), (speed, slot["speed"])]
+        return Kernel(name, [*inputs, (impact.equations.x, slot["x"])], results)
 
-    kernels.append(outcome("outcome", maps.reset.equations.x, maps.reset.kick, maps.reset.impulse))
-    flow = maps.after_impact
-    if flow is not None:
-        assert flow.kick is not None and flow.impulse is not None and maps.energy is not None
-        kernels.append(end("end_after", flow))
-        kernels.append(outcome("outcome_after", flow.equations.x, flow.kick, flow.impulse))
+    kernels.append(outcome("outcome", maps.reset))
+    if maps.after_impact is not None and maps.after_impact.reset is not None:
         energy = [(maps.energy, slot["energy_before"])]
+        kernels += [end("end_after", maps.after_impact), outcome("outcome_after", maps.after_impact.reset)]
         kernels.append(Kernel("energy", [*inputs, (maps.partial.equations.x, slot["x"])], energy))
     return kernels
 

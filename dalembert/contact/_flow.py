@@ -1,18 +1,21 @@
-"""Partial steps: a one-step map whose step size is an argument, and its equations.
+"""What happens at a point of the motion, described as a method describes its step: unknowns, equations, what follows from them.
 
 Numbers in parentheses refer to Pekarek and Murphey (2014), Int. J. Numer. Meth. Engng.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import casadi as ca
+import numpy as np
 
 from dalembert.compiler import reduced_step
 from dalembert.methods import OneStepMethod
-from dalembert.systems import MechanicalSystem
+from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
+from dalembert.systems import BoundSystem, MechanicalSystem
+from dalembert.systems._mechanical import solve_symmetric
 
 Scale = Literal["velocity", "momentum", "one"]
 """What an unknown is measured by where it is small itself: |q|/h, |p| or 1."""
@@ -44,6 +47,10 @@ class Point:
         vectors = {"theta": system.parameters.size, "q": n, "p": n, "hit": m, "ahead": system.n_guards}
         return cls(**scalars, **{name: ca.SX.sym(name, size) for name, size in vectors.items()})
 
+    def kicked(self, kick: SymbolicArray) -> Point:
+        """The same point with the momentum p + kick."""
+        return replace(self, p=self.p + as_column(kick))
+
 
 @dataclass(frozen=True, eq=False)
 class Equations:
@@ -56,35 +63,131 @@ class Equations:
     residual: ca.SX
     model: ca.SX
 
+    def with_length(self, dt: ca.SX, length: ca.SX) -> Equations:
+        """The same for a partial step of another length, which need not be a symbol."""
+        residual, model = (ca.substitute(part, dt, length) for part in (self.residual, self.model))
+        return replace(self, residual=residual, model=model)
+
+
+@dataclass(frozen=True, eq=False)
+class Reset:
+    """R^reset at a point on the wall: p+ = p- + kick if the impact is elastic, kick = impulse grad phi without constraints."""
+
+    equations: Equations
+    kick: ca.SX
+    impulse: ca.SX
+
+    @classmethod
+    def of(cls, event: Event, kick: SymbolicArray, impulse: Scalar) -> Self:
+        """The reset that an event describes."""
+        return cls(event.equations, as_column(kick), as_column(impulse))
+
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """A partial step from a point: equations, and the increments (dq, dp) of the state, also of the model.
-
-    Where the step starts with an impact that belongs to its equations, `kick` is the jump of p there and `impulse` its size.
-    """
+    """A partial step from a point: equations, the increments (dq, dp) of the state, and those of the model."""
 
     equations: Equations
     increment: ca.SX
     model_increment: ca.SX
-    kick: ca.SX | None = None
-    impulse: ca.SX | None = None
+    reset: Reset | None = None
+    """The impact with which it starts, if that belongs to its equations."""
+
+
+class Event:
+    """The unknowns and equations of what happens at a point, as `methods.Step` has those of a step.
+
+    `q` and `p` are the state there, `system` has the functions of the system, and of the constraint that is hit there are
+    `normal`, grad phi, and `phi_t`.
+    """
+
+    def __init__(self, definition: MechanicalSystem, at: Point) -> None:
+        self.at, self.definition, self.system = at, definition, BoundSystem(definition, at.theta)
+        self.t, self.dt, self.h, self.energy = (Scalar(symbol) for symbol in (at.t, at.dt, at.h, at.energy))
+        self.q, self.p, self.hit, self.ahead = (from_column(column) for column in (at.q, at.p, at.hit, at.ahead))
+        self._blocks: list[tuple[Scale, int]] = []
+        self._unknowns, self._guesses, self._residuals, self._models = ([ca.SX(0, 1)] for _ in range(4))
+
+    @property
+    def normal(self) -> SymbolicArray:
+        """grad phi of the constraint that is hit."""
+        at, phi_q = self.at, self.definition.function("phi_q")  # of many constraints a large and sparse matrix
+        return from_column(ca.densify(phi_q(at.t, at.q, at.theta).T @ at.hit))
+
+    @property
+    def phi_t(self) -> Scalar:
+        """phi_t of the constraint that is hit."""
+        return self.system.phi_t(self.t, self.q) @ self.hit
+
+    @property
+    def approach_speeds(self) -> Any:
+        """-phi_dot of all walls; zero where only a modified Hamiltonian approaches."""
+        return np.maximum(-self.system.phi_dot(self.t, self.q, self.p), 0)
+
+    @property
+    def impulse_fraction(self) -> Any:
+        """(1 + e)/2, by which an impact with the coefficient of restitution e scales the elastic impulse."""
+        e = from_column(self.definition.function("restitution")(as_column(self.approach_speeds), self.at.theta))
+        return (1 + sum(np.where(self.hit != 0, e, 0))) / 2  # no other wall may be in its way by a nan
+
+    @property
+    def constraints(self) -> Any:
+        """The rows along which holonomic and nonholonomic constraints act: G and k_v."""
+        return np.concatenate([self.system.G(self.t, self.q), self.system.k_v(self.t, self.q, self.p)])
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether H is quadratic in p."""
+        return not ca.depends_on(as_column(self.system.H_pp(self.t, self.q, self.p)), self.at.p)
+
+    def unknowns(self, name: str, guess: Any, scale: Scale) -> Any:
+        """Unknowns of the shape of their guess."""
+        symbols = ca.SX.sym(name, np.size(guess))
+        self._blocks.append((scale, symbols.shape[0]))
+        self._unknowns.append(symbols)
+        self._guesses.append(as_column(guess))
+        return from_column(symbols, np.shape(guess)) if np.shape(guess) else Scalar(symbols)
+
+    def equation(self, left: Any, right: Any, model: Any = None) -> None:
+        """Demand left = right; Newton's matrix may have the derivative of `model` in place of that of left - right."""
+        self._residuals.append(as_column(left - right))
+        self._models.append(self._residuals[-1] if model is None else as_column(model))
+
+    def step(self, flow: Flow, guess: ca.SX | None = None) -> None:
+        """Let the unknowns, the first ones, and equations of a partial step belong to the event."""
+        own = flow.equations
+        self._blocks[:0], self._unknowns[:0] = own.scales, [own.x]
+        self._guesses[:0] = [own.guess if guess is None else guess]
+        self._residuals.append(own.residual)
+        self._models.append(own.model)
+
+    @property
+    def equations(self) -> Equations:
+        """All of them."""
+        x, guess, residual, model = (
+            ca.vertcat(*parts) for parts in (self._unknowns, self._guesses, self._residuals, self._models)
+        )
+        return Equations(x, tuple(self._blocks), guess, residual, model)
+
+
+def solved(matrix: SymbolicArray, rhs: Any) -> SymbolicArray:
+    """The solution of linear equations with a symmetric matrix."""
+    n = len(rhs)
+    return from_column(solve_symmetric(ca.sparsify(ca.reshape(as_column(matrix), n, n)), as_column(rhs)))
 
 
 def base_flow(system: MechanicalSystem, base: OneStepMethod, at: Point) -> Flow:
     """Phi_dt of a one-step method."""
-    reduced = reduced_step(system.smooth, base)
+    reduced, event = reduced_step(system.smooth, base), Event(system, at)
     own, here = ca.vertcat(*reduced.data), ca.vertcat(at.t, at.dt, at.theta, at.q, at.p)
     residual, increment = (ca.substitute(part, own, here) for part in (reduced.residual, reduced.express(reduced.increment)))
-    v = system.function("v")(at.t, at.q, at.p, at.theta)
-    none = ca.SX.zeros(system.n_holonomic, 1), ca.SX.zeros(system.n_nonholonomic, 1)
-    p_dot = system.function("z_dot")(at.t, at.q, at.p, *none, at.theta)
+    none = [from_column(ca.SX.zeros(size, 1)) for size in (system.n_holonomic, system.n_nonholonomic)]
+    rates = {"q": event.system.v(event.t, event.q, event.p), "p": event.system.z_dot(event.t, event.q, event.p, *none)}
     guess, scales = [ca.SX(0, 1)], []
     for block in reduced.blocks:
         size = block.symbols.shape[0]
         if block.kind == "increment":
-            rate = v if block.of == "q" else p_dot
-            guess += [float(node) * rate * (1 if block.per_h else at.dt) for node in block.nodes]
+            guess += [as_column(float(node) * rates[block.of] * (1 if block.per_h else event.dt)) for node in block.nodes]
         else:
             guess.append(ca.SX.zeros(size, 1))
         scales.append(("velocity" if block.kind == "increment" and block.of == "q" else "momentum", size))
@@ -97,17 +200,14 @@ def onto_the_wall(system: MechanicalSystem, flow: Flow, at: Point, guess: ca.SX)
 
     CollisionTime of section 4.1. phi is divided by h, so that conditioning does not depend on h.
     """
-    s, n = ca.SX.sym("s"), system.dim
+    event = Event(system, at)
+    t, h, q, p = event.t + event.dt, event.h, event.q, event.p
 
-    def end(residual: ca.SX, increment: ca.SX) -> ca.SX:
-        phi = system.function("guards")(at.t + at.dt, at.q + increment[:n], at.p + increment[n:], at.theta)
-        return ca.substitute(ca.vertcat(residual, ca.dot(at.ahead, phi) / at.h), at.dt, s * at.h)
+    def phi_at_end(increment: ca.SX) -> Scalar:
+        dq, dp = np.split(from_column(increment), 2)
+        return event.ahead @ event.system.guards(t, q + dq, p + dp)
 
-    equations = flow.equations
-    return Equations(
-        ca.vertcat(equations.x, s),
-        (*equations.scales, ("one", 1)),
-        ca.vertcat(equations.guess, guess),
-        end(equations.residual, flow.increment),
-        end(equations.model, flow.model_increment),
-    )
+    event.step(flow)
+    s = event.unknowns("s", Scalar(guess), "one")
+    event.equation(phi_at_end(flow.increment) / h, 0, model=phi_at_end(flow.model_increment) / h)
+    return event.equations.with_length(at.dt, as_column(s * h))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalembert.contact import _event_memory as at
 from dalembert.contact._complementarity import NEARLY, OPEN, PlanarFriction
+from dalembert.contact._here import Here
+from dalembert.contact._shared_impulses import as_log
 from dalembert.errors import StepFailed
-from dalembert.systems import MechanicalSystem, State
 
 STOPPED = 1e-9
 """A slip below this part of what it consists of, or could become in a step, is none."""
@@ -57,55 +57,45 @@ class FrictionAt:
         )
 
 
-def friction_at(
-    walled: MechanicalSystem, start: State, t: float, here: np.ndarray, walls: tuple[int, ...], h: float
-) -> FrictionAt:
-    """What forces of contact do in a state."""
+def friction_at(here: Here, began: Here, walls: tuple[int, ...], h: float) -> FrictionAt:
+    """What forces of contact do at a point; the motion `began` at another one."""
     if len(walls) > MOST:
         raise StepFailed(
             f"more than {MOST} contacts with friction at once are too many for events: use da.NonsmoothRattle() or "
             "da.MoreauJean()"
         )
-    q, p = np.split(here, 2)
-    theta, chosen = start.theta, list(walls)
-    stuck = walled.in_contact(walls, (0,) * len(walls))
-    A, b = (stuck.evaluate(f"multiplier_{part}", t, q, p, theta=theta) for part in ("matrix", "rhs"))
-    slip = walled.evaluate("slip", t, q, p, theta=theta)[chosen]
-    v, slip_v = walled.evaluate("v", t, q, p, theta=theta), walled.evaluate("slip_v", t, q, theta=theta)[chosen]
-    normal, tangent = _rows(walled, len(walls))
-    began = walled.evaluate("v", start.t, *np.split(start.packed, 2), theta=theta)
-    could = np.abs(slip_v) @ (np.abs(v) + np.abs(began)) + h * np.abs(b[tangent])
+    stuck = here.on(here.system.in_contact(walls, (0,) * len(walls)))
+    chosen, (normal, tangent) = list(walls), _rows(here, walls)
+    A, b = stuck("multiplier_matrix"), stuck("multiplier_rhs")
+    slip, slip_v = here("slip")[chosen], here("slip_v")[chosen]
+    could = np.abs(slip_v) @ (np.abs(here("v")) + np.abs(began("v"))) + h * np.abs(b[tangent])
 
     def coefficients(N: np.ndarray) -> np.ndarray:
-        return friction_coefficients(walled, theta, t, q, walls, N)
+        return friction_coefficients(here, walls, N)
 
     law = PlanarFriction(A, b, normal, tangent, coefficients(np.full(len(walls), np.inf)), np.zeros(len(walls)))
     return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law, coefficients)
 
 
-def friction_coefficients(
-    walled: MechanicalSystem, theta: np.ndarray, t: float, q: np.ndarray, walls: tuple[int, ...], N: np.ndarray
-) -> np.ndarray:
+def friction_coefficients(here: Here, walls: tuple[int, ...], N: np.ndarray) -> np.ndarray:
     """mu of some walls under normal forces; impacts have infinite ones."""
-    if "friction_law" in walled.function_names:
-        forces = np.full(walled.n_unilateral, np.inf)
-        forces[list(walls)] = N
-        mu = walled.evaluate("friction_law", t, q, forces, theta=theta)[list(walls)]
-    else:
-        mu = walled.evaluate("friction", t, q, theta=theta)[list(walls)]
+    forces = np.full(here.system.n_unilateral, np.inf)
+    forces[list(walls)] = N
+    law = "friction_law" if "friction_law" in here.system.function_names else "friction"
+    mu = here(law, normal=forces)[list(walls)]
     for wall, coefficient in zip(walls, mu, strict=True):
         if not 0 <= coefficient < np.inf:
             raise StepFailed(
-                f"the coefficient of friction of {walled.row_called('phi', wall)} is {coefficient:.6g}: it must be >= 0 and "
-                "finite"
+                f"the coefficient of friction of {here.system.row_called('phi', wall)} is {coefficient:.6g}: it must be >= 0 "
+                "and finite"
             )
     return mu
 
 
-def _rows(walled: MechanicalSystem, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _rows(here: Here, walls: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Where the contacts are in the constraints (g, phi, k, slip) of the system in which all of them stick."""
-    first = walled.n_holonomic
-    return first + np.arange(count), first + count + walled.n_nonholonomic + np.arange(count)
+    first, count = here.system.n_holonomic, len(walls)
+    return first + np.arange(count), first + count + here.system.n_nonholonomic + np.arange(count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,53 +153,41 @@ class Impact:
 
 
 def frictional_impact(
-    walled: MechanicalSystem, start: State, t: float, here: np.ndarray, walls: set[int], held: Collection[int]
+    here: Here, began: Here, walls: set[int], held: Collection[int]
 ) -> tuple[np.ndarray, np.ndarray, set[int]]:
     """The momentum after an impact on some walls, its rows of the log, and the walls that stay in contact.
 
     `held` walls have e = 0. Where Moreau's law would make energy, as it can if friction couples with the approach (Kane's
     paradox), or has no solution, all e are lowered as far as necessary; where a wall moves, it may do work.
     """
-    (q, p), theta, chosen = np.split(here, 2), start.theta, tuple(sorted(walls))
-    law = friction_at(walled, start, t, here, chosen, 0.0).law
-    before = walled.in_contact(chosen, (0,) * len(chosen)).evaluate("hidden", t, q, p, theta=theta)
-    H_pp = walled.evaluate("H_pp", t, q, p, theta=theta)
-    impact = Impact(law, before, float(np.sqrt(max(p @ H_pp @ p, 0.0))))
-    speed = np.zeros(walled.n_unilateral)
+    chosen, system = tuple(sorted(walls)), here.system
+    law = friction_at(here, began, chosen, 0.0).law
+    impact = Impact(law, here.on(system.in_contact(chosen, (0,) * len(chosen)))("hidden"), here.speed)
+    speed = np.zeros(system.n_unilateral)
     speed[list(chosen)] = np.maximum(-impact.before[law.normal], 0.0)
-    e = walled.evaluate("restitution", speed, theta=theta)[list(chosen)]
+    e = here("restitution", speed=speed)[list(chosen)]
     for wall, coefficient in zip(chosen, e, strict=True):
         if not 0 <= coefficient <= 1:
             raise StepFailed(
-                f"the restitution of {walled.row_called('phi', wall)} is {coefficient:.6g} at the approach speed "
+                f"the restitution of {system.row_called('phi', wall)} is {coefficient:.6g} at the approach speed "
                 f"{speed[wall]:.6g}: it must be between 0 and 1"
             )
     e = np.where(np.isin(chosen, list(held)), 0.0, e)
-    P = impact.with_most_of(e, may_gain=bool(np.any(walled.evaluate("phi_t", t, q, theta=theta))))
-    momentum, rows = _entries(walled, theta, t, here, chosen, law, P)
+    P = impact.with_most_of(e, may_gain=bool(np.any(here("phi_t"))))
+    momentum, rows = _entries(here, chosen, law, P)
     return momentum, rows, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
 
 
-def _entries(
-    walled: MechanicalSystem,
-    theta: np.ndarray,
-    t: float,
-    here: np.ndarray,
-    walls: tuple[int, ...],
-    law: PlanarFriction,
-    P: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+def _entries(here: Here, walls: tuple[int, ...], law: PlanarFriction, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The momentum after impulses P, and a row of the log for each wall that gives one; other constraints act first."""
-    q, p = np.split(here, 2)
-    normals, slip_v = (walled.evaluate(name, t, q, theta=theta) for name in ("phi_q", "slip_v"))
+    normals, slip_v = here("phi_q"), here("slip_v")
     others = np.setdiff1d(np.arange(len(P)), np.concatenate([law.normal, law.tangent]))
-    C = np.vstack([walled.evaluate("G", t, q, theta=theta), walled.evaluate("k_v", t, q, p, theta=theta)])
-    p, rows = p + C.T @ P[others], []
+    p, rows = here.p + np.vstack([here("G"), here("k_v")]).T @ P[others], []
     for wall, N, T in zip(walls, P[law.normal], P[law.tangent], strict=True):
         if N <= 0:
             continue
         after = p + N * normals[wall] + T * slip_v[wall]
-        energies = [walled.evaluate("H", t, q, x, theta=theta)[0] for x in (p, after)]
-        rows.append(np.concatenate([[t, wall, N, *energies, T], q, p, after]))
+        energies = [here.moving(x)("H")[0] for x in (p, after)]
+        rows.append(np.concatenate([[here.t, wall, N, *energies, T], here.q, p, after]))
         p = after
-    return p, np.array(rows).reshape(len(rows), at.LOG_STATE + 3 * len(q))
+    return p, as_log(rows, 2 * len(p))

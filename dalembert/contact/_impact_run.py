@@ -16,6 +16,7 @@ from dalembert.contact import _driver_with_impacts as collisions
 from dalembert.contact import _event_memory as ended
 from dalembert.contact._event_program import event_program
 from dalembert.contact._event_state import EventState
+from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
 from dalembert.contact._sustained import Contact
 from dalembert.engine import _driver as driver
@@ -105,7 +106,7 @@ class ImpactRun(Run):
 
     def _forget(self, t: float, state: np.ndarray) -> None:
         """Events as if the run began with this state."""
-        H_pp = self.walled.evaluate("H_pp", t, *np.split(state, 2), theta=self.start.theta)
+        H_pp = Here.of(self.walled, self.start.theta, t, state)("H_pp")
         masses = np.abs(np.diag(np.linalg.pinv(H_pp)))
         self.event_state = EventState(self._program, self.h, self.start.theta, masses, self.walled.n_tangents > 0)
         self.event_state.observe(t, state)
@@ -205,15 +206,14 @@ class ImpactRun(Run):
 
         phi_dot is compared in units of sqrt(grad phi^T H_pp grad phi), in which walls at rest have at most sqrt(p^T H_pp p).
         """
-        events, theta = self.event_state, self.start.theta
+        events = self.event_state
         t, here, which = events.number("t"), events.here.copy(), int(events.at["which"])
-        q, p = np.split(here, 2)
         events.observe(t, here)
         unit, signed = events.measure(t), events.rates
         with symbolic():
-            H_pp = self.walled.evaluate("H_pp", t, q, p, theta=theta)
-            phi_t = self.walled.evaluate("phi_t", t, q, theta=theta)
-        rates, speed = np.abs(signed), np.sqrt(max(p @ H_pp @ p, 0.0))
+            point = Here.of(self.walled, self.start.theta, t, here)
+            phi_t, speed = point("phi_t"), point.speed
+        rates = np.abs(signed)
         slow = rates * unit[which] <= AS_SLOW * rates[which] * unit
         slow |= rates <= AT_REST * (speed * unit + np.abs(phi_t))
         slow[which] = True

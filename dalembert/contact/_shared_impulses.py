@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.contact._event_memory import LOG_AFTER, LOG_BEFORE, LOG_IMPULSE, LOG_STATE, LOG_T, LOG_WHICH
+from dalembert.contact._here import Here
 from dalembert.systems import MechanicalSystem
 
 NO_IMPULSE = 1e-12
@@ -23,14 +24,13 @@ def shares(
 
     p+ = p- + lambda grad phi + G^T mu, with G of the system that is `held` on the walls: mu > 0 are their impulses.
     """
-    n, t, which, impulse = walled.dim, row[LOG_T], int(row[LOG_WHICH]), row[LOG_IMPULSE]
-    q, before, after = np.split(row[LOG_STATE:], 3)
-    walls, H_pp = walled.evaluate("phi_q", t, q, theta=theta), walled.evaluate("H_pp", t, q, before, theta=theta)
-    strength = np.sqrt(np.einsum("ij,jk,ik->i", walls, H_pp, walls))
-    G = held.evaluate("G", t, q, theta=theta)
-    mu = np.linalg.lstsq(G.T, after - before - impulse * walls[which], rcond=None)[0][-len(touching) :]
+    n, which, impulse = walled.dim, int(row[LOG_WHICH]), row[LOG_IMPULSE]
+    here, after = Here.of(walled, theta, row[LOG_T], row[LOG_STATE : LOG_STATE + 2 * n]), row[LOG_STATE + 2 * n :]
+    walls, G = here("phi_q"), here.on(held)("G")
+    strength = np.sqrt(np.einsum("ij,jk,ik->i", walls, here("H_pp"), walls))
+    mu = np.linalg.lstsq(G.T, after - here.p - impulse * walls[which], rcond=None)[0][-len(touching) :]
     size = mu * strength[list(touching)]
-    none = NO_IMPULSE * (impulse * strength[which] + np.sqrt(max(before @ H_pp @ before, 0.0)))
+    none = NO_IMPULSE * (impulse * strength[which] + here.speed)
     if np.any(size < -none):
         return None
     mu = mu * (size > none)
@@ -39,7 +39,7 @@ def shares(
         if share:
             last = rows[-1].copy()
             rows[-1][LOG_STATE + 2 * n :] = last[LOG_STATE + n : LOG_STATE + 2 * n] = p
-            rows[-1][LOG_AFTER] = last[LOG_BEFORE] = walled.evaluate("H", t, q, p, theta=theta)[0]
+            rows[-1][LOG_AFTER] = last[LOG_BEFORE] = here.moving(p)("H")[0]
             last[LOG_WHICH], last[LOG_IMPULSE] = wall, share
             p = p + share * walls[wall]
             rows.append(last)

@@ -20,6 +20,7 @@ from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
 from dalembert.contact._contact_base import base_in_contact, uninterrupted
 from dalembert.contact._frictional import friction_at, frictional_impact
+from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
 from dalembert.contact._shared_impulses import as_log, shares
 from dalembert.engine._spec import RunSpec
@@ -112,26 +113,36 @@ class Contact:
                 return f"there are more than {MOST_IN_A_STEP} impacts and contacts in one step: reduce h"
         return None
 
+    @property
+    def _at(self) -> Here:
+        """Where the motion of the run's own system stands."""
+        return Here.of(self.run.walled, self.run.start.theta, self.t, self.here)
+
+    @property
+    def _began(self) -> Here:
+        """Where the run began."""
+        start = self.run.start
+        return Here.of(self.run.walled, start.theta, start.t, start.packed)
+
     @one_at_a_time
     def _settle(self, without_sticking: int = -1) -> None:
         """Let go of walls that would have to pull, and project the momentum onto the tangents of the others."""
-        t, theta, (q, p), walled = self.t, self.run.start.theta, np.split(self.here, 2), self.run.walled
+        here, walled = self._at, self.run.walled
         if self.touching and walled.n_tangents:
             stuck = [k for k in self.touching if self.slides.get(k) == 0]
-            friction = friction_at(walled, self.run.start, t, self.here, self.touching, self.run.h)
+            friction = friction_at(here, self._began, self.touching, self.run.h)
             modes = friction.modes(stuck, without_sticking, self._kept_in_step)
             self.slides = {k: mode for k, mode in modes.items() if mode != OPEN}
             self._leave([k for k in self.touching if modes[k] == OPEN])
         elif self.touching:
-            held = walled.in_contact(self.touching)
-            matrix, rhs = (held.evaluate(f"multiplier_{part}", t, q, p, theta=theta) for part in ("matrix", "rhs"))
-            first = self.run.walled.n_holonomic
+            held, first = here.on(walled.in_contact(self.touching)), walled.n_holonomic
             last = first + len(self.touching)
             bound = np.array([True] * first + [k in self._kept_in_step for k in self.touching] + [True] * walled.n_nonholonomic)
-            press = pressing_walls(matrix, rhs, bound)[first:last]
+            press = pressing_walls(held("multiplier_matrix"), held("multiplier_rhs"), bound)[first:last]
             self._leave([k for k, presses in zip(self.touching, press, strict=True) if not presses])
         if self.touching:
-            self.here = np.concatenate([q, project_momentum(self._held(), t, q, p, theta)])
+            p = project_momentum(self._held(), here.t, here.q, here.p, here.theta)
+            self.here = np.concatenate([here.q, p])
         self.settled = True
 
     def _leave(self, walls: list[int]) -> None:
@@ -221,7 +232,7 @@ class Contact:
         again = self.t - self.struck.get(wall, -np.inf) <= MERGE * self.run.h
         held = [*self.touching, *([wall] if again else [])]
         walls = {*self.touching, wall, *filter(self._on, range(self.run.walled.n_unilateral))}
-        p, rows, resting = frictional_impact(self.run.walled, self.run.start, self.t, self.here, walls, held)
+        p, rows, resting = frictional_impact(self._at, self._began, walls, held)
         if again:  # flights have become too short to be resolved
             resting.add(wall)
             self._kept_in_step |= self._left_in_step & {wall}
@@ -244,9 +255,7 @@ class Contact:
 
     def _on(self, wall: int) -> bool:
         """Whether a wall that has been left still touches, as far as round-off and times known to MERGE h can tell."""
-        walled, (q, p), theta = self.run.walled, np.split(self.here, 2), self.run.start.theta
-        phi, blur = (walled.evaluate(name, self.t, q, theta=theta)[wall] for name in ("phi", "phi_rounding"))
-        rate = walled.evaluate("phi_dot", self.t, q, p, theta=theta)[wall]
+        phi, blur, rate = (self._at(name)[wall] for name in ("phi", "phi_rounding", "phi_dot"))
         return bool(phi <= BEHIND * ROUND_OFF * blur + MERGE * self.run.h * abs(rate))
 
     @property

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import casadi as ca
+import numpy as np
 
-from dalembert.contact._collision import CollisionIntegrator, Maps, Reset
-from dalembert.contact._flow import Equations, Point, base_flow
+from dalembert.contact._collision import CollisionIntegrator, Maps
+from dalembert.contact._flow import Event, Point, Reset, base_flow, solved
 from dalembert.methods import OneStepMethod
+from dalembert.symbolic import SymbolicArray
 from dalembert.systems import MechanicalSystem
-from dalembert.systems._mechanical import solve_symmetric
 from dalembert.tableaux import gauss
 
 
@@ -61,57 +61,45 @@ class CVA(CollisionIntegrator):
 
     def maps(self, system: MechanicalSystem, at: Point) -> Maps:
         """Phi^partial = Phi^full and R^CVA."""
-        return Maps(base_flow(system, self.full, at), reset(system, at) if system.n_unilateral else None)
+        return Maps(base_flow(system, self.full, at), reset(Event(system, at)) if system.n_unilateral else None)
 
 
-def normal(system: MechanicalSystem, at: Point) -> tuple[ca.SX, ca.SX]:
-    """grad phi and phi_t of the constraint that is hit."""
-    phi_q, phi_t = (system.function(name)(at.t, at.q, at.theta) for name in ("phi_q", "phi_t"))
-    return phi_q.T @ at.hit, ca.dot(phi_t, at.hit)
-
-
-def constrained(system: MechanicalSystem, at: Point) -> ca.SX:
-    """The rows along which holonomic and nonholonomic constraints act: G and k_v."""
-    return ca.vertcat(system.function("G")(at.t, at.q, at.theta), system.function("k_v")(at.t, at.q, at.p, at.theta))
-
-
-def reset(system: MechanicalSystem, at: Point) -> Reset:
+def reset(event: Event) -> Reset:
     """R^CVA, (32): lambda, and mu where there are other constraints; not the trivial root lambda = 0.
 
     H+ - H- = kick . mean of H_p between p- and p+. For quadratic H the mean is H_p in the middle; G v = -g_t drops out of it.
     """
-    t, q, p, theta = at.t, at.q, at.p, at.theta
-    H, v, hidden, H_pp = (system.function(name) for name in ("H", "H_p", "hidden", "H_pp"))
-    n, phi_t = normal(system, at)
-    C, mu = constrained(system, at), ca.SX.sym("mu", system.n_multipliers)
-    lam = ca.SX.sym("lam")
-    kick = lam * n + C.T @ mu
-    guess = quadratic_reset(system, at)
-    if ca.depends_on(H_pp(t, q, p, theta), p):
-        g_t = system.function("hidden")(t, q, p, theta) - C @ v(t, q, p, theta)
-        rule = gauss(5)
-        mean = sum((b * v(t, q, p + c * kick, theta) for b, c in zip(rule.b, rule.c, strict=True)), ca.SX(0))
-        mean_work = ca.dot(n, mean) + ca.dot(mu, C @ mean) / lam
-        quotient = divided_difference(system, at, lam, H(t, q, p, theta), H(t, q, p + kick, theta), mean_work)
-        balance = quotient + phi_t + ca.dot(mu, g_t) / lam
-        rise = ca.Function("rise", [lam, mu, p, q, t, theta, at.hit], [ca.dot(n, v(t, q, p + kick, theta)) + phi_t])
-        guess = _where_it_rises(guess, lambda x: rise(x[0], x[1:, 0], p, q, t, theta, at.hit))
+    t, q, p, n, phi_t, C, system = event.t, event.q, event.p, event.normal, event.phi_t, event.constraints, event.system
+    guess = elastic_impulses(event)
+    if not event.quadratic:
+        guess = _where_it_rises(guess, lambda x: n @ system.H_p(t, q, p + (x[0] * n + C.T @ x[1:])) + phi_t)
+    x = event.unknowns("lam", guess, "momentum")
+    lam, mu = x[0], x[1:]
+    # fmt: off
+    kick = lam * n + C.T @ mu                                                      # p+ = p- + lambda grad phi (+ C^T mu)
+    if event.quadratic:
+        event.equation(n @ system.H_p(t, q, p + kick / 2) + phi_t, 0)              # (H+ - H-)/lambda = -phi_t             (32)
     else:
-        balance = ca.dot(n, v(t, q, p + kick / 2, theta)) + phi_t  # (H+ - H-)/lambda + phi_t = 0, (32)
-    residual = ca.vertcat(balance, hidden(t, q, p + kick, theta))  # and g_dot = 0, k = 0 after the impact
-    x, scales = ca.vertcat(lam, mu), (("momentum", 1 + system.n_multipliers),)
-    return Reset(Equations(x, scales, guess, residual, residual), kick, lam)  # type: ignore[arg-type]
+        g_t = system.hidden(t, q, p) - C @ system.H_p(t, q, p)
+        rule = gauss(5)
+        mean = sum(b * system.H_p(t, q, p + c * kick) for b, c in zip(rule.b, rule.c, strict=True))
+        quotient = divided_difference(
+            event, lam, system.H(t, q, p)[0], system.H(t, q, p + kick)[0], n @ mean + mu @ (C @ mean) / lam
+        )
+        event.equation(quotient + phi_t + mu @ g_t / lam, 0)                       # (H+ - H-)/lambda = -phi_t             (32)
+    event.equation(system.hidden(t, q, p + kick), 0)                               # g_dot = 0 and k = 0 after the impact
+    # fmt: on
+    return Reset.of(event, kick, lam)
 
 
-def divided_difference(system: MechanicalSystem, at: Point, lam: ca.SX, before: ca.SX, after: ca.SX, mean: ca.SX) -> ca.SX:
+def divided_difference(event: Event, lam: Any, before: Any, after: Any, mean: Any) -> Any:
     """(H+ - H-)/lambda, in which lambda = 0 is no root; in small impacts it loses its digits: a mean of grad phi . H_p."""
-    n, _ = normal(system, at)
-    H_pp, v = (system.function(name)(at.t, at.q, at.p, at.theta) for name in ("H_pp", "H_p"))
-    small = lam**2 * (n.T @ H_pp @ n) < 1e-4 * (ca.fabs(before) + ca.fabs(ca.dot(at.p, v)))
-    return ca.if_else(small, mean, (after - before) / lam)
+    t, q, p, n, system = event.t, event.q, event.p, event.normal, event.system
+    size = np.abs(before) + np.abs(p @ system.H_p(t, q, p))
+    return np.where(lam**2 * (n @ system.H_pp(t, q, p) @ n) < 1e-4 * size, mean, (after - before) / lam)
 
 
-def _where_it_rises(guess: ca.SX, rise: Callable[[ca.SX], ca.SX]) -> ca.SX:
+def _where_it_rises(guess: Any, rise: Callable[[Any], Any]) -> Any:
     """2^k guess, -30 <= k <= 33, behind the minimum of a convex function, but not more than twice as far.
 
     From there Newton's method finds the root that is not zero: between here and there it need not be convex.
@@ -119,17 +107,14 @@ def _where_it_rises(guess: ca.SX, rise: Callable[[ca.SX], ca.SX]) -> ca.SX:
     falls = guess * 2.0**-31
     for doublings in (32, 16, 8, 4, 2, 1):
         further = falls * 2.0**doublings
-        falls = ca.if_else(rise(further) <= 0, further, falls)
+        falls = np.where(rise(further) <= 0, further, falls)
     return 2 * falls
 
 
-def quadratic_reset(system: MechanicalSystem, at: Point) -> ca.SX:
+def elastic_impulses(event: Event) -> SymbolicArray:
     """lambda and mu for a Hamiltonian whose H_pp does not depend on p: the solution, or else a guess."""
-    t, q, p, theta = at.t, at.q, at.p, at.theta
-    n, phi_t = normal(system, at)
-    v, H_pp = (system.function(name) for name in ("H_p", "H_pp"))
-    normals = ca.vertcat(n.T, constrained(system, at))
-    approach = ca.dot(n, v(t, q, p, theta)) + phi_t
-    # phi_dot+ = -phi_dot-, and g_dot and k stay zero
-    rhs = ca.vertcat(-2 * approach, ca.SX.zeros(system.n_multipliers, 1))
-    return solve_symmetric(normals @ H_pp(t, q, p, theta) @ normals.T, rhs)
+    t, q, p, n, C, system = event.t, event.q, event.p, event.normal, event.constraints, event.system
+    normals = np.concatenate([n[None], C])
+    approach = n @ system.H_p(t, q, p) + event.phi_t
+    rhs = np.concatenate([[-2 * approach], np.zeros(len(C))])  # phi_dot+ = -phi_dot-, and g_dot and k stay zero
+    return solved(normals @ system.H_pp(t, q, p) @ normals.T, rhs)

@@ -20,12 +20,13 @@ from typing import Any, ClassVar, Literal
 import casadi as ca
 import numpy as np
 
-from dalembert.contact._collision import CollisionIntegrator, Maps, Reset
-from dalembert.contact._flow import Equations, Flow, Point
-from dalembert.contact.cva import divided_difference, normal, quadratic_reset
+from dalembert.contact._collision import CollisionIntegrator, Maps
+from dalembert.contact._flow import Event, Flow, Point, Reset
+from dalembert.contact.cva import divided_difference, elastic_impulses
 from dalembert.errors import UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.modified import ModifiedHamiltonian, modified_hamiltonian
+from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
 from dalembert.systems import MechanicalSystem, System
 from dalembert.tableaux import gauss
 
@@ -96,9 +97,12 @@ class MCVA(CollisionIntegrator):
 
     def maps(self, system: MechanicalSystem, at: Point) -> Maps:
         """Phi~ of H~, and R^MCVA."""
-        H_mod = self.modified(system)
-        velocity = H_mod.at(at.q, at.p, ca.SX(0, 1), at.h, at.theta)[1][system.dim :] if H_mod.explicit else None
-        return Maps(modified_flow(system, H_mod, at), reset(system, H_mod, at), velocity=velocity)
+        H_mod, event = self.modified(system), Event(system, at)
+        velocity = None
+        if H_mod.explicit:
+            _, _, H_p, _ = Modified(H_mod, event)(event.q, event.p)
+            velocity = as_column(H_p)
+        return Maps(modified_flow(event, H_mod), reset(Event(system, at), H_mod), velocity=velocity)
 
     def __repr__(self) -> str:
         return str(self)
@@ -107,88 +111,74 @@ class MCVA(CollisionIntegrator):
         return f"{super().__str__()[:-1]}, order={self.truncation}, expansion={self.expansion!r})"
 
 
-def modified_flow(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Flow:
-    """Phi~^{O(h^s)}: a Gauss method for q' = H~_p, p' = -H~_q, with Newton's matrix from H itself.
+@dataclass(frozen=True, eq=False)
+class Modified:
+    """H~ at an event, with the size h of a full step; where it is a stationary value over z, z is an unknown."""
 
-    Where H~ is a stationary value over z, z_i is an unknown of every stage.
-    """
+    H_mod: ModifiedHamiltonian
+    event: Event
+
+    def __call__(self, q: Any, p: Any, z: Any = ()) -> tuple[Any, Any, Any, Any]:
+        """H~(q, p, h), H~_q, H~_p, and N_z, which is zero for the right z."""
+        at = self.event.at
+        value, gradient, N_z = self.H_mod.at(as_column(q), as_column(p), as_column(z), at.h, at.theta)
+        H_q, H_p = np.split(from_column(gradient), 2)
+        return Scalar(value), H_q, H_p, from_column(N_z)
+
+    def z(self, p: SymbolicArray) -> SymbolicArray:
+        """A guess of z; there is none where z is known as a function of (q, p)."""
+        at, H_mod = self.event.at, self.H_mod
+        return from_column(ca.SX(0, 1) if H_mod.explicit else H_mod.guess(at.q, as_column(p), at.theta))
+
+
+def modified_flow(event: Event, H_mod: ModifiedHamiltonian) -> Flow:
+    """Phi~^{O(h^s)}: a Gauss method for q' = H~_p, p' = -H~_q, with Newton's matrix from H itself."""
+    t, dt, q, p, system, modified = event.t, event.dt, event.q, event.p, event.system, Modified(H_mod, event)
     tableau = gauss((H_mod.order + 1) // 2)
-    s, n, dt = len(tableau.b), system.dim, at.dt
-    A, b = ca.DM(tableau.A), ca.DM(tableau.b)
-    V, W = ca.SX.sym("V", n, s), ca.SX.sym("W", n, s)
-    Z = ca.SX.sym("z", 0 if H_mod.explicit else H_mod.n_internal, s)
-    Q, P = ca.repmat(at.q, 1, s) + dt * V, ca.repmat(at.p, 1, s) + W
-    exact, model, internal = [], [], [ca.SX(0, 1)]
-    for i in range(s):
-        _, gradient, N_z = H_mod.at(Q[:, i], P[:, i], Z[:, i], at.h, at.theta)
-        exact.append(gradient)
-        model.append(ca.vertcat(*(system.function(name)(at.t, Q[:, i], P[:, i], at.theta) for name in ("H_q", "H_p"))))
-        internal.append(N_z)
-
-    def gauss_method(gradients: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-        l, k = ca.vertsplit(ca.horzcat(*gradients), [0, n, 2 * n])  # noqa: E741 - H~_q and H~_p at the stages
-        stages = ca.veccat(V - k @ A.T, W + dt * (l @ A.T), *internal)
-        return stages, ca.vertcat(dt * (k @ b), -dt * (l @ b))
-
-    residual, increment = gauss_method(exact)
-    model_residual, model_increment = gauss_method(model)
-    v, H_q = (system.function(name)(at.t, at.q, at.p, at.theta) for name in ("H_p", "H_q"))
-    c = np.asarray(tableau.c)
-    z = [] if H_mod.explicit else [H_mod.guess(at.q, at.p, at.theta)] * s
-    guess = ca.veccat(ca.repmat(v, s, 1), ca.kron(ca.DM(c), -dt * H_q), *z)
-    scales = (("velocity", s * n), ("momentum", s * n), ("velocity", Z.numel()))
-    equations = Equations(ca.veccat(V, W, Z), scales, guess, residual, model_residual)  # type: ignore[arg-type]
-    return Flow(equations, increment, model_increment)
+    A, b, c = tableau.A, tableau.b, tableau.c
+    V = event.unknowns("V", np.stack([system.H_p(t, q, p)] * len(b)), "velocity")
+    W = event.unknowns("W", c[:, None] * (-dt * system.H_q(t, q, p)), "momentum")
+    Z = event.unknowns("z", np.stack([modified.z(p)] * len(b)), "velocity")
+    # fmt: off
+    Q, P = q + dt * V, p + W
+    _, H_q, H_p, N_z = (np.stack(part) for part in zip(*map(modified, Q, P, Z), strict=True))
+    l, k = system.H_q(t, Q, P), system.H_p(t, Q, P)  # noqa: E741 - those of H
+    event.equation(V, A @ H_p, model=V - A @ k)                                    # V_i = sum_j a_ij H~_p(Q_j, P_j)
+    event.equation(W, -dt * (A @ H_q), model=W + dt * (A @ l))                     # W_i = -dt sum_j a_ij H~_q(Q_j, P_j)
+    event.equation(N_z, 0)
+    increment, model = np.concatenate([dt * (b @ H_p), -dt * (b @ H_q)]), np.concatenate([dt * (b @ k), -dt * (b @ l)])
+    # fmt: on
+    return Flow(event.equations, as_column(increment), as_column(model))
 
 
-def reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Reset:
-    """R^MCVA, (34), without the trivial root lambda = 0."""
-    explicit = H_mod.explicit and not ca.depends_on(system.function("H_pp")(at.t, at.q, at.p, at.theta), at.p)
-    return (_polynomial_reset if explicit else _general_reset)(system, H_mod, at)
+def reset(event: Event, H_mod: ModifiedHamiltonian) -> Reset:
+    """R^MCVA, (34), without the trivial root lambda = 0.
 
-
-def _polynomial_reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Reset:
-    """The reset where H~ is a polynomial of degree `order` in p, as in the even expansion of a quadratic H.
-
-    H~+ - H~- = lambda grad phi . mean of H~_p between p- and p+: a Gauss quadrature of the mean is exact, and lambda drops out.
+    H~+ - H~- = lambda grad phi . mean of H~_p between p- and p+. Where H~ is a polynomial of degree `order` in p, as in the
+    even expansion of a quadratic H, a Gauss quadrature of the mean is exact, and lambda drops out. Else (H~+ - H~-)/lambda
+    loses its digits in small impacts: there Simpson's rule takes its place, whose error, of fourth order in lambda, is then
+    below round-off; z at p-, between and at p+ are unknowns, too.
     """
-    n, phi_t = normal(system, at)
-    lam = ca.SX.sym("lam")
-    middle = at.p + lam * n / 2
-    rule = gauss((H_mod.order + 1) // 2)
-    places = (rule.c - rule.c[::-1]) / 2  # about the middle, and exactly symmetric: else round-off would have a sign
-    mean = ca.SX(0)
-    for b, c in zip(rule.b, places, strict=True):
-        mean += b * H_mod.at(at.q, middle + c * (lam * n), ca.SX(0, 1), at.h, at.theta)[1][system.dim :]
-    model = ca.dot(n, system.function("H_p")(at.t, at.q, middle, at.theta)) + phi_t
-    equations = Equations(lam, (("momentum", 1),), quadratic_reset(system, at)[0], ca.dot(n, mean) + phi_t, model)
-    return Reset(equations, lam * n, lam)
-
-
-def _general_reset(system: MechanicalSystem, H_mod: ModifiedHamiltonian, at: Point) -> Reset:
-    """The reset of any H~, which may be a stationary value over z: z at p-, between and at p+ are unknowns, too.
-
-    (H~+ - H~-)/lambda loses its digits in small impacts. There Simpson's mean of grad phi . H~_p takes its place, whose error,
-    of fourth order in lambda, is then below round-off.
-    """
-    q, p, h, theta = at.q, at.p, at.h, at.theta
-    n, phi_t = normal(system, at)
-    lam, elastic = ca.SX.sym("lam"), quadratic_reset(system, at)[0]
-    Z = ca.SX.sym("z", 0 if H_mod.explicit else H_mod.n_internal, 3)
-    momenta = [p, p + lam * n / 2, p + lam * n]
-    values, gradients, internal = zip(*(H_mod.at(q, P, Z[:, k], h, theta) for k, P in enumerate(momenta)), strict=True)
-    simpson = sum((w * ca.dot(n, g[system.dim :]) for w, g in zip((1 / 6, 2 / 3, 1 / 6), gradients, strict=True)), ca.SX(0))
-    balance = divided_difference(system, at, lam, values[0], values[2], simpson) + phi_t
-    model = ca.dot(n, system.function("H_p")(at.t, q, p + lam * n / 2, theta)) + phi_t
-    guesses = [] if H_mod.explicit else [H_mod.guess(q, p + c * elastic * n, theta) for c in (0, 0.5, 1)]
-    equations = Equations(
-        ca.vertcat(lam, ca.vec(Z)),
-        (("momentum", 1), ("velocity", Z.numel())),
-        ca.vertcat(elastic, *guesses),
-        ca.vertcat(balance, *internal),
-        ca.vertcat(model, *internal),
-    )
-    return Reset(equations, lam * n, lam)
+    t, q, p, n, phi_t, modified = event.t, event.q, event.p, event.normal, event.phi_t, Modified(H_mod, event)
+    elastic = elastic_impulses(event)[0]
+    lam = event.unknowns("lam", elastic, "momentum")
+    kick = lam * n
+    middle = p + kick / 2
+    model = n @ event.system.H_p(t, q, middle) + phi_t
+    # fmt: off
+    if H_mod.explicit and event.quadratic:
+        rule = gauss((H_mod.order + 1) // 2)
+        places = (rule.c - rule.c[::-1]) / 2  # about the middle, and exactly symmetric: else round-off would have a sign
+        mean = sum(b * modified(q, middle + c * kick)[2] for b, c in zip(rule.b, places, strict=True))
+        event.equation(n @ mean + phi_t, 0, model)                                                                     # (34)
+    else:
+        Z = event.unknowns("z", np.stack([modified.z(p + c * elastic * n) for c in (0, 0.5, 1)]), "velocity")
+        H, _, H_p, N_z = zip(*(modified(q, P, z) for P, z in zip((p, middle, p + kick), Z, strict=True)), strict=True)
+        simpson = sum(w * (n @ v) for w, v in zip((1 / 6, 2 / 3, 1 / 6), H_p, strict=True))
+        event.equation(divided_difference(event, lam, H[0], H[2], simpson) + phi_t, 0, model)                          # (34)
+        event.equation(np.stack(N_z), 0)
+    # fmt: on
+    return Reset.of(event, kick, lam)
 
 
 def MCVAA(collision_tolerance: float | None = None) -> MCVA:

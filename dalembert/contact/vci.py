@@ -20,12 +20,13 @@ import numpy as np
 
 from dalembert.compiler import reduced_step
 from dalembert.contact._collision import CollisionIntegrator, Maps
-from dalembert.contact._flow import Equations, Flow, Point, base_flow
-from dalembert.contact.cva import normal, quadratic_reset, reset
+from dalembert.contact._flow import Event, Flow, Point, Reset, base_flow, solved
+from dalembert.contact.cva import elastic_impulses, reset
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.methods._discrete_lagrangian import discrete_lagrangian
 from dalembert.methods.variational import VariationalEquations
+from dalembert.symbolic import Scalar, SymbolicArray, as_column
 from dalembert.systems import MechanicalSystem, System
 
 
@@ -81,42 +82,33 @@ class VCI(CollisionIntegrator):
         """Phi^partial = Phi^full, and R^VCI with the rest of the step."""
         partial = base_flow(system, self.full, at)
         before, _ = discrete_energies(system, self.full, at)
-        return Maps(partial, reset(system, at), self._after_impact(system, at, partial), before)
-
-    def _after_impact(self, system: MechanicalSystem, at: Point, partial: Flow) -> Flow:
-        """R^VCI, (33): the partial step from p+ = p- + lambda grad phi that starts with the right discrete energy."""
-        lam = ca.SX.sym("lam")
-        n, phi_t = normal(system, at)
-        kick = lam * n
-        _, after = discrete_energies(system, self.full, at)
-
-        def kicked(expression: ca.SX) -> ca.SX:
-            return ca.substitute(expression, at.p, at.p + kick)
-
-        equations = partial.equations
-        residual = ca.vertcat(kicked(equations.residual), after + lam * phi_t - at.energy)  # (33)
-        elastic = quadratic_reset(system, at)[0]
-        guess = ca.substitute(equations.guess, at.p, at.p + elastic * n)  # next to the root with phi_dot > 0
-        x, scales = ca.vertcat(equations.x, lam), (*equations.scales, ("momentum", 1))
-        increment = kicked(partial.increment) + ca.vertcat(ca.SX.zeros(system.dim, 1), kick)
-        return Flow(
-            Equations(x, scales, ca.vertcat(guess, elastic), residual, residual),  # type: ignore[arg-type]
-            increment,
-            increment,
-            _onto_hidden_constraint(system, at, kick),
-            lam,
-        )
+        after = reset_and_step(Event(system, at), self.full)
+        return Maps(partial, reset(Event(system, at)), after, as_column(before))
 
 
-def discrete_energies(system: MechanicalSystem, base: Any, at: Point) -> tuple[ca.SX, ca.SX]:
+def reset_and_step(event: Event, base: OneStepMethod) -> Flow:
+    """R^VCI, (33): the partial step from p+ = p- + lambda grad phi that starts with the right discrete energy."""
+    definition, at, n, elastic = event.definition, event.at, event.normal, elastic_impulses(event)[0]
+    lam = event.unknowns("lam", elastic, "momentum")  # next to the root with phi_dot > 0
+    # fmt: off
+    kick = lam * n                                                                 # p+ = p- + lambda grad phi(q_i)
+    step = base_flow(definition, base, at.kicked(kick))                            # (q_i, p+) = F^- L_d(q_i, q_i+1, tau')
+    _, after = discrete_energies(definition, base, at.kicked(kick))
+    event.step(step, guess=base_flow(definition, base, at.kicked(elastic * n)).equations.guess)
+    event.equation(after + lam * event.phi_t, event.energy)                        # (33)
+    # fmt: on
+    increment = step.increment + ca.vertcat(ca.SX.zeros(definition.dim, 1), as_column(kick))
+    return Flow(event.equations, increment, increment, Reset.of(event, _onto_hidden_constraint(event, kick), lam))
+
+
+def discrete_energies(system: MechanicalSystem, base: Any, at: Point) -> tuple[Scalar, Scalar]:
     """The discrete energy of a partial step as its end sees it, and as its start does.
 
     These are the derivatives of the action by the time of the step's end and of its start, with all times in between moved in
     proportion: -D_3 L_d, and D_{t_0} L_d - D_3 L_d; and of forces the virtual work -f_i . v, by how far their time moves.
     """
     reduced = reduced_step(system.smooth, base)
-    step = reduced.equations.step
-    V = reduced.express(step.unknown("V").symbols)
+    V = reduced.express(reduced.equations.step.unknown("V").symbols)
     V = ca.substitute(V, ca.vertcat(*reduced.data), ca.vertcat(at.t, at.dt, at.theta, at.q, at.p))
     t0, h, L_d = ca.SX.sym("t0"), ca.SX.sym("h"), discrete_lagrangian(system.smooth, base)
     symbol = ca.SX.sym("V", V.shape[0])
@@ -125,15 +117,13 @@ def discrete_energies(system: MechanicalSystem, base: Any, at: Point) -> tuple[c
     work = values["f"].T @ symbol[-system.dim :]
     before = -values["D_3"] + ca.dot(c, work)
     after = -values["D_3"] + ca.jacobian(values["L_d"], t0) - ca.dot(1 - c, work)
-    return tuple(  # type: ignore[return-value]
-        ca.substitute(part, ca.vertcat(t0, h, symbol), ca.vertcat(at.t, at.dt, V)) for part in (before, after)
-    )
+    here = ca.vertcat(t0, h, symbol), ca.vertcat(at.t, at.dt, V)
+    return Scalar(ca.substitute(before, *here)), Scalar(ca.substitute(after, *here))
 
 
-def _onto_hidden_constraint(system: MechanicalSystem, at: Point, kick: ca.SX) -> ca.SX:
+def _onto_hidden_constraint(event: Event, kick: SymbolicArray) -> SymbolicArray:
     """The kick with the impulse G^T mu of holonomic constraints, which the partial step contains but does not tell apart."""
-    if not system.n_holonomic:
+    if not event.definition.n_holonomic:
         return kick
-    t, q, theta = at.t, at.q, at.theta
-    G, H_pp = system.function("G")(t, q, theta), system.function("H_pp")(t, q, at.p, theta)
-    return kick - G.T @ ca.solve(G @ H_pp @ G.T, G @ H_pp @ kick)
+    G, H_pp = event.system.G(event.t, event.q), event.system.H_pp(event.t, event.q, event.p)
+    return kick - G.T @ solved(G @ H_pp @ G.T, G @ H_pp @ kick)

@@ -13,10 +13,10 @@ import casadi as ca
 import numpy as np
 
 from dalembert.contact import CollisionIntegrator
-from dalembert.contact._collision import impulse_fraction
-from dalembert.contact._flow import Equations, Flow, Point, onto_the_wall
+from dalembert.contact._flow import Equations, Event, Flow, Point, onto_the_wall
 from dalembert.derivatives._contact_modes import FrictionalImpact
 from dalembert.errors import InputError, StepFailed
+from dalembert.symbolic import as_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import MechanicalSystem
@@ -161,9 +161,8 @@ class Pieces:
     @kept
     def _to_time(self, after_impact: bool) -> _Map:
         at, flow = self.at, self._flow(after_impact)
-        dt, own = self.end - at.t, flow.equations
-        equations = Equations(own.x, own.scales, own.guess, ca.substitute(own.residual, at.dt, dt), own.model)
-        return self._map(equations, ca.substitute(self._result(flow), at.dt, dt))
+        dt = self.end - at.t
+        return self._map(flow.equations.with_length(at.dt, dt), ca.substitute(self._result(flow), at.dt, dt))
 
     @one_at_a_time
     @kept
@@ -171,7 +170,7 @@ class Pieces:
         """R^reset."""
         at, reset = self.at, self.maps.reset
         assert reset is not None
-        return self._map(reset.equations, self._with(at.p + impulse_fraction(self.system, at) * reset.kick))
+        return self._map(reset.equations, self._with(at.p + as_column(Event(self.system, at).impulse_fraction) * reset.kick))
 
     @one_at_a_time
     @kept
