@@ -2,7 +2,7 @@
 
 from dalembert.compiler._elimination import SingularMatrix
 from dalembert.compiler._guess import first_guess, first_guesses
-from dalembert.compiler._observe import Observer, observer
+from dalembert.compiler._observe import Observer, flow, flow_observer, observer
 from dalembert.compiler._orders import build_program, build_programs, order_errors
 from dalembert.compiler._program import Program, reduced_step
 from dalembert.compiler._reduction import ReducedStep
@@ -20,6 +20,8 @@ __all__ = [
     "build_watch",
     "first_guess",
     "first_guesses",
+    "flow",
+    "flow_observer",
     "observer",
     "order_errors",
     "reduced_step",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import casadi as ca
-import numpy as np
 
 FLAGS = "nsz arcp contract"
 """What LLVM may do to the arithmetic: fuse products and sums, share reciprocals, forget the sign of zero; never reassociate."""
@@ -17,15 +17,15 @@ VECTOR_LOOP, SCALAR_LOOP = "!VECTOR", "!SCALAR"
 _COMPARISONS = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
 
 _ARITHMETIC = {
-    ca.OP_ADD: "fadd {flags} {kind} {x}, {y}",
-    ca.OP_SUB: "fsub {flags} {kind} {x}, {y}",
-    ca.OP_MUL: "fmul {flags} {kind} {x}, {y}",
-    ca.OP_DIV: "fdiv {flags} {kind} {x}, {y}",
-    ca.OP_SQ: "fmul {flags} {kind} {x}, {x}",
-    ca.OP_TWICE: "fadd {flags} {kind} {x}, {x}",
-    ca.OP_NEG: "fneg {flags} {kind} {x}",
-    ca.OP_INV: "fdiv {flags} {kind} {y}, {x}",
+    ca.OP_ADD: "fadd",
+    ca.OP_SUB: "fsub",
+    ca.OP_MUL: "fmul",
+    ca.OP_DIV: "fdiv",
+    ca.OP_SQ: "fmul",
+    ca.OP_TWICE: "fadd",
+    ca.OP_INV: "fdiv",
 }
+"""What computes with the first and the last operand; before the only one of the last of these stands 1."""
 
 _INTRINSICS = {
     ca.OP_SQRT: "sqrt",
@@ -86,7 +86,7 @@ class Body:
 
     def number(self, value: float) -> str:
         """A constant, the same in all lanes."""
-        digits = f"0x{np.float64(value).view(np.uint64):016X}"
+        digits = f"0x{struct.pack('>d', value).hex().upper()}"
         return digits if self.lanes == 1 else f"<{', '.join([f'double {digits}'] * self.lanes)}>"
 
     def assign(self, instruction: str) -> str:
@@ -100,8 +100,10 @@ class Body:
         if code in _PASS_THROUGH:
             return operands[0]
         if code in _ARITHMETIC:
-            x, y = operands[0], self.number(1.0) if code == ca.OP_INV else operands[-1]
-            return self.assign(_ARITHMETIC[code].format(flags=FLAGS, kind=self.kind, x=x, y=y))
+            x = self.number(1.0) if code == ca.OP_INV else operands[0]
+            return self.assign(f"{_ARITHMETIC[code]} {FLAGS} {self.kind} {x}, {operands[-1]}")
+        if code == ca.OP_NEG:
+            return self.assign(f"fneg {FLAGS} {self.kind} {operands[0]}")
         if code in _INTRINSICS:
             suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
             return self.call(f"llvm.{_INTRINSICS[code]}.{suffix}", operands, self.kind)

@@ -8,6 +8,7 @@ pattern (`dalembert.engine`).
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -74,13 +75,14 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
         active[i][j] = np.stack([value, np.abs(value)])  # the entry, and the size of the largest term that went into it
         holders[j].add(i)
     row_order, column_order, products = [], [], 0
-    remaining = set(range(size))
+    remaining, known = set(range(size)), dict[int, Column]()
     for _ in range(size):
-        i, j = _next_pivot(active, holders, remaining)
+        i, j = _next_pivot(active, holders, remaining, known)
         pivot_row = active[i]
         pivot = pivot_row.pop(j)
         for column in pivot_row:
             holders[column].discard(i)
+            known.pop(column, None)
         holders[j].discard(i)
         products += len(holders[j]) * (1 + len(pivot_row))
         rest, absent = np.array(list(pivot_row.values())), np.zeros_like(pivot)
@@ -167,26 +169,41 @@ def balance(
     return np.exp(exponents[0]), np.exp(exponents[1])
 
 
-def _next_pivot(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> tuple[int, int]:
+Column = tuple[list[tuple[int, float]], int]
+"""The rows with entries that are no rounding errors, with their sizes relative to the largest; how many entries there are."""
+
+
+def _column(active: list[dict[int, np.ndarray]], holders: set[int], j: int) -> Column:
+    """What matters about a column in the choice of a pivot."""
+    members = sorted(holders)
+    values, terms = np.abs(np.array([active[i][j] for i in members])).swapaxes(0, 1)
+    largest = np.max(values, axis=0)
+    ratios = np.min(values / np.where(largest > 0, largest, 1.0), axis=1).tolist()
+    present = np.all(values > NEGLIGIBLE * terms, axis=1).tolist()
+    return [(i, ratio) for i, ratio, there in zip(members, ratios, present, strict=True) if there], len(members)
+
+
+def _next_pivot(
+    active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int], known: dict[int, Column]
+) -> tuple[int, int]:
+    """The entry to eliminate with; columns that are not `known` are looked at."""
     best: tuple[int, bool, int, int] | None = None
     choice = (-1, -1)
     for threshold in (THRESHOLD, 1e-6, 0.0):
-        for j in sorted(remaining, key=lambda column: (len(holders[column]), column))[:40]:
+        for j in heapq.nsmallest(40, remaining, key=lambda column: (len(holders[column]), column)):
             if best is not None and (len(holders[j]) - 1) ** 2 > best[0]:
                 break
             if not holders[j]:
                 raise SingularMatrix
-            members = sorted(holders[j])
-            values, terms = np.abs(np.array([active[i][j] for i in members])).swapaxes(0, 1)
-            largest = np.max(values, axis=0)
-            ratios = np.min(values / np.where(largest > 0, largest, 1.0), axis=1)
-            acceptable = (ratios >= threshold) & np.all(values > NEGLIGIBLE * terms, axis=1)
-            for k in np.flatnonzero(acceptable).tolist():
-                # Of equally cheap pivots take a large one; coarse classes keep the order the same for similar matrices.
-                i = members[k]
-                score = ((len(members) - 1) * (len(active[i]) - 1), bool(ratios[k] < 0.3), j, i)
-                if best is None or score < best:
-                    best, choice = score, (i, j)
+            if j not in known:
+                known[j] = _column(active, holders[j], j)
+            members, count = known[j]
+            for i, ratio in members:
+                if ratio >= threshold:
+                    # Of equally cheap pivots take a large one; coarse classes keep the order the same for similar matrices.
+                    score = ((count - 1) * (len(active[i]) - 1), ratio < 0.3, j, i)
+                    if best is None or score < best:
+                        best, choice = score, (i, j)
         if best is not None:
             return choice
     raise SingularMatrix
@@ -302,17 +319,21 @@ def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], Rows, Rows]:
     rows, columns = A.sparsity().get_triplet()
     for nonzero, (i, j) in enumerate(zip(rows, columns, strict=True)):
         entries[i][position[j]] = A.nz[nonzero]
+    mirrored = order.rows == order.columns and _is_symmetric(A)
     reciprocals: list[ca.SX] = []
     lower: Rows = []
     upper: Rows = []
     for k, i in enumerate(order.rows):
         row, factors = entries[i], {}
+        if mirrored:  # what lies left of the diagonal is what lies above it
+            row = {j: upper[j][k] for j in range(k) if k in upper[j]} | {j: value for j, value in row.items() if j >= k}
         while any(j < k for j in row):
             j = min(row)
             factor = multiply(row.pop(j), reciprocals[j])
             factors[j] = factor
             for column, value in upper[j].items():
-                row[column] = subtract(row[column], multiply(factor, value)) if column in row else multiply(-factor, value)
+                if not mirrored or column >= k:
+                    row[column] = subtract(row[column], multiply(factor, value)) if column in row else multiply(-factor, value)
         reciprocals.append(1 / row.pop(k))
         lower.append(factors)
         upper.append(row)
@@ -320,6 +341,13 @@ def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], Rows, Rows]:
         {j: multiply(value, reciprocal) for j, value in row.items()} for row, reciprocal in zip(upper, reciprocals, strict=True)
     ]
     return reciprocals, lower, unit
+
+
+def _is_symmetric(A: ca.SX) -> bool:
+    """Whether entries on both sides of the diagonal are the same expressions."""
+    rows, columns = A.sparsity().get_triplet()
+    hashes = {place: A.nz[k].element_hash() for k, place in enumerate(zip(rows, columns, strict=True))}
+    return all(hashes.get((j, i)) == value for (i, j), value in hashes.items())
 
 
 def substitute(reciprocals: list[ca.SX], lower: Rows, upper: Rows, order: PivotOrder, rhs: ca.SX) -> ca.SX:

@@ -14,9 +14,10 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from dalembert.symbolic._buffers import Numbers
 from dalembert.symbolic._kept import kept
 from dalembert.systems import System
-from dalembert.systems._rounding import sizes_of_terms
+from dalembert.systems._rounding import TermSizes
 from dalembert.systems._states import States
 
 ROUND_OFF, TOLERATED = 3e-14**2, 1e-13**2
@@ -74,17 +75,13 @@ def metric_at(states: States) -> np.ndarray:
     first, second = np.split(states.packed, [n_y], axis=1)
     lam, psi = np.split(states.multipliers, [system.n_holonomic], axis=1)
     values = {"t": states.t[:, None], "y": first, "z": second, "lam": lam, "psi": psi}
-    columns = [value.T for value in (*values.values(), states.theta)]
-    slopes, impulses = _functions(system)
+    places, rows = (*values.values(), states.theta), all_rows(system)
+    slopes, impulses, *terms = _functions(system)
     with np.errstate(all="ignore"):
-        inverse_mass, mobility = (np.abs(np.asarray(x, dtype=float)).T for x in slopes.map(count)(*columns))
-        inverse_mass, mobility = _numbers(inverse_mass), _numbers(mobility)
-        impulse = _numbers(np.asarray(impulses.map(count)(*columns, mobility.T), dtype=float).T)
-        rows = all_rows(system)
-        theta = states.theta[:, : rows.parameters.size]
-        terms = [
-            sizes_of_terms(rows.function(name), [values[a] for a in rows.arguments(name)] + [theta]) for name in ("g", "k")
-        ]
+        inverse_mass, mobility = (_numbers(part) for part in np.split(np.abs(slopes.rows(*places)), [n_y], axis=1))
+        impulse = _numbers(impulses.rows(*places, mobility))
+        own = states.theta[:, : rows.parameters.size]
+        sizes = [size(*(values[a] for a in rows.arguments(name)), own) for name, size in zip("gk", terms, strict=True)]
     parts = (
         np.full((count, 1), ROUND_OFF),
         1 / inverse_mass,
@@ -92,7 +89,7 @@ def metric_at(states: States) -> np.ndarray:
         mobility,
         1 / mobility,
         impulse,
-        *(np.nan_to_num(part) for part in terms),
+        np.nan_to_num(np.concatenate(sizes, axis=1)),
     )
     return np.concatenate(parts, axis=1)
 
@@ -103,8 +100,8 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 
 @kept
-def _functions(system: System) -> tuple[ca.Function, ca.Function]:
-    """1/m of both blocks, and the energies of unit impulses, the latter with the mobilities for an argument."""
+def _functions(system: System) -> tuple[Numbers, Numbers, TermSizes, TermSizes]:
+    """1/m of both blocks, the energies of unit impulses, which take the mobilities, too, and the sizes of g and k."""
     (_, n_y), (_, n_z) = system.state_blocks
     sizes = (1, n_y, n_z, system.n_holonomic, system.n_nonholonomic, system.parameters.size)
     t, y, z, lam, psi, theta = symbols = [ca.SX.sym("s", size) for size in sizes]
@@ -113,9 +110,12 @@ def _functions(system: System) -> tuple[ca.Function, ca.Function]:
     both = [ca.diag(slope)] * 2 if n_y == n_z else [ca.SX.ones(n_y, 1), ca.sum1(slope * slope).T]
     directions = ca.sparsify(system.function("directions")(t, y, z, lam, psi, theta))
     energies = (directions * directions).T @ mobility
+    rows = all_rows(system)
     return (
-        ca.Function("slopes", symbols, [ca.densify(part) for part in both]),
-        ca.Function("impulses", [*symbols, mobility], [ca.densify(energies)]),
+        Numbers(ca.Function("slopes", symbols, [ca.densify(ca.vertcat(*both))])),
+        Numbers(ca.Function("impulses", [*symbols, mobility], [ca.densify(energies)])),
+        TermSizes(rows.function("g")),
+        TermSizes(rows.function("k")),
     )
 
 

@@ -306,7 +306,7 @@ def next_chunk(done: int, elapsed: float, chunk: int, most: int) -> int:
 
     Where a driver stops before it has made all of them, for an event or a failure, their number says nothing.
     """
-    return int(np.clip(done * CHUNK_SECONDS / max(elapsed, 1e-4), 1, max(1, min(10 * chunk, most))))
+    return int(max(1, min(done * CHUNK_SECONDS / max(elapsed, 1e-4), 10 * chunk, most)))
 
 
 def _store(rows: int, columns: int) -> np.ndarray:

@@ -11,13 +11,24 @@ from typing import ParamSpec, TypeVar
 from dalembert._interrupts import interruptible
 
 _lock = threading.RLock()
+_held = False
+"""Whether the thread that has the lock watches over Ctrl-C already."""
 
 
 @contextlib.contextmanager
 def symbolic() -> Iterator[None]:
     """While a thread builds graphs or compiles: to make a run, to rescue a step, to enter a sustained contact."""
-    with _lock, interruptible():
-        yield
+    global _held
+    with _lock:
+        if _held:
+            yield
+            return
+        try:
+            _held = True
+            with interruptible():
+                yield
+        finally:
+            _held = False
 
 
 P = ParamSpec("P")

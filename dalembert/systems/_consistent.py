@@ -47,6 +47,8 @@ class State:
     """Of the two blocks."""
     fingerprint: str = ""
     """Of the model to which the state belongs."""
+    keeps_velocity: bool = False
+    """Whether it was made from a velocity, which a run with other masses then keeps; else that keeps the momentum."""
 
     def __repr__(self) -> str:
         blocks = zip(self.names, (self.first, self.second), strict=True)
@@ -195,7 +197,17 @@ def consistent(
         z = given.momentum(y)
     if system.n_multipliers:
         z = project_momentum(system, t0, y, z, theta)
-    return _at_start(system, t0, y, z, theta, given.multipliers)
+    return replace(_at_start(system, t0, y, z, theta, given.multipliers), keeps_velocity=v0 is not None)
+
+
+def with_parameters(system: System, state: State, theta: np.ndarray) -> np.ndarray:
+    """The packed values of a state for other parameters: a state that was made from a velocity keeps it."""
+    if not state.keeps_velocity or np.array_equal(theta, state.theta):
+        return state.packed
+    assert isinstance(system, MechanicalSystem)
+    if np.array_equal(system.evaluate("v", state.t, state.q, state.p, theta=theta), state.v):
+        return state.packed  # what has changed is no mass
+    return np.concatenate([state.q, _momentum(system, state.t, state.q, state.v, None, theta)])
 
 
 def complete(

@@ -18,7 +18,7 @@ import casadi as ca
 from dalembert.errors import UnsupportedSystem
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._mechanical import MechanicalSystem, solve_symmetric
+from dalembert.systems._mechanical import MechanicalSystem
 from dalembert.systems._state_function import state_function
 from dalembert.systems._system import System
 
@@ -43,20 +43,14 @@ def density_and_rate(system: System, density: Callable | None, least: float) -> 
 
 def _flow(system: System, Q: ca.SX, t: ca.SX, y: ca.SX, z: ca.SX, theta: ca.SX) -> ca.SX:
     """(y', z') along the motion; z' only where Q depends on z, because it needs the multipliers."""
-    v = system.function("v")(t, y, z, theta)
     if not ca.depends_on(Q, z):
-        return ca.vertcat(v, ca.SX.zeros(z.shape))
-    multipliers = ca.SX(0, 1)
-    if system.n_multipliers:
-        if not system.linear_in_multipliers:
-            raise UnsupportedSystem(
-                "a density of velocities or momenta needs the multipliers, which enter nonlinearly here: "
-                f"let density= depend on {system.state_blocks[0][0]} alone"
-            )
-        matrix, rhs = (system.function(f"multiplier_{part}")(t, y, z, theta) for part in ("matrix", "rhs"))
-        multipliers = solve_symmetric(matrix, rhs) if isinstance(system, MechanicalSystem) else ca.solve(matrix, rhs)
-    lam, psi = ca.vertsplit(multipliers, [0, system.n_holonomic, system.n_multipliers])
-    return ca.vertcat(v, system.function("z_dot")(t, y, z, lam, psi, theta))
+        return ca.vertcat(system.function("v")(t, y, z, theta), ca.SX.zeros(z.shape))
+    if system.n_multipliers and not system.linear_in_multipliers:
+        raise UnsupportedSystem(
+            "a density of velocities or momenta needs the multipliers, which enter nonlinearly here: "
+            f"let density= depend on {system.state_blocks[0][0]} alone"
+        )
+    return system.motion(t, y, z, theta)
 
 
 def _frequency_to_the_fourth(system: System, t: ca.SX, q: ca.SX, p: ca.SX, theta: ca.SX) -> ca.SX:

@@ -117,20 +117,21 @@ class MechanicalSystem(System):
     def _restitution(self, restitution: Any, speed: ca.SX) -> ca.SX:
         """The coefficient of each unilateral constraint at its approach speed."""
         role, count = "restitution", self.n_unilateral
-        if callable(restitution):
-            values = [call_model(role, restitution, {"speed": s}, self.parameters) for s in from_column(speed)]
-            return ca.vertcat(*(scalar_expression(role, value) for value in values))
-        given = np.ravel(np.array(1.0 if restitution is None else restitution, dtype=object))
+        laws = np.ravel(np.array(1.0 if restitution is None else restitution, dtype=object))
         try:
-            numbers = np.broadcast_to(given.astype(float), count)
+            numbers = np.broadcast_to(np.array([0.0 if callable(law) else float(law) for law in laws]), count)
         except (TypeError, ValueError, OverflowError):
             numbers = np.full(count, np.nan)
         if not np.all((numbers >= 0) & (numbers <= 1)):
             raise ModelError(
-                f"restitution is a number between 0 and 1, {count} of them, or a function of the approach speed `speed` and "
-                f"parameters, one for each unilateral constraint; got {restitution!r}"
+                f"restitution is a number between 0 and 1, or a function of the approach speed `speed` and parameters, or a "
+                f"list of {count} of them, one for each unilateral constraint; got {restitution!r}"
             )
-        return ca.SX(ca.DM(numbers))
+        if not any(callable(law) for law in laws):
+            return ca.SX(ca.DM(numbers))
+        every = zip(np.broadcast_to(laws, count), numbers, from_column(speed), strict=True)
+        values = [call_model(role, law, {"speed": s}, self.parameters) if callable(law) else e for law, e, s in every]
+        return ca.vertcat(*(scalar_expression(role, value) for value in values))
 
     def _derive_friction(self, model: ModelFunctions, moving: Mapping[str, Any], H_pp: ca.SX) -> None:
         if model.friction is None:
@@ -290,7 +291,7 @@ class MechanicalSystem(System):
         own = {name: self._expressions[name][1] for name in ("multiplier_matrix", "multiplier_rhs", "v", "z_dot")}
         matrix, rhs = own["multiplier_matrix"], own["multiplier_rhs"]
         symbols = [self._t, self._q, self._p]
-        multipliers = solve_symmetric(matrix, rhs) if self.symmetric else ca.solve(matrix, rhs)
+        multipliers = self.solved(matrix, rhs)
         blurred = rounding(rhs, [*symbols, self.parameters.theta]) / ca.fabs(ca.diag(matrix))
         forces, n_psi = -multipliers, self.n_holonomic + given["k"].shape[0]
         N, blur_N = forces[n_g : self.n_holonomic], blurred[n_g : self.n_holonomic]
@@ -316,6 +317,10 @@ class MechanicalSystem(System):
             guard_rate=ca.vertcat(phi_dot, ca.jtimes(values, ca.vertcat(*symbols), flow)),
             guard_rounding=ca.vertcat(phi_rounding, *blurs),
         )
+
+    def solved(self, matrix: ca.SX, rhs: ca.SX) -> ca.SX:
+        """The multipliers, whose matrix is symmetric but where contacts slide with friction."""
+        return solve_symmetric(matrix, rhs) if self.symmetric else ca.solve(matrix, rhs)
 
     def _multipliers(self) -> ca.SX:
         return ca.vertcat(self._symbols["lam"], self._symbols["psi"])

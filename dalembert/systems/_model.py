@@ -159,7 +159,7 @@ def call_model(role: str, function: Callable, available: Mapping[str, Any], para
             f"{role} failed on symbolic arguments ({_sentence(error)}): use NumPy's elementary functions, and "
             "np.array([...], like=q) for matrices that go through np.linalg"
         ) from error
-    except (IndexError, ValueError) as error:
+    except (ArithmeticError, LookupError, ValueError) as error:
         raise ModelError(f"{role} failed ({_sentence(error)}): check it against the dimension given to the system") from error
 
 

@@ -170,7 +170,7 @@ def project_momentum(system: System, t: float, y: np.ndarray, z: np.ndarray, the
             raise InconsistentStart(NOT_INDEPENDENT)
         z = z - correction
         size, largest = np.max(np.abs(correction)), max(largest, np.max(np.abs(z)))
-        if size <= 4e-16 * np.max(np.abs(z)) or (size <= 1e-9 * largest and size >= previous / 2):
+        if size <= max(4e-16 * np.max(np.abs(z)), np.finfo(float).tiny) or (size <= 1e-9 * largest and size >= previous / 2):
             return z
         previous = size
     raise InconsistentStart(

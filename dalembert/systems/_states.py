@@ -17,6 +17,7 @@ from dalembert.systems._consistent import (
     finite_number,
     state_at,
     unpack,
+    with_parameters,
 )
 from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._rank import solve_of_rank
@@ -105,8 +106,9 @@ def states_at(
     def one(member: int) -> State:
         if starts:
             chosen = starts[member if len(starts) > 1 else 0]
+            second = with_parameters(system, chosen, theta[member])[len(chosen.first) :]
             names = ("q0", "p0") if "p0" in system.starts_from else system.starts_from
-            blocks = dict(zip(names, (chosen.first, chosen.second), strict=True))
+            blocks = dict(zip(names, (chosen.first, second), strict=True))
             guesses = dict(zip(system.guesses, (chosen.lam, chosen.psi), strict=True))
             named: dict[str, Any] = {name: value for name, value in (blocks | guesses).items() if name}
             return state_at(system, t0=chosen.t, theta=theta[member], **named)
@@ -115,7 +117,7 @@ def states_at(
 
     first = _numbered(one, 0)
     if starts:
-        packed = np.array([state.packed for state in starts])
+        packed = _packed(system, starts if len(starts) > 1 else starts * members, theta)
         times = np.array([state.t for state in starts])
     elif "v0" in given:  # each momentum from its own equation
         packed, times = np.array([_numbered(one, k).packed for k in range(members)]), np.array([t0])
@@ -131,6 +133,18 @@ def states_at(
     for member in np.flatnonzero(_doubtful(states)):
         _numbered(one, int(member))
     return with_multipliers(states)
+
+
+def _packed(system: System, starts: Sequence[State], theta: np.ndarray) -> np.ndarray:
+    """The packed values of one state a member, each with its own parameters."""
+    packed = np.array([state.packed for state in starts])
+    if not any(state.keeps_velocity for state in starts):
+        return packed
+    t, none = np.array([state.t for state in starts]), np.zeros((len(starts), system.n_multipliers))
+    rates = States(system, t, packed, theta, none).evaluate("v")
+    for member in np.flatnonzero(np.any(rates != [state.v for state in starts], axis=1)):
+        packed[member] = with_parameters(system, starts[int(member)], theta[member])
+    return packed
 
 
 def with_multipliers(states: States) -> States:

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.symbolic._buffers import Numbers
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._matrices import Matrix, solve, sparse_matrix
@@ -191,6 +192,11 @@ class System:
         value = expression if name in self.matrices else ca.densify(expression)
         return ca.Function(name, [*(self._symbols[a] for a in arguments), self.parameters.theta], [value])
 
+    @kept
+    def _numbers(self, name: str) -> Numbers:
+        """The same function, of numbers."""
+        return Numbers(self.function(name))
+
     def arguments(self, name: str) -> tuple[str, ...]:
         """What a function depends on, out of t, y, z, lam and psi."""
         return self._expressions[name][0]
@@ -202,15 +208,27 @@ class System:
 
     def evaluate(self, name: str, *arguments: Any, theta: np.ndarray | None = None) -> np.ndarray:
         """The numbers of one function at one state, matrices as matrices and columns as vectors."""
-        value = self.function(name)(*arguments, self.parameters.vector() if theta is None else theta)
-        array = np.asarray(value, dtype=float)
-        _, expression = self._expressions[name]
-        return array if name in self.matrices else array.reshape(expression.shape[0])
+        function, theta = self._numbers(name), self.parameters.vector() if theta is None else theta
+        return function.full(*arguments, theta) if name in self.matrices else function(*arguments, theta)
 
     def matrix(self, name: str, *arguments: Any, theta: np.ndarray) -> Matrix:
         """A matrix at one state for `_matrices.py`: full, or of large systems sparse."""
-        value = self.function(name)(*arguments, theta)
-        return sparse_matrix(value) if self.large else np.asarray(value, dtype=float)
+        function = self._numbers(name)
+        if not self.large:
+            return function.full(*arguments, theta)
+        return sparse_matrix(ca.DM(function.function.sparsity_out(0), function(*arguments, theta)))
+
+    def motion(self, t: ca.SX, y: ca.SX, z: ca.SX, theta: ca.SX) -> ca.SX:
+        """(y', z') along the motion as an expression, where multipliers enter linearly."""
+        multipliers = ca.SX(0, 1)
+        if self.n_multipliers:
+            multipliers = self.solved(*(self.function(f"multiplier_{part}")(t, y, z, theta) for part in ("matrix", "rhs")))
+        lam, psi = ca.vertsplit(multipliers, [0, self.n_holonomic, self.n_multipliers])
+        return ca.vertcat(self.function("v")(t, y, z, theta), self.function("z_dot")(t, y, z, lam, psi, theta))
+
+    def solved(self, matrix: ca.SX, rhs: ca.SX) -> ca.SX:
+        """The multipliers as an expression of the matrix and right-hand side of their equations."""
+        return ca.solve(matrix, rhs)
 
     @property
     def large(self) -> bool:
@@ -223,8 +241,7 @@ class System:
 
     def numbers(self, name: str, values: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
         """The same as one column, of matrices the entries that are not zero by structure."""
-        value = self.function(name)(*(values[a] for a in self._expressions[name][0]), theta)
-        return np.array(value.nonzeros(), dtype=float)
+        return self._numbers(name)(*(values[a] for a in self._expressions[name][0]), theta)
 
     def redundant_rows(self, t: float, y: np.ndarray, z: np.ndarray, theta: np.ndarray) -> int:
         """How many of the constraints g_dot and k follow from others in this state; only mechanical systems may have some."""

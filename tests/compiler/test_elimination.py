@@ -13,11 +13,13 @@ from dalembert.compiler._elimination import (
     backward_errors,
     choose_pivots,
     describe,
+    diagonal_order,
     eliminate,
     filled_pattern,
     substitute,
 )
 from dalembert.compiler._samples import neighbours
+from dalembert.compiler._tape import read_tape
 from dalembert.engine import _sparse_solve as sparse_solve
 
 
@@ -123,6 +125,25 @@ def test_determinant_is_the_product_of_the_pivots(n):
         for solve in (solve_symbolically, solve_at_run_time):
             pivots = solve(A, np.ones(n), order)[1]
             assert np.prod(np.abs(pivots)) == pytest.approx(np.abs(np.linalg.det(A)), rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+def test_symmetric_matrices_take_fewer_operations(n):
+    """Where both sides of the diagonal are the same expressions, only one is eliminated; the solution is LAPACK's."""
+    random = np.random.default_rng(n)
+    A = np.tril(random.normal(size=(n, n)) * (random.random((n, n)) < 0.4)) + 5 * np.eye(n)
+    rows, columns, values = entries(A)
+    pattern = ca.Sparsity.triplet(n, n, rows.tolist(), columns.tolist())
+    symbols, rhs, b = ca.SX.sym("a", len(values)), ca.SX.sym("b", n), random.normal(size=n)
+    matrix = ca.tril2symm(ca.SX(pattern, symbols))
+    A = A + np.tril(A, -1).T
+    order = diagonal_order(matrix)
+    mirrored = ca.Function("mirrored", [symbols, rhs], [substitute(*eliminate(matrix, order), order, rhs)])
+    np.testing.assert_allclose(np.asarray(mirrored(values, b)).ravel(), np.linalg.solve(A, b), rtol=1e-11, atol=1e-13)
+    general = ca.SX(matrix.sparsity(), ca.SX.sym("c", matrix.nnz()))
+    unlike = read_tape(ca.Function("f", [ca.veccat(*ca.symvar(general))], [ca.vertcat(*eliminate(general, order)[0])]))
+    alike = read_tape(ca.Function("f", [symbols], [ca.vertcat(*eliminate(matrix, order)[0])]))
+    assert len(alike.computed) < len(unlike.computed) or order.products < 3
 
 
 def test_one_order_serves_all_samples():

@@ -1,5 +1,7 @@
 """Kernels as a whole: cut into pieces, in place, compiled once, kept on disk."""
 
+import ctypes
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -135,17 +137,17 @@ def test_pieces_have_a_bounded_number_of_outputs(monkeypatch):
 
 
 class Compilations:
-    """Counts LLVM's optimisation runs."""
+    """Counts the modules that become machine code."""
 
     def __init__(self, monkeypatch):
         self.count = 0
-        original = _jit.llvm.create_pass_builder
+        original = _jit._object_code
 
         def counting(*arguments):
             self.count += 1
             return original(*arguments)
 
-        monkeypatch.setattr(_jit.llvm, "create_pass_builder", counting)
+        monkeypatch.setattr(_jit, "_object_code", counting)
 
 
 def _assembly(constant):
@@ -163,6 +165,21 @@ def test_equal_assembly_is_compiled_once(monkeypatch, tmp_path):
     other = compile_module(_assembly(np.nextafter(1.25, 2)), ("f",))
     assert other is not first
     assert compilations.count == 2
+
+
+def test_machine_code_that_is_made_quickly_computes_the_same():
+    """The quick level of LLVM, of a kernel in several pieces."""
+    x, values = tangled(10, 4_000)
+    kernel, rows = Kernel("f", [(x, 0)], [(ca.vertcat(*values[-40:]), 10)]), np.random.default_rng(5).normal(size=10)
+    assembly, used = emit_module([kernel], 50)
+    found = []
+    for level in (_jit.LEVEL, _jit.QUICK):
+        code, memory = compile_module(assembly, ("f",), level), np.concatenate([rows, np.zeros(40 + used)])
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])(memory.ctypes.data)
+        found.append(memory[10:50])
+    wanted = by_casadi(ca.vertcat(*values[-40:]), x, rows[None])[0]
+    for each in found:
+        np.testing.assert_allclose(each, wanted, rtol=1e-11)
 
 
 def _value(constant):
