@@ -10,12 +10,15 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.mechanisms._building import by_parameters
 from dalembert.mechanisms._connections import check_connected
 from dalembert.mechanisms._joints import Joint
+from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._reading import Snapshot
 from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, valued
-from dalembert.mechanisms._starting import Given, start_of
+from dalembert.mechanisms._starting import start_of
 from dalembert.mechanisms._vectors import constant
+from dalembert.mechanisms._wishes import Given
 from dalembert.mechanisms._with_wheels import WithWheels
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
@@ -108,21 +111,23 @@ class Mechanism(WithWheels):
         *,
         angles: Mapping[Joint | str, Any] | None = None,
         displacements: Mapping[Joint | str, Any] | None = None,
-        positions: Mapping[Body | str, Any] | None = None,
+        positions: Mapping[Body | Marker | str, Any] | None = None,
+        rotations: Mapping[Body | Marker | str, Any] | None = None,
         rates: Mapping[Joint | str, Any] | None = None,
         speeds: Mapping[Joint | str, Any] | None = None,
-        velocities: Mapping[Body | str, Any] | None = None,
-        angular_velocities: Mapping[Body | str, Any] | None = None,
+        velocities: Mapping[Body | Marker | str, Any] | None = None,
+        angular_velocities: Mapping[Body | Marker | str, Any] | None = None,
         complete: bool = True,
         t0: float = 0.0,
         params: Mapping[str, Any] | None = None,
     ) -> State:
         """A state of the mechanism for da.simulate(m, method, start=...); without arguments the assembled pose at rest.
 
-        Positions are given by `angles` and `displacements` of joints and `positions` of bodies, motion by `rates` and `speeds`
-        of joints, `velocities` and `angular_velocities` of bodies; joints and bodies are objects or names. The mechanism is
-        moved there from the assembled pose along its constraints. What is left open changes as little as possible, or is
-        refused with `complete=False`.
+        The pose is given by `angles` and `displacements` of joints, `positions` and `rotations` of bodies and frames (as
+        run.of(body) has them; in the plane a rotation is an angle), motion by `rates` and `speeds` of joints, `velocities` and
+        `angular_velocities` of bodies; joints and bodies are objects or names. The mechanism is moved there from the
+        assembled pose along its constraints. What is left open is refused with `complete=False`; else joints keep their
+        angles and displacements, and bodies that no joint carries their place, as far as the constraints allow.
 
         Example:
             >>> import numpy as np, dalembert as da
@@ -133,7 +138,7 @@ class Mechanism(WithWheels):
             (True, True)
 
         """
-        given: tuple[Any, ...] = (angles, displacements, positions, rates, speeds, velocities, angular_velocities)
+        given: tuple[Any, ...] = (angles, displacements, positions, rotations, rates, speeds, velocities, angular_velocities)
         moved = Given(*({} if part is None else part for part in given))
         return start_of(self, moved, finite_number("t0", t0), params, complete)
 
@@ -169,7 +174,7 @@ class Mechanism(WithWheels):
         }
         if found["gaps"]:
             owners: list[tuple[Any, tuple[int, ...]]] = [(part, rows) for part, rows, _ in found["gaps"]]
-            functions["restitution"] = [part.restitution for part, rows in owners for _ in rows]
+            functions["restitution"] = [by_parameters(part.restitution) for part, rows in owners for _ in rows]
             functions |= self._rubbing(owners)
         force = self._with_arguments("t q v", self._force) if self.loads else None
         energy = self._with_arguments("t q p", self._energy)

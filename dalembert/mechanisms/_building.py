@@ -14,7 +14,7 @@ from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import QUANTITIES, Load
 from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
 from dalembert.mechanisms._vectors import triple
-from dalembert.systems._model import Parameters, one_line
+from dalembert.systems._model import Parameters, naming, one_line
 
 Z = (0.0, 0.0, 1.0)
 P = TypeVar("P", bound=Part)
@@ -165,6 +165,11 @@ class Building:
 def plain(value: Value) -> Value:
     """Numbers as floats."""
     return float(value) if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else value
+
+
+def by_parameters(value: Value) -> Any:
+    """A number or a function as it is, the name of a parameter as a function of that."""
+    return naming([value], lambda **params: params[value]) if isinstance(value, str) else value
 
 
 def two_points(what: str, at: Any) -> tuple[np.ndarray, np.ndarray]:

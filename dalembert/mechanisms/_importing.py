@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ def from_mjcf(source: str | os.PathLike[str], *, coordinates: str = "quaternion"
     """The mechanism of an MJCF file, or of its text: bodies with their inertias, joints, springs, dampers and closed loops.
 
     Mapped are hinge, slide, ball and free joints with stiffness, damping and reference, armature of hinges and slides (a
-    rotor that a gear couples to the joint), welded bodies, gravity, and the equality constraints connect and weld; with
-    `stops=True` also the ranges of joints, which then need a collision integrator. What the options disable is left out.
-    What else the file states (contacts, actuators, tendons, friction) is listed in a warning. Needs the package mujoco.
+    rotor that a gear couples to the joint), welded bodies, gravity, and the equality constraints connect and weld. Several
+    joints of one body are mapped without their loads where they are a planar, cylindrical, universal or spherical joint
+    together, two hinges apart, or all of a free body. With `stops=True` also the ranges of joints, which then need a
+    collision integrator. What the options disable is left out. What else the file states (contacts, actuators, tendons,
+    friction) is listed in a warning. Needs the package mujoco.
 
     Example:
         >>> import dalembert as da
@@ -99,29 +102,65 @@ class _Import:
         )
 
     def _joint(self, root: int) -> None:
-        """The joint between a body and the one that carries it."""
+        """What is between a body and the one that carries it."""
         model, m, kinds = self.model, self.mechanism, self.mujoco.mjtJoint
+        parent, body = self.bodies[model.body_weldid[model.body_parentid[root]]], self.bodies[root]
         first, count = model.body_jntadr[root], model.body_jntnum[root]
-        parent = self.bodies[model.body_weldid[model.body_parentid[root]]]
-        if count != 1:
-            raise ModelError(
-                f"the body {self.bodies[root].name!r} has {count} joints of its own: put a light body between each two of them"
-            )
-        at, axis, kind = self.data.xanchor[first], self.data.xaxis[first], int(model.jnt_type[first])
-        name, body = self._name("joint", first), self.bodies[root]
-        reference = float(model.qpos0[model.jnt_qposadr[first]])
-        if kind == int(kinds.mjJNT_FREE):
-            own = slice(model.jnt_dofadr[first], model.jnt_dofadr[first] + 6)
-            values = (model.jnt_stiffness[first], model.dof_damping[own], model.dof_armature[own], model.dof_frictionloss[own])
-            for what, value in zip(("stiffness", "damping", "armature", "friction"), values, strict=True):
-                self.left_out += [f"{what} of the free joint {name!r}"] if np.any(value) else []
+        own = range(first, first + count)
+        if count != 1 or int(model.jnt_type[first]) == int(kinds.mjJNT_FREE):
+            self._several(parent, body, own)
             return
+        at, axis, kind = self.data.xanchor[first], self.data.xaxis[first], int(model.jnt_type[first])
+        name, reference = self._name("joint", first), float(model.qpos0[model.jnt_qposadr[first]])
         if kind == int(kinds.mjJNT_BALL):
             self._loaded(m.spherical(parent, body, at=at, name=name), first)
         elif kind == int(kinds.mjJNT_HINGE):
             self._loaded(m.revolute(parent, body, at=at, axis=axis, angle=reference, name=name), first)
         else:
             self._loaded(m.prismatic(parent, body, at=at, axis=axis, displacement=reference, name=name), first)
+
+    def _several(self, parent: Body, body: Body, own: Sequence[int]) -> None:
+        """Joints of one body that leave what one joint of a mechanism does, or nothing to hold; their loads are left out."""
+        model, m, kinds = self.model, self.mechanism, self.mujoco.mjtJoint
+        letters = {int(kinds.mjJNT_HINGE): "h", int(kinds.mjJNT_SLIDE): "s", int(kinds.mjJNT_BALL): "b"}
+        word = "".join(sorted(letters.get(int(model.jnt_type[k]), "f") for k in own))
+        hinges, slides = ([k for k in own if letters.get(int(model.jnt_type[k])) == letter] for letter in "hs")
+        turning, sliding = self.data.xaxis[hinges], self.data.xaxis[slides]
+        at = self.data.xanchor[[*hinges, *own][0]]
+        name = " and ".join(self._name("joint", k) for k in own)
+        crossing = _rank(turning) == len(turning) and _rank(sliding) == len(sliding)
+        meeting = np.abs(self.data.xanchor[hinges] - at).max(initial=0.0) < 1e-9 * max(1.0, float(np.abs(at).max()))
+        match word:
+            case "f":
+                pass
+            case "bsss" | "hhhsss" if crossing:
+                body.free = True
+            case "hhh" if crossing and meeting:
+                m.spherical(parent, body, at=at, name=name)
+            case "hh" if crossing or not meeting:
+                m.link(parent, body, at=tuple(self.data.xanchor[hinges]), axes=tuple(turning), name=name)
+            case "hs" if _rank([*turning, *sliding]) == 1:
+                m.cylindrical(parent, body, at=at, axis=turning[0], name=name)
+            case "hss" if crossing and np.abs(sliding @ turning[0]).max() < 1e-9:
+                m.planar(parent, body, at=at, normal=turning[0], name=name)
+            case _:
+                raise ModelError(
+                    f"the body {body.name!r} has {len(own)} joints of its own, which are no planar, cylindrical, universal or "
+                    "spherical joint together: put a light body between each two of them"
+                )
+        for k in own:
+            self._leave_loads_out(k)
+
+    def _leave_loads_out(self, k: int) -> None:
+        """List what a joint has beside its freedom."""
+        model, kinds = self.model, self.mujoco.mjtJoint
+        kind = int(model.jnt_type[k])
+        count = {int(kinds.mjJNT_FREE): 6, int(kinds.mjJNT_BALL): 3}.get(kind, 1)
+        own, of = slice(model.jnt_dofadr[k], model.jnt_dofadr[k] + count), "free joint" if count == 6 else "joint"
+        values = (model.jnt_stiffness[k], model.dof_damping[own], model.dof_armature[own], model.dof_frictionloss[own])
+        for what, value in zip(("stiffness", "damping", "armature", "friction"), values, strict=True):
+            self.left_out += [f"{what} of the {of} {self._name('joint', k)!r}"] if np.any(value) else []
+        self.left_out += [f"range of the {of} {self._name('joint', k)!r}"] if model.jnt_limited[k] else []
 
     def _loaded(self, joint: Joint, k: int) -> None:
         """Spring, damper and range of a joint."""
@@ -202,3 +241,8 @@ class _Import:
             self.left_out.append(f"contacts of {colliding} geoms")
         if self.left_out:
             warnings.warn(f"not taken from the model: {', '.join(self.left_out)}", stacklevel=4)
+
+
+def _rank(axes: Any) -> int:
+    """How many of some directions are independent."""
+    return int(np.linalg.matrix_rank(np.reshape(axes, (-1, 3)), tol=1e-6)) if len(axes) else 0

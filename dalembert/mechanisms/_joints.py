@@ -252,8 +252,10 @@ class Gear(Part):
             return np.cos(x), np.sin(x)
         c, s = joint.turned(at)
         real, imaginary = c, s
-        for _ in range(abs(int(ratio)) - 1):
-            real, imaginary = real * c - imaginary * s, real * s + imaginary * c
+        for digit in f"{abs(int(ratio)):b}"[1:]:  # by squaring: a wheel may have many teeth
+            real, imaginary = real * real - imaginary * imaginary, 2 * real * imaginary
+            if digit == "1":
+                real, imaginary = real * c - imaginary * s, real * s + imaginary * c
         return real, imaginary if ratio > 0 else -imaginary
 
 

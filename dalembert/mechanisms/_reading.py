@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from dalembert.mechanisms._assembly import Mechanism
 
 
+class NoSuchReading(InputError, AttributeError):
+    """What was asked of a part is nothing that it has."""
+
+
 class Reading:
     """What a part does along a run."""
 
@@ -33,6 +37,12 @@ class Reading:
             raise InputError(f"this run is not one of the mechanism to which {part.name!r} belongs, as it is now")
         self.part, self.run, self.mechanism = part, run, m
         self.t: np.ndarray = run.t
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "part" not in vars(self):  # pickle asks before there is a part
+            raise AttributeError(name)
+        known = ", ".join(quantity for quantity in dir(type(self)) if not quantity.startswith("_"))
+        raise NoSuchReading(f"the {type(self.part).__name__.lower()} {self.part.name!r} has no {name}: it has {known}")
 
     @cached_property
     def _at(self) -> Placement:

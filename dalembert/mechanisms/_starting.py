@@ -1,26 +1,23 @@
-"""Starts of a mechanism: the assembled pose, moved to given angles and displacements, with given rates.
+"""Starts of a mechanism: the assembled pose, moved to given angles and places, with given rates.
 
 Positions are reached by following the constraints from the assembled pose in strides, so that a linkage keeps its branch. What
-is not given changes as little as possible, in the metric of the masses.
+is not given changes as little as possible, in the metric of `_staying.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import InconsistentStart, InputError
-from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, number
-from dalembert.mechanisms._vectors import triple
+from dalembert.errors import InconsistentStart
+from dalembert.mechanisms._rigid import Placement
+from dalembert.mechanisms._staying import carriers, description
 from dalembert.mechanisms._wheels import Wheel
-from dalembert.symbolic import as_column, from_column
+from dalembert.mechanisms._wishes import Given, Wish, Wishing
 from dalembert.systems import State, consistent
-from dalembert.systems._model import one_line
 
 if TYPE_CHECKING:
     from dalembert.mechanisms._assembly import Mechanism
@@ -36,34 +33,7 @@ LEAP = 0.4
 SLOWEST = 1e-14
 """What is rounding in a velocity that ought to vanish, in sizes of the mechanism or radians per unit of time."""
 RANK = 1e-9
-"""Relative to the largest, the least singular value that counts, rows being of unit length in the metric of the masses."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A value that a quantity is to have at the start."""
-
-    part: Part
-    kind: str
-    function: ca.Function
-    """Of t, q and v; linear in v where it is a rate."""
-    target: np.ndarray
-
-    def __str__(self) -> str:
-        return f"the {self.kind} of {self.part.name!r}"
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a user gave for a start, by part."""
-
-    angles: Mapping[Joint | str, Any]
-    displacements: Mapping[Joint | str, Any]
-    positions: Mapping[Body | str, Any]
-    rates: Mapping[Joint | str, Any]
-    speeds: Mapping[Joint | str, Any]
-    velocities: Mapping[Body | str, Any]
-    angular_velocities: Mapping[Body | str, Any]
+"""Relative to the largest, the least singular value that counts, rows being of unit length in the metric."""
 
 
 def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | None, complete: bool) -> State:
@@ -72,67 +42,40 @@ def start_of(m: Mechanism, given: Given, t0: float, params: Mapping[str, Any] | 
     theta = system.parameters.vector(params)
     values = system.parameters.unflatten(theta)
     m.check(values)
-    solver = _Starter(m, t0, theta)
-    places = [
-        *solver.wishes(given.angles, Joint, "angle", Joint.angle_at),
-        *solver.wishes(given.displacements, Joint, "displacement", Joint.displacement_at),
-        *solver.wishes(given.positions, Body, "position", lambda body, at: at.of(body).centre, size=3),
-    ]
-    moves = [
-        *solver.wishes(given.rates, Joint, "rate", Joint.rate_at),
-        *solver.wishes(given.speeds, Joint, "speed", Joint.sliding_speed_at),
-        *solver.wishes(given.velocities, Body, "velocity", lambda body, at: at.of(body).velocity, size=3),
-        *solver.wishes(given.angular_velocities, Body, "angular velocity", lambda body, at: at.of(body).omega, size=3),
-    ]
+    wishing = Wishing(m, theta)
+    places, moves = wishing.places(given), wishing.moves(given)
+    solver = _Starter(wishing, t0, theta, [wish.part for wish in (*places, *moves)])
     q = solver.position(places)
     if not complete:
         solver.refuse_too_few(q, places, moves)
     for part in m.parts:
         if isinstance(part, Wheel):
             part.refuse_if_not_found(Placement(q, None, t0, values))
-    v = solver.velocity(q, moves)
-    p = np.linalg.solve(system.evaluate("H_pp", t0, q, np.zeros(m.dim), theta=theta), v)
-    return consistent(system, q0=q, p0=p, t0=t0, params=params)
+    return consistent(system, q0=q, v0=solver.velocity(q, moves), t0=t0, params=params)
 
 
 class _Starter:
     """The constraints of a mechanism beside what its start is to have."""
 
-    def __init__(self, m: Mechanism, t: float, theta: np.ndarray) -> None:
-        self.m, self.t, self.theta, self.system = m, t, theta, m.system()
-        self.n = m.dim
-        self._symbols = [ca.SX.sym("t"), ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)]
-        self._slopes: dict[tuple[int, int], ca.Function] = {}
-        symbols = [from_column(symbol) for symbol in self._symbols]
-        values = self.system.parameters.unflatten(theta)
-        self.at = Placement(symbols[1], symbols[2], symbols[0][0], {**values, "t": symbols[0][0]})
-        H_pp = self.system.evaluate("H_pp", t, m.q0, np.zeros(self.n), theta=theta)
-        self.root = np.linalg.cholesky(H_pp)
-        """Steps root @ y of unit length y are of unit size in the metric of the masses."""
-        points = [body.centre for body in m.bodies] + [point for joint in m.joints for point in joint.points]
+    def __init__(self, wishing: Wishing, t: float, theta: np.ndarray, given: Sequence[Any]) -> None:
+        self.m, self.t, self.theta = wishing.m, t, theta
+        self.system, self.n = self.m.system(), self.m.dim
+        points = [body.centre for body in self.m.bodies] + [point for joint in self.m.joints for point in joint.points]
         self.extent = float(np.max(np.ptp(np.array(points), axis=0))) or 1.0
         lengths = {"x", "y", "z"}
-        self.sizes = np.array([self.extent if label.rpartition(".")[2] in lengths else 1.0 for label in m.labels])
+        self.sizes = np.array([self.extent if label.rpartition(".")[2] in lengths else 1.0 for label in self.m.labels])
         """What a large change of a coordinate is: the size of the mechanism, or a radian."""
+        staying = carriers(self.m, given, wishing.at)
+        described = description(self.m, staying, wishing.at, self.extent)
+        self._description, self._described = wishing.function(described), wishing.slope(described, 1)
 
-    def wishes(
-        self, given: Mapping[Any, Any] | None, of: type, kind: str, quantity: Callable[[Any, Placement], Any], size: int = 1
-    ) -> list[Wish]:
-        """One wish for each entry of what was given."""
-        found = []
-        if given is not None and not isinstance(given, Mapping):
-            raise InputError(f"the start takes {{part: {kind}}}, such as {{hinge: 1.2}}; got {one_line(given)}")
-        for key, value in (given or {}).items():
-            part = self.m.part(key) if isinstance(key, str) else key
-            if not isinstance(part, (Joint, Body)) or not isinstance(part, of) or part.mechanism is not self.m:
-                raise InputError(f"a start gives the {kind} of a {of.__name__.lower()} of this mechanism; got {one_line(part)}")
-            what = f"the {kind} of {part.name!r}"
-            target = np.array([number(what, value)]) if size == 1 else triple(what, value)
-            entries = quantity(part, self.at)
-            for k, entry in enumerate([entries] if size == 1 else entries):
-                function = ca.Function("wish", self._symbols, [ca.densify(as_column([entry]))])
-                found.append(Wish(part, kind, function, target[k : k + 1]))
-        return found
+    def _metric(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Q and `root`: where q changes by root @ y, the description of the pose changes by Q @ y, as long as y is."""
+        Q, R = np.linalg.qr(self._slope(self._described, q))
+        return Q, np.linalg.inv(R)
+
+    def _numbers(self, function: ca.Function, q: np.ndarray) -> np.ndarray:
+        return np.asarray(function(self.t, q, np.zeros(self.n)), dtype=float)
 
     # -- positions -------------------------------------------------------------------------------------------------------
 
@@ -145,100 +88,115 @@ class _Starter:
             )
         if not wishes:
             return q
-        begin = [self._value(wish, q) for wish in wishes]
-        ways = [wish.target - x for wish, x in zip(wishes, begin, strict=True)]
-        turns = [wish.kind == "angle" and not wish.part.in_plane for wish in wishes]  # type: ignore[attr-defined]
-        ways = [np.fmod(way, 2 * np.pi) if whole else way for way, whole in zip(ways, turns, strict=True)]  # no whole turns
-        sizes = [float(np.max(np.abs(way))) / self._unit(wish) for wish, way in zip(wishes, ways, strict=True)]
+        sizes = [wish.distance(self._value(wish, q)) / self._unit(wish) for wish in wishes]
         size, farthest = max(sizes), wishes[int(np.argmax(sizes))]
         if size > FARTHEST:
-            unit = "radians" if farthest.kind == "angle" else "times the size of the mechanism"
+            unit = "radians" if farthest.turns else "times the size of the mechanism"
             raise InconsistentStart(
                 f"{farthest} is {size:.3g} {unit} away from the assembled pose: state a pose that is nearer"
             )
+        reached = self._followed(q, wishes, size, shorter=False)
+        if self._missed(reached, wishes) and any(wish.has_shorter_way(self._value(wish, q)) for wish in wishes):
+            other = self._followed(q, wishes, size, shorter=True)
+            reached = reached if self._missed(other, wishes) else other
+        if self._missed(reached, wishes):
+            raise self._unreachable(reached, wishes)
+        return reached
+
+    def _followed(self, q: np.ndarray, wishes: Sequence[Wish], size: float, shorter: bool) -> np.ndarray:
+        """The pose that is reached in strides along the ways of all wishes, the longest of which has this size."""
+        ways = [wish.way(self._value(wish, q), shorter) for wish in wishes]
         longest = min(1.0, STRIDE / size) if size else 1.0
         done, stride, waited = 0.0, longest, 0
         while done < 1 and stride > longest / 4096 and waited < PATIENCE:
             end = min(1.0, done + stride)
-            reached = self._onto(q, wishes, [x + end * way for x, way in zip(begin, ways, strict=True)], end == 1)
+            aims = [way(end) for way in ways]
+            reached = self._onto(q, wishes, aims, end == 1)
+            if reached is None and stride == longest and not done:
+                reached = self._out_of_singularity(q, wishes, aims)
             if reached is None:
                 stride /= 2
             else:
                 waited = waited + 1 if np.max(np.abs(reached - q) / self.sizes) < STANDSTILL else 0
                 q, done, stride = reached, end, min(longest, 2 * stride)
-        units = np.array([self._unit(wish) for wish in wishes])
-        missed = np.abs(np.concatenate(self._misses(q, wishes, [wish.target for wish in wishes]))) / units
-        if np.max(missed) > 1e-9 * self._largest(q):
-            raise self._unreachable(q, wishes)
         return q
 
+    def _out_of_singularity(self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray]) -> np.ndarray | None:
+        """The first stride from a pose that is singular, as of an arm that is stretched out: nearby, and by steps cut short."""
+        kick = 1e-3 * np.random.default_rng(1788).standard_normal(self.n) * self.sizes
+        beside = [pose for sign in (1, -1) if (pose := self._onto(q + sign * kick, [], [])) is not None]
+        found = [pose for start in beside if (pose := self._onto(start, wishes, aims, cut=True)) is not None]
+        found = [pose for pose in found if not self._missed(pose, wishes, aims)]
+        described = self._numbers(self._description, q)
+        return min(found, key=lambda pose: np.linalg.norm(self._numbers(self._description, pose) - described), default=None)
+
+    def _missed(self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray] | None = None) -> bool:
+        """Whether a pose has not all that was wished, or is off the aims on the way there."""
+        aims = [wish.target for wish in wishes] if aims is None else aims
+        off = [wish.miss(self._value(wish, q), aim) / self._unit(wish) for wish, aim in zip(wishes, aims, strict=True)]
+        return bool(np.max(np.abs(np.concatenate(off))) > 1e-9 * self._largest(q))
+
     def _unreachable(self, q: np.ndarray, wishes: Sequence[Wish]) -> InconsistentStart:
-        free = self._freedom(self._G(q))
-        left = self._freedom(np.concatenate([self._G(q), *(self._slope(wish, q, 1) for wish in wishes)]))
-        if left > free - len(wishes) and len({str(wish) for wish in wishes}) > 1:
+        G = self._G(q)
+        free, slopes = self._freedom(q, G), [self._slope(wish.slopes[0], q) for wish in wishes]
+        taken = [free - self._freedom(q, np.concatenate([G, slope])) for slope in slopes]
+        if self._freedom(q, np.concatenate([G, *slopes])) > free - sum(taken):
             return InconsistentStart(
                 f"{_all(wishes)} cannot be chosen independently: the pose has {_degrees(free)} of freedom; give fewer"
             )
-        reached = np.array([self._value(wish, q)[0] / self._unit(wish) for wish in wishes])
-        reached = np.where(np.abs(reached) < 1e-12 * self._largest(q), 0.0, reached)  # what is only rounding
-        values = ", ".join(f"{x * self._unit(wish):.4g}" for x, wish in zip(reached, wishes, strict=True))
         return InconsistentStart(
-            f"no pose of the mechanism has {_all(wishes)} as given (it went as far as {values}): give values that it reaches"
+            f"no pose of the mechanism has {_all(wishes)} as given ({', '.join(self._reached(wish, q) for wish in wishes)}): "
+            "give values that it reaches"
         )
+
+    def _reached(self, wish: Wish, q: np.ndarray) -> str:
+        """How far a wish was fulfilled."""
+        value = self._value(wish, q)
+        if wish.kind == "rotation":
+            return f"it came as near as {wish.distance(value):.4g} rad"
+        value = np.where(np.abs(value) < 1e-12 * self._largest(q) * self._unit(wish), 0.0, value)  # what is only rounding
+        return f"it went as far as {', '.join(f'{x:.4g}' for x in value)}"
 
     def _unit(self, wish: Wish) -> float:
         """One radian, or the size of the mechanism."""
-        return 1.0 if wish.kind == "angle" else self.extent
+        return 1.0 if wish.turns else self.extent
 
     def _value(self, wish: Wish, q: np.ndarray) -> np.ndarray:
-        return np.asarray(wish.function(self.t, q, np.zeros(self.n)), dtype=float)[:, 0]
+        return self._numbers(wish.function, q)[:, 0]
 
-    def _slope(self, wish: Wish, q: np.ndarray, index: int) -> np.ndarray:
-        """The derivative of a wish with respect to q (1) or v (2)."""
-        key = (id(wish), index)
-        if key not in self._slopes:
-            slope = ca.densify(ca.jacobian(wish.function(*self._symbols), self._symbols[index]))
-            self._slopes[key] = ca.Function("slope", self._symbols, [slope])
-        return np.asarray(self._slopes[key](self.t, q, np.zeros(self.n)), dtype=float)
-
-    def _misses(self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """How far wishes are off; angles in space modulo whole turns."""
-        result = []
-        for wish, aim in zip(wishes, aims, strict=True):
-            miss = self._value(wish, q) - aim
-            if wish.kind == "angle" and not wish.part.in_plane:  # type: ignore[attr-defined]
-                miss = (miss + np.pi) % (2 * np.pi) - np.pi
-            result.append(miss)
-        return result
+    def _slope(self, function: ca.Function, q: np.ndarray) -> np.ndarray:
+        """A derivative with respect to q or v, (rows, n)."""
+        return self._numbers(function, q).reshape(-1, self.n)
 
     def _onto(
-        self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray], exactly: bool = True
+        self, q: np.ndarray, wishes: Sequence[Wish], aims: Sequence[np.ndarray], exactly: bool = True, cut: bool = False
     ) -> np.ndarray | None:
-        """The pose next to q on the constraints that comes closest to the wishes; None if it is not found.
+        """The pose on the constraints that differs least from q and comes closest to the wishes; None if it is not found.
 
-        Gauss-Newton steps in the metric of the masses: dy, with dq = root dy, of least size onto the constraints, and along
+        Gauss-Newton steps root @ y: back to the description of q, from there the least way onto the constraints, and along
         them what the wishes ask for.
         """
-        previous = np.inf
+        previous, described = np.inf, self._numbers(self._description, q)[:, 0]
         for _ in range(40):
-            g = self.system.evaluate("g", self.t, q, theta=self.theta)
-            onto, along = _split(self._G(q) @ self.root, g)
-            step = -onto
+            g, (Q, root) = self.system.evaluate("g", self.t, q, theta=self.theta), self._metric(q)
+            step = Q.T @ (described - self._numbers(self._description, q)[:, 0])
+            G = self._G(q) @ root
+            onto, along = _split(G, g + G @ step)
+            step = step - onto
             if wishes:
-                J = np.concatenate([self._slope(wish, q, 1) for wish in wishes]) @ self.root
-                asked = np.concatenate(self._misses(q, wishes, aims)) + J @ step
-                step = step - along @ np.linalg.lstsq(J @ along, asked, rcond=1e-7)[0]
-            size = float(np.max(np.abs(self.root @ step) / self.sizes, initial=0.0))
+                J = np.concatenate([self._slope(wish.slopes[0], q) for wish in wishes]) @ root
+                misses = [wish.miss(self._value(wish, q), aim) for wish, aim in zip(wishes, aims, strict=True)]
+                step = step - along @ np.linalg.lstsq(J @ along, np.concatenate(misses) + J @ step, rcond=1e-7)[0]
+            size = float(np.max(np.abs(root @ step) / self.sizes, initial=0.0))
             largest = self._largest(q)
-            if not np.isfinite(size) or (wishes and size > LEAP):
+            if not np.isfinite(size) or (wishes and size > LEAP and not cut):
                 return None
-            q = q + self.root @ step
-            if size < (1e-15 if exactly else 1e-6) * largest or (size < 1e-10 * largest and size >= previous / 2):
+            q = q + root @ step * min(1.0, LEAP / 2 / max(size, LEAP / 2) if cut else 1.0)
+            if size < (1e-15 if exactly else 1e-9) * largest or (size < 1e-10 * largest and size >= previous / 2):
                 break
             previous = size
         g = np.abs(self.system.evaluate("g", self.t, q, theta=self.theta))
-        tolerance = 1e-10 if exactly else 1e-6
-        return q if np.max(g / self._lengths(self._G(q)), initial=0.0) < tolerance * self._largest(q) else None
+        return q if np.max(g / self._lengths(self._G(q)), initial=0.0) < 1e-10 * self._largest(q) else None
 
     def _largest(self, q: np.ndarray) -> float:
         """The largest coordinate in terms of the size of the mechanism, at least one: what rounding errors are relative to."""
@@ -254,9 +212,9 @@ class _Starter:
 
     # -- velocities ------------------------------------------------------------------------------------------------------
 
-    def _freedom(self, rows: np.ndarray) -> int:
+    def _freedom(self, q: np.ndarray, rows: np.ndarray) -> int:
         """How many independent velocities some rows leave."""
-        J = rows @ self.root
+        J = rows @ self._metric(q)[1]
         length = np.linalg.norm(J, axis=1)
         J = J[length > 0] / length[length > 0, None]
         if not len(J):
@@ -273,20 +231,21 @@ class _Starter:
         return np.linalg.solve(H_pp.T, slope.T).T, -value
 
     def velocity(self, q: np.ndarray, wishes: Sequence[Wish]) -> np.ndarray:
-        """The velocity of least energy with the given rates."""
+        """The velocity with the given rates in which all else changes as little as it can."""
         J, b = self._rates(q)
-        rows = np.concatenate([J, *(self._slope(wish, q, 2) for wish in wishes)])
+        rows = np.concatenate([J, *(self._slope(wish.slopes[1], q) for wish in wishes)])
         aims = np.concatenate([b, *(wish.target for wish in wishes)])
         if not len(rows):
             return np.zeros(self.n)
-        scaled = rows @ self.root
+        _, root = self._metric(q)
+        scaled = rows @ root
         length = np.linalg.norm(scaled, axis=1)
         length[length == 0] = 1.0
-        v = self.root @ np.linalg.lstsq(scaled / length[:, None], aims / length, rcond=RANK)[0]
+        v = root @ np.linalg.lstsq(scaled / length[:, None], aims / length, rcond=RANK)[0]
         lengths = self._lengths(rows)
         off, asked = np.abs(rows @ v - aims) / lengths, np.abs(aims) / lengths
         if np.max(off) > max(1e-9 * np.max(asked), SLOWEST):
-            free = self._freedom(J)
+            free = self._freedom(q, J)
             wanted = sum(len(wish.target) for wish in wishes)
             if not wishes:
                 raise InconsistentStart("the prescribed motions contradict the joints at this time: check them")
@@ -297,8 +256,8 @@ class _Starter:
 
     def refuse_too_few(self, q: np.ndarray, places: Sequence[Wish], moves: Sequence[Wish]) -> None:
         """Refuse a start that leaves something to the projection."""
-        for what, rows, wishes, index in (("positions", self._G(q), places, 1), ("rates", self._rates(q)[0], moves, 2)):
-            free = self._freedom(np.concatenate([rows, *(self._slope(wish, q, index) for wish in wishes)]))
+        for what, rows, wishes, index in (("positions", self._G(q), places, 0), ("rates", self._rates(q)[0], moves, 1)):
+            free = self._freedom(q, np.concatenate([rows, *(self._slope(wish.slopes[index], q) for wish in wishes)]))
             if free:
                 raise InconsistentStart(
                     f"the start leaves {_degrees(free)} of freedom of the {what} open: give as many more, or let the "

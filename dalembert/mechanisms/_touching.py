@@ -17,7 +17,7 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._rigid import Body, Frame, Part, Placement, Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, scale, subtract
-from dalembert.mechanisms._wheels import Plane
+from dalembert.mechanisms._wheels import Plane, bouncing
 from dalembert.systems._coulomb import across
 
 
@@ -29,7 +29,7 @@ class Touching(Part):
     point: np.ndarray
     radius: Value
     plane: Plane
-    restitution: float
+    restitution: Value
     friction: Value = 0.0
     other: Body | None = None
     other_point: np.ndarray | None = None
@@ -46,6 +46,7 @@ class Touching(Part):
         patch = positive(f"the patch of {self.name!r}", self.patch, params, zero=True)
         if patch > 0 and self.planar:
             raise ModelError(f"{self.name!r} has a patch, but in a plane nothing spins about its normal: leave patch= out")
+        bouncing(f"the restitution of {self.name!r}", self.restitution, params)
         if not number(f"the friction of {self.name!r}", valued(self.name, self.friction, params)) >= 0:
             raise ModelError(f"the friction of {self.name!r} is a coefficient >= 0")
 

@@ -10,6 +10,7 @@ and for a ball of radius r, u = -n. For surfaces see `_surfaces.py`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -158,6 +159,14 @@ class KnifeEdge(Part):
         return [dot(across, frame.speed(self.body.arm(self.point)))]
 
 
+def bouncing(what: str, restitution: Value, params: Mapping[str, Any]) -> None:
+    """Refuse a coefficient of restitution that is none; impacts judge a function of `speed`, that of the approach."""
+    by_speed = callable(restitution) and "speed" in inspect.signature(restitution).parameters
+    value = number(what, valued(what, restitution, {**params, "speed": 1.0} if by_speed else params))
+    if not by_speed and not 0 <= value <= 1:
+        raise ModelError(f"{what} is between 0, nothing bounces, and 1, all of it does; got {value:g}")
+
+
 @dataclass(eq=False, repr=False)
 class Stop(Part):
     """The angle or displacement of a joint stays between two limits."""
@@ -165,10 +174,11 @@ class Stop(Part):
     joint: Joint
     lower: Value | None
     upper: Value | None
-    restitution: float
+    restitution: Value
 
     def check(self, params: Mapping[str, Any]) -> None:
         """Refuse limits that exclude everything, or that an angle in space, which is known up to whole turns, never reaches."""
+        bouncing(f"the restitution of {self.name!r}", self.restitution, params)
         given = {side: limit for side, limit in (("lower", self.lower), ("upper", self.upper)) if limit is not None}
         values = {side: number(f"the {side} limit of {self.name!r}", valued(self.name, x, params)) for side, x in given.items()}
         if len(values) == 2 and values["lower"] > values["upper"]:

@@ -146,7 +146,7 @@ class WithWheels(WithLoads):
         other_radius: Value = 0.0,
         normal: Any = Z,
         origin: Any = (0.0, 0.0, 0.0),
-        restitution: float = 1.0,
+        restitution: Value = 1.0,
         friction: Value = 0.0,
         patch: Value = 0.0,
         name: str | None = None,
@@ -191,7 +191,7 @@ class WithWheels(WithLoads):
         *,
         lower: Value | None = None,
         upper: Value | None = None,
-        restitution: float = 1.0,
+        restitution: Value = 1.0,
         name: str | None = None,
     ) -> Stop:
         """Limits of the angle or displacement of a joint; a run then takes a collision integrator such as da.CVA().

@@ -150,11 +150,17 @@ def test_a_new_h_start_or_parameter_compiles_nothing(method, monkeypatch):
         da.simulate(system, method, **start(values), h=2e-3, steps=2, params=values)
 
 
-def test_a_start_with_other_masses_is_refused_with_the_reason():
-    """Its momenta stay, so its velocities would be others."""
-    state, heavier = da.consistent(linkage(), **start(rate=3.0)), SI | {"m2": 6.0}
+def test_a_start_with_other_masses_keeps_its_velocities_or_is_refused_with_the_reason():
+    """Momenta that stay would mean other velocities, which the constraints do not allow."""
+    by_momentum, heavier = da.consistent(linkage(), **start(rate=3.0)), SI | {"m2": 6.0}
+    state = da.consistent(linkage(), q0=by_momentum.q, v0=by_momentum.v)
+    run = da.simulate(linkage(), da.Rattle(), start=state, params=heavier, h=2e-3, steps=3)
+    np.testing.assert_allclose(run.v[0], state.v, rtol=1e-12, atol=1e-12)
+    runs = da.simulate_many(linkage(), da.Rattle(), start=state, params={"m2": [SI["m2"], 6.0]}, h=2e-3, steps=3)
+    np.testing.assert_allclose(runs.v[:, 0], [state.v, state.v], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(runs.q[1], run.q)
     with pytest.raises(da.InconsistentStart, match=r"made with other parameters and keeps its p: .*consistent\(..., params="):
-        da.simulate(linkage(), da.Rattle(), start=state, params=heavier, h=2e-3, steps=3)
+        da.simulate(linkage(), da.Rattle(), start=by_momentum, params=heavier, h=2e-3, steps=3)
 
 
 def test_another_pivot_order_is_announced(monkeypatch, no_known_orders, caplog):

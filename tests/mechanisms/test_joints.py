@@ -190,3 +190,15 @@ def test_axes_that_would_lock_planar_bodies_are_refused():
     hinge = m.revolute(m.ground, arm, at=(0, 0), axis=(0, 0, -1))
     with pytest.raises(da.ModelError, match="a gear couples two joints"):
         m.gear(hinge, hinge, ratio=2)
+
+
+@pytest.mark.parametrize("teeth", [(31, 97), (1, 12), (7, 6), (-5, 64)])
+def test_gears_of_many_teeth_in_space(teeth):
+    """One wheel turns by the ratio of the other's teeth to its own, modulo whole turns."""
+    m = da.Mechanism()
+    wheels = [m.body(mass=0.1, inertia=1e-4, at=(x, 0, 0)) for x in (0.0, 0.1)]
+    hinges = [m.revolute(m.ground, wheel, at=wheel.centre) for wheel in wheels]
+    m.gear(*hinges, ratio=teeth)
+    state = m.at(m.start(angles={hinges[0]: 1.3}, rates={hinges[0]: 2.0}))
+    assert abs(np.exp(1j * (state.of(hinges[1]).angle[0] - 1.3 * teeth[1] / teeth[0])) - 1) < 1e-11
+    assert state.of(hinges[1]).rate[0] == pytest.approx(2.0 * teeth[1] / teeth[0], rel=1e-12)

@@ -56,17 +56,118 @@ def test_assembled_pose_at_rest_is_the_default():
     assert np.abs(state.v).max() == 0
 
 
-def test_what_is_left_open_moves_with_least_energy():
-    """A rod on a slider of which only the speed is given swings back with the rate that minimises the energy."""
+def test_joints_that_are_not_given_keep_their_values_and_rest():
+    """Of a cart with a double pendulum, whichever joints are given: the others keep their angles, at rate zero."""
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+    cart = m.body("cart", mass=0.5, inertia=1e-3)
+    upper, lower = m.rod("upper", (0, 0), (0, -1), mass=0.6), m.rod("lower", (0, -1), (0, -1.4), mass=9.0)
+    slide = m.prismatic(m.ground, cart, axis=(1, 0))
+    hinges = [m.revolute(cart, upper, at=(0, 0)), m.revolute(upper, lower, at=(0, -1))]
+    state = m.at(m.start(angles={hinges[1]: 0.8}, speeds={slide: 2.0}))
+    np.testing.assert_allclose([state.of(h).angle[0] for h in hinges], [0, 0.8], atol=1e-14)
+    np.testing.assert_allclose(state.of(slide).displacement, 0, atol=1e-14)
+    np.testing.assert_allclose([state.of(h).rate[0] for h in hinges], 0, atol=1e-14)
+    np.testing.assert_allclose([state.of(body).velocity[0] for body in m.bodies], [[2, 0, 0]] * 3, atol=1e-14)
+
+
+@pytest.mark.parametrize("coordinates", ["planar", "quaternion", "matrix"])
+@pytest.mark.parametrize("mass", [0.01, 100.0])
+def test_a_body_that_only_springs_hold_stays_where_it_is(coordinates, mass):
+    """A given angle turns the second body of a hinge, however light the first one is; another body does not move at all."""
+    m = da.Mechanism(coordinates=coordinates)
+    base = m.body("base", mass=mass, inertia=1e-3 * mass, at=(0.1, 0.2, 0))
+    arm, hand = m.rod("arm", (0.2, 0.2), (0.5, 0.2), mass=1.0), m.rod("hand", (0.5, 0.2), (0.5, 0.3), mass=0.3)
+    other = m.body("other", mass=0.1, inertia=1e-4, at=(1, 1, 0))
+    hinge, wrist = m.revolute(base, arm, at=(0.2, 0.2)), m.revolute(arm, hand, at=(0.5, 0.2))
+    for body in (base, other):
+        m.spring(m.ground, body, at=((0, -1, 0), body.centre), stiffness=50.0)
+    state = m.at(m.start(angles={hinge: 5.0}, rates={hinge: 3.0}))
+    for body in (base, other):
+        np.testing.assert_allclose(state.of(body).position[0], body.centre, atol=1e-9)
+        np.testing.assert_allclose(state.of(body).rotation[0], np.eye(3), atol=1e-9)
+        np.testing.assert_allclose(state.of(body).velocity, 0, atol=1e-9)
+    np.testing.assert_allclose(state.of(arm).position[0, :2], [0.2 + 0.15 * np.cos(5), 0.2 + 0.15 * np.sin(5)], atol=1e-9)
+    assert state.of(wrist).rate[0] == pytest.approx(0, abs=1e-9) and state.of(hand).angular_velocity[0, 2] == pytest.approx(3)
+
+
+def test_a_free_group_follows_the_body_that_is_given():
+    """Place, orientation and motion of one body move the whole group as one, whichever of its bodies it is."""
+    from scipy.spatial.transform import Rotation
+
+    aim = Rotation.from_rotvec([0.4, -2.2, 1.7])
+    for chosen in range(3):
+        m = da.Mechanism()
+        bodies = [m.rod(name, (x, 0, 0), (x + 1, 0, 0), mass=0.2 + x) for x, name in enumerate(("one", "two", "three"))]
+        m.revolute(bodies[1], bodies[0], at=(1, 0, 0), axis=(0, 0, 1))
+        m.universal(bodies[1], bodies[2], at=(2, 0, 0), axes=((0, 1, 0), (0, 0, 1)))
+        body = bodies[chosen]
+        state = m.at(m.start(
+            positions={body: (3, -2, 5)}, rotations={body: (aim * Rotation.from_matrix(body.rotation)).as_matrix()},
+            velocities={body: (1, 2, 3)}, angular_velocities={body: (0, 4, 0)},
+        ))  # fmt: skip
+        for other in bodies:
+            arm = aim.apply(other.centre - body.centre)
+            np.testing.assert_allclose(state.of(other).position[0], np.array([3, -2, 5]) + arm, atol=1e-12)
+            np.testing.assert_allclose(state.of(other).rotation[0], aim.as_matrix() @ other.rotation, atol=1e-12)
+            np.testing.assert_allclose(state.of(other).velocity[0], np.add([1, 2, 3], np.cross([0, 4, 0], arm)), atol=1e-11)
+
+
+def test_orientations_of_bodies_and_places_of_frames_are_given():
+    """Of a planar arm: the orientation of the hand and the place of its tip, against the inverse kinematics of two links."""
     m = da.Mechanism(coordinates="planar")
-    slider, rod = m.body("slider", mass=0.5, inertia=1e-3), m.rod("rod", (0, 0), (0, -1), mass=0.6, width=0.01)
-    slide = m.prismatic(m.ground, slider, axis=(1, 0))
-    m.revolute(slider, rod, at=(0, 0))
-    state = m.start(speeds={slide: 2.0})
-    # least (m/2)(2 + w/2)^2 + (J/2) w^2 over w, the velocity of the centre being 2 + w/2
-    J = 0.6 * (1 + 1e-4) / 12
-    w = -0.6 * 2.0 / 2 / (0.6 / 4 + J)
-    np.testing.assert_allclose(state.v[[3, 5]], [2 + w / 2, w], rtol=1e-12)
+    upper, lower = m.rod("upper", (0, 0), (0.5, 0), mass=1.0), m.rod("lower", (0.5, 0), (0.5, 0.4), mass=1.0)
+    hand = m.rod("hand", (0.5, 0.4), (0.6, 0.4), mass=0.2)
+    hinges = [m.revolute(m.ground, upper, at=(0, 0)), m.revolute(upper, lower, at=(0.5, 0))]
+    hinges.append(m.revolute(lower, hand, at=(0.5, 0.4)))
+    tip = m.frame("tip", hand, at=(0.6, 0.4))
+    state = m.at(m.start(positions={tip: (0.4, 0.3)}, rotations={"hand": -0.7}, velocities={tip: (0.2, 0)}))
+    wrist = np.array([0.4 - 0.1 * np.cos(0.7), 0.3 + 0.1 * np.sin(0.7)])
+    elbow = np.arccos((wrist @ wrist - 0.5**2 - 0.4**2) / (2 * 0.5 * 0.4))
+    first = np.arctan2(wrist[1], wrist[0]) - np.arctan2(0.4 * np.sin(elbow), 0.5 + 0.4 * np.cos(elbow))
+    angles = [state.of(hinge).angle[0] for hinge in hinges]
+    np.testing.assert_allclose(angles, [first, elbow - np.pi / 2, -0.7 - first - elbow + np.pi / 2], atol=1e-9)
+    np.testing.assert_allclose(state.of(tip).velocity[0], [0.2, 0, 0], atol=1e-12)
+    with pytest.raises(da.InconsistentStart, match=r"the rotation of 'upper' .*cannot be chosen independently"):
+        m.start(angles={hinges[0]: 1.0}, rotations={upper: 0.5})
+    with pytest.raises(da.ModelError, match="the rotation of 'hand' must be a rotation matrix"):
+        m.start(rotations={hand: "up"})
+    with pytest.raises(da.InputError, match="the ground does not move"):
+        m.start(rotations={m.ground: 0.5})
+
+
+def test_singular_poses_are_left_the_shorter_way():
+    """An arm that is stretched out bends so that its tip gets where it is to be, and a crane swings to its load."""
+    m = da.Mechanism(coordinates="planar")
+    upper, lower = m.rod("upper", (0, 0), (0.5, 0), mass=1.0), m.rod("lower", (0.5, 0), (1, 0), mass=1.0)
+    hinges = [m.revolute(m.ground, upper, at=(0, 0)), m.revolute(upper, lower, at=(0.5, 0))]
+    tip = m.frame("tip", lower, at=(1, 0))
+    state = m.at(m.start(positions={tip: (0.6, 0.3)}))
+    np.testing.assert_allclose(state.of(tip).position, [[0.6, 0.3, 0]], atol=1e-12)
+    assert abs(state.of(hinges[1]).angle[0]) == pytest.approx(np.arccos((0.6**2 + 0.3**2) / 0.5 - 1), abs=1e-9)
+    with pytest.raises(da.InconsistentStart, match="no pose of the mechanism has the position of 'tip'"):
+        m.start(positions={tip: (1.1, 0)})
+    crane = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+    trolley, load = crane.body("trolley", mass=2.0, inertia=1e-3), crane.point("load", mass=0.5, at=(0, -1))
+    slide = crane.prismatic(crane.ground, trolley, axis=(1, 0))
+    crane.distance(trolley, load, at=((0, 0), (0, -1)))
+    state = crane.at(crane.start(positions={load: (np.sin(1), -np.cos(1))}))
+    assert state.of(slide).displacement[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_an_angle_beyond_half_a_turn_is_reached_whichever_way_the_mechanism_can_go():
+    """A rocker in space from -1.1 to its other end: forwards only. Backwards its linkage cannot be assembled."""
+    m = da.Mechanism()
+    B, C = joint_positions(0.3)
+    crank, coupler = m.rod("crank", A, B, mass=0.2, width=0.01), m.rod("coupler", B, C, mass=0.6, width=0.01)
+    rocker = m.rod("rocker", D, C, mass=0.4, width=0.01)
+    m.revolute(m.ground, crank, at=A)
+    m.revolute(crank, coupler, at=B)
+    m.revolute(coupler, rocker, at=C)
+    last = m.revolute(m.ground, rocker, at=D)
+    reached = m.at(m.start(angles={last: 0.2})).of(last).angle[0]
+    for turns in (-2, -1, 1, 3):
+        again = m.at(m.start(angles={last: 0.2 + 2 * np.pi * turns})).of(last).angle[0]
+        assert again == pytest.approx(reached, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +197,7 @@ def test_a_position_out_of_reach_is_refused_without_walking_on():
     solved = []
     onto = _Starter._onto
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Starter, "_onto", lambda *arguments: solved.append(1) or onto(*arguments))
+        patch.setattr(_Starter, "_onto", lambda *given, **options: solved.append(1) or onto(*given, **options))
         with pytest.raises(da.InconsistentStart, match="no pose of the mechanism has the position of"):
             m.start(positions={rods[0]: (5.0, 5.0)})
     assert len(solved) < 120
@@ -238,6 +339,12 @@ def misspelt(m):
         (lambda m: m.universal(*flat(m), at=(0, 0), axes=((1, 0), (0, 1))), "'universal 1' would lock bodies of the plane"),
         (lambda m: m.ball(flat(m)[0], radius=0.1), "the normal of 'rolling ball 1' points out of the plane"),
         (lambda m: m.contact(flat(m)[0]), "the normal of 'contact 1' points out of the plane"),
+        (lambda m: m.stop(m.revolute(m.ground, two(m)[0], at=(0, 0, 0)), lower=0, restitution=2), "of 'stop 1' is between 0"),
+        (lambda m: m.stop(m.revolute(m.ground, two(m)[0], at=(0, 0, 0)), lower=0, restitution="e"), "names the parameter 'e'"),
+        (lambda m: m.contact(two(m)[0], restitution=-0.1), "the restitution of 'contact 1' is between 0.*; got -0.1"),
+        (lambda m: m.contact(two(m)[0], restitution=lambda e: e), "the restitution of 'contact 1' asks for e"),
+        (lambda m: [m.motor(m.revolute(m.ground, two(m)[0], at=(0, 0, 0)), lambda t: {}["x"]), m.bodies.pop(), m.system()],
+         "failed \\(KeyError: 'x'\\): check it"),
         (misspelt, r"names the argument 'angel': did you mean angle\?"),
         (lambda m: da.Mechanism(gravity=9.81), "gravity is an acceleration"),
         (lambda m: da.Mechanism(params={"rate": 5.0}), "the parameter name 'rate' is that of a quantity"),
@@ -312,6 +419,9 @@ def test_names_in_labels_rows_figures_and_errors():
         m.start(rates={"crank": 2.0})
     with pytest.raises(da.InputError, match=r"run\.of takes a body"):
         run.of(3)
+    with pytest.raises(da.InputError, match="the joint 'hinge 1' has no effort: it has angle, displacement, force"):
+        run.of("hinge 1").effort  # noqa: B018
+    assert not hasattr(run.of(crank), "angle")
     with pytest.raises(da.InputError, match="knows no part 'bob'"):
         da.simulate(da.problems.pendulum(), da.Rattle(), steps=2).of("bob")
     m.torque(crank, 0.1)
@@ -434,3 +544,27 @@ def test_runs_and_snapshots_are_pickled():
     assert [part.kind for part in again.drawing(again.q[-1])] == ["body", "mass", "line", "trace"]
     state = pickle.loads(pickle.dumps(m.at(m.start(rates={hinge: 2.0}))))
     assert state.of(hinge).rate == pytest.approx([2.0])
+
+
+def test_rates_are_kept_when_a_run_has_other_masses():
+    """Runs and ensembles with params=, and derivatives by a mass: of a rod that is turned at a rate, not by a momentum."""
+    m = da.Mechanism(coordinates="planar", params={"m": 0.3, "c": 0.1})
+    hinge = m.revolute(m.ground, m.rod("arm", (0, 0), (0.4, 0), mass="m"), at=(0, 0))
+    m.torsion(hinge, damping="c")
+    start, method = m.start(rates={hinge: 5.0}), da.LobattoIIIAB(3)
+
+    def angle(mass):
+        J = mass * 0.4**2 / 3
+        return 5.0 * J / 0.1 * (1 - np.exp(-0.1 / J * 0.02))
+
+    given = {"start": start, "h": 5e-4, "steps": 40}
+    run = da.simulate(m, method, params={"m": 0.6}, **given)
+    assert run.of(hinge).rate[0] == pytest.approx(5.0, rel=1e-13) and run.of(hinge).angle[-1] == pytest.approx(angle(0.6))
+    runs = da.simulate_many(m, method, params={"m": [0.3, 0.6]}, **given)
+    np.testing.assert_allclose(runs.of(hinge).rate[:, 0], 5.0, rtol=1e-13)
+    np.testing.assert_array_equal(runs.q[1], run.q)
+    slope = (angle(0.3001) - angle(0.2999)) / 2e-4
+    assert da.sensitivities(m, method, wrt="m", **given)["m"][-1, 2] == pytest.approx(slope, rel=1e-6)
+    _, by = da.gradient(lambda q, p: q[2], m, method, wrt="m", **given)
+    assert by == pytest.approx(slope, rel=1e-6)
+    assert abs(da.sensitivities(m, method, wrt=("m", "p0"), **given)["m"][0, 5]) < 1e-15  # the momentum is what is given then

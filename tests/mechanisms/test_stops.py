@@ -105,3 +105,34 @@ def test_limits_beyond_half_a_turn_act_in_the_plane():
     m.stop(hinge, upper=3.5, restitution=1.0)
     run = da.simulate(m, da.CVA(), start=m.start(rates={hinge: 2.0}), h=0.01, t1=2.5)
     assert run.of(hinge).angle[-1] == pytest.approx(2.0, abs=1e-12)
+
+
+def test_restitution_is_a_number_a_parameter_or_a_function_of_the_speed_of_each_contact():
+    """Three balls that fall from one height onto a plane with laws of their own; each bounces by its own coefficient."""
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar", params={"e": 0.8, "k": 0.1})
+    laws = [0.5, "e", lambda speed, k: 1 / (1 + k * speed)]
+    balls = [m.point(f"ball {i}", mass=0.1, at=(i, 0.2), free=True) for i in range(3)]
+    for ball, law in zip(balls, laws, strict=True):
+        m.contact(ball, normal=(0, 1), restitution=law)
+    speed = np.sqrt(2 * 9.81 * 0.2)
+    for params, own in (({}, 0.8), ({"e": 0.25}, 0.25)):
+        run = da.simulate(m, da.CVA(), start=m.start(), h=0.01, steps=25, params=params)
+        fallen = np.sqrt(2 * 0.2 / 9.81)
+        after = [0.5 * speed, own * speed, speed / (1 + 0.1 * speed)]
+        expected = [up - 9.81 * (run.t[-1] - fallen) for up in after]
+        np.testing.assert_allclose([run.of(ball).velocity[-1, 1] for ball in balls], expected, rtol=1e-10)
+    with pytest.raises(da.ModelError, match="the restitution of 'contact 2' is between 0"):
+        da.simulate(m, da.CVA(), start=m.start(), h=0.01, steps=1, params={"e": 1.5})
+
+
+def test_a_law_of_restitution_is_judged_at_the_speeds_that_occur():
+    """One that holds for slow impacts only, of 1 mm: m/s are no measure for it. Faster ones are refused where they happen."""
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+    ball = m.point("ball", mass=0.1, at=(0, 0.001), free=True)
+    m.contact(ball, normal=(0, 1), restitution=lambda speed: 1 - 1.5 * speed)
+    run = da.simulate(m, da.CVA(), start=m.start(), h=0.001, steps=20)
+    speed, fallen = np.sqrt(2 * 9.81 * 0.001), np.sqrt(2 * 0.001 / 9.81)
+    after = (1 - 1.5 * speed) * speed
+    np.testing.assert_allclose(run.of(ball).velocity[-1, 1], after - 9.81 * (run.t[-1] - fallen), rtol=1e-10)
+    with pytest.raises(da.StepFailed, match="must be between 0 and 1"):
+        da.simulate(m, da.CVA(), start=m.start(positions={ball: (0, 0.05)}), h=0.001, steps=200)
