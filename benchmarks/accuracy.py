@@ -1,14 +1,16 @@
 """Are runs as exact as `rtol=` asks, and at what cost? One line a case in a log that is resumed.
 
-    python benchmarks/accuracy.py LOG [problems...] [--search] [--summary] [--times=60]
+    python benchmarks/accuracy.py LOG [problems...] [--search] [--clock] [--summary] [--times=60]
 
 A case is a problem of the catalogue, to its own end or 500 of its own steps, or so many times as long, and a tolerance. Its
-line has the true error over the tolerance, against a reference of another family with a third of the steps of the run to 1e-10
-(and how far that is from itself with other steps); the steps; the arithmetic operations of all pilots over those of the run, or
+line has the true error over the tolerance, against a reference of another family with a third of the steps of the run to 1e-10,
+or in other coordinates for the mechanisms of `mechanisms_in_angles.py` (and how far that is from itself with other steps); the
+steps; the arithmetic operations of all pilots over those of the run, or
 of 10^4 steps, and of all that is made besides the run; those of the comparison, and of runs that missed the tolerance, over
 those of the run; and, with --search, the operations and the CPU time over those of the best (stages, h) of the family, each
 with the largest h that meets the tolerance by the error of a pair of runs; and so those of all that was made, pilots and
-comparison included.
+comparison included. With --clock, the wall and CPU time of the call over those of the same run with its method and h, in a
+process in which both are compiled: operations count neither what Python does nor that comparisons are made beside the run.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mechanisms_in_angles import IN_ANGLES, InAngles
 
 import dalembert as da
-from dalembert.runs import _pilot, _simulate
+from dalembert.runs import _beside, _path, _pilot, _simulate, _windows
 from dalembert.runs._default_method import family
-from dalembert.runs._pilot import positions, sizes
+from dalembert.runs._path import positions, sizes
 from dalembert.systems._units import units
 
 TOLERANCES = (1e-10, 1e-8, 1e-6, 1e-4)
@@ -77,7 +80,7 @@ class Runs:
 
     def __init__(self) -> None:
         self.made: list[tuple[str, Any]] = []
-        for kind, module in (("pair", _pilot), ("run", _simulate)):
+        for kind, module in (("pair", _path), ("pair", _windows), ("run", _simulate)):
             module.make_run = self._recording(kind, module.make_run)  # type: ignore[attr-defined]
 
     def _recording(self, kind: str, make: Any) -> Any:
@@ -96,6 +99,8 @@ class Runs:
 
 
 RUNS = Runs()
+PROCESSORS, _beside.processors = _beside.processors, lambda: 1
+"""Comparisons are made after their runs, so that what was made is counted in order."""
 
 
 def run_with(problem: Any, method: Any, t1: float, steps: int, every: int = 1) -> da.Trajectory:
@@ -110,10 +115,14 @@ def error_of(run: da.Trajectory, reference: np.ndarray) -> float:
 class Reference:
     """The right positions at any equidistant times."""
 
-    def __init__(self, problem: Any, t1: float, h: float) -> None:
-        self.problem, self.t1, self.h, self.method = problem, t1, abs(h), other_method(problem.system)
+    def __init__(self, known: Any, t1: float, h: float) -> None:
+        self.known, self.problem, self.t1, self.h = known, posed(known), t1, abs(h)
+        self.method = None if isinstance(known, InAngles) else other_method(self.problem.system)
 
     def __call__(self, steps: int, finer: float = 1.0) -> np.ndarray:
+        if isinstance(self.known, InAngles):
+            t = np.linspace(self.problem.t0, self.t1, steps + 1)
+            return self.known.positions(t, 3e-14 if finer == 1.0 else 1e-12)
         every = max(1, math.ceil(finer * (self.t1 - self.problem.t0) / steps / self.h))
         run = run_with(self.problem, self.method, self.t1, steps * every, every)
         return positions(run.system, run.states)
@@ -121,7 +130,7 @@ class Reference:
 
 def largest_step(problem: Any, method: Any, t1: float, rtol: float, guess: int) -> tuple[int, float] | None:
     """The least number of steps that meets the tolerance, to 5 %, and the operations of the run; errors are those of pairs."""
-    task = _pilot.Task(problem.system, start_of(problem), t1, rtol)
+    task = _path.Task(problem.system, start_of(problem), t1, rtol)
     order, steps, best, tried = _pilot.order_of(method, problem.system), max(4, guess), None, set()
     for _ in range(8):
         if steps in tried or steps > 50_000:
@@ -136,6 +145,11 @@ def largest_step(problem: Any, method: Any, t1: float, rtol: float, guess: int) 
         steps = max(4, math.ceil(steps * factor))
     RUNS.made.clear()
     return best
+
+
+def posed(known: Any) -> Any:
+    """The problem of a case."""
+    return known.problem if isinstance(known, InAngles) else known
 
 
 def start_of(problem: Any) -> da.State:
@@ -159,7 +173,23 @@ def seconds(problem: Any, pairs: list[tuple[Any, int]], t1: float) -> list[float
     return least
 
 
-def case(problem: Any, rtol: float, search: bool, times: float, kept: dict[str, Any]) -> dict[str, Any]:
+def clocked(problem: Any, run: da.Trajectory, t1: float, rtol: float) -> dict[str, Any]:
+    """Wall and CPU time of a call with rtol over those of the same run without, each the least of three."""
+    least = np.full((2, 2), math.inf)
+    counted, _beside.processors = _beside.processors, PROCESSORS
+    for k in range(3):
+        for row, options in enumerate(({"rtol": rtol * (1 + 1e-9 * (k + 1))}, {"method": run.solver, "h": run.h})):
+            began = time.perf_counter(), time.process_time()
+            da.simulate(problem, t1=t1, progress=False, **options)
+            least[row] = np.minimum(least[row], np.subtract((time.perf_counter(), time.process_time()), began))
+    _beside.processors = counted
+    RUNS.made.clear()
+    wall, cpu = least[0] / least[1]
+    return {"seconds": least[1, 0], "wall_ratio": wall, "cpu_ratio": cpu}
+
+
+def case(known: Any, rtol: float, search: bool, clock: bool, times: float, kept: dict[str, Any]) -> dict[str, Any]:
+    problem = posed(known)
     t1 = problem.t0 + times * min(MOST, problem.steps) * problem.h
     RUNS.made.clear()
     began = time.process_time()
@@ -170,7 +200,7 @@ def case(problem: Any, rtol: float, search: bool, times: float, kept: dict[str, 
     cpu, steps = time.process_time() - began, len(run) - 1
     pilots, again, own, compared = RUNS.operations()
     kept.setdefault("h", abs(run.h) / 3)
-    reference = Reference(problem, t1, kept["h"])
+    reference = Reference(known, t1, kept["h"])
     right = reference(steps)
     true = error_of(run, right) / rtol
     doubt = float(np.max(np.abs(reference(steps, 1.4) - right) / sizes(units(problem.system), right))) / rtol
@@ -180,6 +210,8 @@ def case(problem: Any, rtol: float, search: bool, times: float, kept: dict[str, 
         "pilots": pilots / unit, "besides": (pilots + again + compared) / unit, "again": again / own,
         "compared": compared / own, "cpu": round(cpu, 2), "choice": run.choice,
     }  # fmt: skip
+    if clock:
+        line |= clocked(problem, run, t1, rtol)
     if search:
         line |= searched(problem, run, t1, rtol, own, pilots + again + own + compared)
     return line
@@ -209,7 +241,7 @@ def searched(problem: Any, run: da.Trajectory, t1: float, rtol: float, own: floa
 
 def main() -> None:
     arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
-    log, names = Path(arguments[0]), arguments[1:] or [*PROBLEMS, *MACHINES]
+    log, names = Path(arguments[0]), arguments[1:] or [*PROBLEMS, *MACHINES, *IN_ANGLES]
     times = next((float(each[8:]) for each in sys.argv if each.startswith("--times=")), 1.0)
     done = {}
     if log.exists():
@@ -221,7 +253,8 @@ def main() -> None:
                 kept = {"h": abs(done[name, rtol]["h"]) / 3} if not kept and "h" in done[name, rtol] else kept
                 continue
             try:
-                line = case(getattr(da.problems, name)(), rtol, "--search" in sys.argv, times, kept)
+                known = IN_ANGLES[name]() if name in IN_ANGLES else getattr(da.problems, name)()
+                line = case(known, rtol, "--search" in sys.argv, "--clock" in sys.argv, times, kept)
             except Exception as error:  # a case that breaks is a result, too
                 line = {"broken": f"{type(error).__name__}: {error}"}
             line = {"problem": name, "rtol": rtol, **line}

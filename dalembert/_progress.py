@@ -141,6 +141,12 @@ def busy(what: str, wanted: bool | None = None) -> Iterator[None]:
                 _shown = None
 
 
+def answered() -> None:
+    """A Ctrl-C had its effect: it need not be raised again at the end of what is under way."""
+    if _shown is not None and _shown.thread == threading.get_ident():
+        _shown.ctrl_c.pending = False
+
+
 def phase(name: str) -> None:
     """One of `PHASES` begins, if a run is being prepared by this thread."""
     assert name in PHASES

@@ -15,6 +15,7 @@ __all__ = [
     "DalembertError",
     "InconsistentStart",
     "InputError",
+    "LongRunWarning",
     "ModelError",
     "PivotWarning",
     "StepFailed",
@@ -52,6 +53,10 @@ class UnsupportedSystem(DalembertError, TypeError):
 
 class PivotWarning(UserWarning):
     """Many steps of a run were several times slower than they should be, because the pivot order chosen at its start failed."""
+
+
+class LongRunWarning(UserWarning):
+    """A run that was asked for by its tolerance takes more than a minute; said before it begins."""
 
 
 class ContactWarning(UserWarning):

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import math
 import shutil
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dalembert._progress import busy
+from dalembert._progress import answered, busy
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import StepFailed, ToleranceError
+from dalembert.errors import LongRunWarning, StepFailed, ToleranceError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, count
+from dalembert.runs._beside import COARSER, FINER, Beside
 from dalembert.runs._choice import SAFETY, Suggestion, choose, next_size, remember, suggestion, task_of, worded
-from dalembert.runs._comparison import COARSER, ENOUGH, FINER, ROUGH, Comparison
-from dalembert.runs._pilot import Pilot, Task, growth
+from dalembert.runs._comparison import ENOUGH, ROUGH, Comparison
+from dalembert.runs._path import Task
+from dalembert.runs._pilot import Pilot, growth
 from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.systems import State, System
 
 MOST_NUMBERS = 20_000_000
 """Of a run whose states are all kept until it was compared, though fewer were asked for."""
+LONG_SECONDS = 60.0
+"""How long a run may take without a word before it."""
 TRIALS, FAILURES = 6, 2
 """How often a run is made at most, and how often with other steps because one failed."""
 MOST_MORE, SHORTER, LEAST_PART = 20, 0.7, 0.3
@@ -75,21 +80,24 @@ def accurate(
 ) -> Trajectory:
     """A run whose estimated error is within the tolerance; where it is not, it is made again with smaller steps."""
     task, wanted = task_of(arguments, rtol, atol), count("save_every", arguments.save_every, least=1)
-    chosen, worst, failed = choose(task, arguments.method), math.inf, 0
+    chosen, worst, failed, warned = choose(task, arguments.method), math.inf, 0, False
     for _ in range(TRIALS):
+        warned = warned or warn_of_length(chosen, arguments.method)
         # All states, if there is room for them: among them it can be seen whether the motion is smooth.
         every = 1 if in_memory and chosen.steps * task.system.n_state < MOST_NUMBERS else wanted
-        run = attempt(replace(arguments, save_every=every), chosen, execute, wanted // every, last=failed == FAILURES)
-        if run is None:
-            chosen, failed = other_steps(task, chosen), failed + 1
-            continue
-        if run.status != "done":
-            return noted(thinned(run, wanted // every), None, worded(task, chosen))  # the error is that of a whole run
-        try:
-            found = Comparison(task, chosen, run).verdict()
-        except KeyboardInterrupt:
-            words = f"{worded(task, chosen)}; interrupted before it was compared with other runs"
-            return noted(thinned(run, wanted // every), None, words)
+        with Beside(task, chosen, every) as beside:
+            run = attempt(replace(arguments, save_every=every), chosen, execute, wanted // every, last=failed == FAILURES)
+            if run is None:
+                chosen, failed = other_steps(task, chosen), failed + 1
+                continue
+            if run.status != "done":
+                return noted(thinned(run, wanted // every), None, worded(task, chosen))  # the error is that of a whole run
+            try:
+                found = Comparison(task, chosen, run, beside).verdict()
+            except KeyboardInterrupt:
+                answered()
+                words = f"{worded(task, chosen)}; interrupted before it was compared with other runs"
+                return noted(thinned(run, wanted // every), None, words)
         worst = found.worst
         if worst <= ENOUGH:
             if in_memory:  # what is stored of others may have decided about them
@@ -102,6 +110,22 @@ def accurate(
         if chosen.steps > MOST_MORE * tried.steps:
             raise missed(tried.h, worst, ", and falls too slowly with h: ask for a shorter t1 or a larger rtol, or give h=")
     raise missed(chosen.h, worst, ": ask for a larger rtol, or give h=")
+
+
+def warn_of_length(chosen: Suggestion, method: OneStepMethod | None) -> bool:
+    """Say before a run how long it takes, by the pace of its pilot, if that is long; whether that was said."""
+    seconds = chosen.steps * chosen.pilot.pace
+    if seconds < LONG_SECONDS:
+        return False
+    fewer = "leave the method out, so that one is chosen that may take fewer, " if method is not None else ""
+    warnings.warn(
+        f"{chosen.method} takes {chosen.steps:,} steps of h = {abs(chosen.h):.3g} to be as exact as asked, about "
+        f"{seconds / 60:.2g} minutes here, and up to twice as long to be compared: {fewer}ask for a larger rtol or an earlier "
+        "t1, or wait",
+        LongRunWarning,
+        stacklevel=4,
+    )
+    return True
 
 
 def thinned(run: Trajectory, every: int) -> Trajectory:

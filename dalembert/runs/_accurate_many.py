@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert._progress import busy
+from dalembert._progress import answered, busy
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import ToleranceError
 from dalembert.runs._accurate import LEAST_PART, MOST_NUMBERS, SHORTER, TRIALS, at_most, missed
@@ -20,7 +20,7 @@ from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_toleran
 from dalembert.runs._comparison import ENOUGH, HALF, ROUGH, SMOOTH, SMOOTHLY
 from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._ensemble import Ensemble
-from dalembert.runs._pilot import Task, positions
+from dalembert.runs._path import Task, positions
 from dalembert.runs._smoothness import along, roughness
 from dalembert.runs._unreachable import NoWayPastError
 from dalembert.storage._sweep_store import SweepStore
@@ -57,6 +57,7 @@ def accurate_many(
                 missed_by, errors = compared(task, states, chosen, runs, execute(half, False))
             following = smaller(task, states, chosen, runs, missed_by, before)
         except KeyboardInterrupt:
+            answered()
             return noted(runs, None, f"{words}; interrupted before they were compared with runs in shorter steps", save_to)
         except Exception:
             discard(save_to)

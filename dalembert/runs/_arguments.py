@@ -22,7 +22,7 @@ from dalembert.runs._controls import given_controls, with_ramps
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack
+from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack, with_parameters
 from dalembert.systems._coulomb import check_coefficients
 from dalembert.systems._model import checked_mapping, one_line, real_array, shape_of
 from dalembert.systems._states import States, states_at
@@ -256,16 +256,17 @@ def initial_state(
         given_to = f"{maker}(...)" if maker == "m.start" else f"{maker}(system, ...)"
         raise InputError(f"start= belongs to another model: make the state with {given_to} for this one")
     theta = system.parameters.vector(params, base=start.theta)
+    packed = with_parameters(system, start, theta)
     if check:
         try:
-            check_start(system, start.t, start.first, start.second, theta)
+            check_start(system, start.t, start.first, packed[len(start.first) :], theta)
         except InconsistentStart as error:
             if np.array_equal(theta, start.theta):
                 raise
-            violated, kept = str(error).partition(":")[0], system.state_blocks[1][0]
+            violated, kept = str(error).partition(":")[0], "q and v" if start.keeps_velocity else system.state_blocks[1][0]
             advice = f"start= was made with other parameters and keeps its {kept}: make it with {maker}(..., params=...)"
             raise InconsistentStart(f"{violated}: {advice}") from None
-    state = unpack(system, start.t, start.packed, theta, start.multipliers)
+    state = unpack(system, start.t, packed, theta, start.multipliers)
     if check:
         check_domain(system, state)
     return system, state

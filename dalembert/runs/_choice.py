@@ -18,7 +18,8 @@ from dalembert.errors import InputError, ToleranceError
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, check_method, initial_state, positive
 from dalembert.runs._default_method import family
-from dalembert.runs._pilot import LOST, Growth, Pilot, Task, growth, order_of, pilot, positions
+from dalembert.runs._path import Task, positions
+from dalembert.runs._pilot import LOST, Growth, Pilot, growth, not_hard, order_of, pilot
 from dalembert.runs._problem import Problem
 from dalembert.runs._unreachable import FEWER, ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
@@ -157,17 +158,18 @@ def _choose(task: Task, methods: tuple[OneStepMethod, ...]) -> Suggestion:
 
 def first_pilot(task: Task, method: OneStepMethod, h: float) -> Pilot:
     """A few steps whose error can be measured: not lost, and not round-off unless they reach the end."""
-    h, grown = min(h, task.length / 4), False
+    h, grown, most = min(h, task.length / 4), False, math.inf
     for _ in range(60):
         steps = min(WINDOW, math.ceil(task.length / h))
         h = min(h, task.length / steps)
-        flown = pilot(task, method, h, steps)
+        flown = pilot(task, method, h, steps, first=True)
+        most = min(most, not_hard(flown))
         if not flown.complete:
             h, grown = h / 4, True
         elif flown.relative < 100 * ROUND_OFF and steps == WINDOW and not grown:
             h *= 4
         else:
-            return flown
+            return replace(flown, most=most)
     why = flown.reason or f"runs with h = {flown.h:.1g} and half of it part from t = {task.at(flown.t[-1]):.6g} on"
     raise ToleranceError(f"no step size makes even the first steps: {why}")
 
@@ -200,7 +202,7 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
     grown, farthest = growth(task, flown), flown
     h, spent, tried, lost, enough = next_size(flown, grown), 3 * len(flown.t), [], math.inf, False
-    most = math.inf
+    most = flown.most
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
         steps, size = plan(task, flown, grown, h, spent, most, first=attempt == 0)
@@ -216,6 +218,7 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
             most, spent = size / 1.5, spent + 3 * (steps if following.reason is None else len(following.t))
             continue  # steps are too large where shorter ones have led on: that tells nothing about the motion
         flown, size = following, following.h
+        most = min(most, not_hard(flown)) if flown.complete else most
         spent += 3 * steps
         farthest = flown if flown.t[-1] >= farthest.t[-1] else farthest
         grown = growth(task, flown, farthest)
@@ -274,7 +277,7 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, most: fl
     # As far as possible first: in steps so large that the error can just be measured, where it falls with a low order.
     aim = LOST / 10 if flown.order <= 4 else math.sqrt(LOST / 10 * relative * (h / flown.h) ** flown.order)
     size = (aim * task.length * flown.h**flown.order / (relative * steps)) ** (1 / (flown.order + 1))
-    return steps, max(1.5 * h, min(size, task.length / steps))
+    return steps, min(most, max(1.5 * h, min(size, task.length / steps)))
 
 
 def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:

@@ -22,9 +22,12 @@ from functools import cached_property
 import numpy as np
 
 from dalembert._progress import busy
+from dalembert.compiler import Observer
+from dalembert.runs._beside import COARSER, FINER, Beside, half, larger
 from dalembert.runs._choice import COMMON, Suggestion
-from dalembert.runs._pilot import LOST, MOST_ROWS, Path, Pilot, Task, pair, positions
-from dalembert.runs._smoothness import NEEDED, along, roughness
+from dalembert.runs._path import MOST_ROWS, Path, Task, positions
+from dalembert.runs._pilot import LOST, Pilot, pair
+from dalembert.runs._smoothness import NEEDED, WORTH, along, fast, roughness
 from dalembert.runs._trajectory import Trajectory
 from dalembert.runs._unreachable import ROUND_OFF
 from dalembert.runs._windows import fall, places
@@ -32,13 +35,6 @@ from dalembert.systems._states import States
 
 ENOUGH = 0.85
 """The part of the tolerance that the estimated error may take."""
-FINER = 1.35
-"""A run is compared with its pilot if that has steps so many times shorter."""
-COARSER = 1.3
-"""How many times larger the shorter steps of a pilot are at least."""
-LONG, LARGER, LEAST_LARGER = 1000, {2: Fraction(6), 4: Fraction(3)}, Fraction(3, 2)
-"""Steps from which a run is made for a comparison, and how many times larger its own are, by the order of the method. Those of
-high orders are nearly as large as they may be for their equations to be solved easily: twice as large ones cost as much."""
 SLOW, SMOOTHLY = 4 / 3, 1.1
 """If errors fall slowly, runs with h/2 have a good part of the error themselves: differences count at least so many times. If
 the motion is smooth they do not, and the error that follows from the order of the method counts so many times."""
@@ -68,8 +64,9 @@ class Verdict:
 class Comparison:
     """A run with constant steps, and all that it is compared with."""
 
-    def __init__(self, task: Task, chosen: Suggestion, run: Trajectory) -> None:
+    def __init__(self, task: Task, chosen: Suggestion, run: Trajectory, beside: Beside) -> None:
         self.task, self.chosen, self.run, self.t = task, chosen, run, np.abs(np.asarray(run.t) - run.t[0])
+        self.beside = beside
         self.every = round((self.t[1] - self.t[0]) / abs(run.h)) if len(self.t) > 1 else chosen.steps
 
     def verdict(self) -> Verdict:
@@ -89,19 +86,25 @@ class Comparison:
     @cached_property
     def rough(self) -> float:
         """What kinks may add to the error, in units of what is tolerated; unknown if not every state is stored."""
-        return max(map(self._rough_from, range(0, len(self.t), MOST_ROWS))) if self.every == 1 else math.inf
+        if self.every != 1:
+            return math.inf
+        kernel = fast(self._states(slice(0, WORTH)))
+        return max(self._rough_from(first, kernel) for first in range(0, len(self.t), MOST_ROWS))
 
     def is_smooth(self) -> bool:
         """Whether the motion is, from each step to the next."""
         return self.rough <= SMOOTH
 
-    def _rough_from(self, first: int) -> float:
-        rows = slice(max(0, first - 2 * NEEDED), first + MOST_ROWS)
-        packed = np.asarray(self.run.states[rows])
-        if len(packed) <= 2 * NEEDED and first:
+    def _rough_from(self, first: int, kernel: Observer | None) -> float:
+        states = self._states(slice(max(0, first - 2 * NEEDED), first + MOST_ROWS))
+        if len(states) <= 2 * NEEDED and first:
             return 0.0  # what is left has been seen with the rows before
-        states = along(States.of(self.task.system, self.task.start), packed, np.asarray(self.run.t)[rows])
-        return roughness(states, self.run.h, self.task.tolerances(self.chosen.pilot.extent) / self.chosen.steps)
+        scale = self.task.tolerances(self.chosen.pilot.extent) / self.chosen.steps
+        return roughness(states, self.run.h, scale, kernel)
+
+    def _states(self, rows: slice) -> States:
+        packed, t = np.asarray(self.run.states[rows]), np.asarray(self.run.t)[rows]
+        return along(States.of(self.task.system, self.task.start), packed, t)
 
     def common(self, flown: Pilot) -> tuple[np.ndarray, np.ndarray] | None:
         """Which states of a pair and which of the run are at the same times, if they are enough and the last is among them."""
@@ -112,9 +115,12 @@ class Comparison:
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         """The positions in some of the states, which may be on disk."""
-        parts = [(k, wanted[(k <= wanted) & (wanted < k + MOST_ROWS)]) for k in range(0, len(self.t), MOST_ROWS)]
         system, states = self.task.system, self.run.states
-        return np.vstack([positions(system, states[k : k + MOST_ROWS])[rows - k] for k, rows in parts if len(rows)])
+        blocks = np.split(wanted, np.flatnonzero(np.diff(wanted // MOST_ROWS)) + 1)
+        firsts = [int(rows[0]) // MOST_ROWS * MOST_ROWS for rows in blocks]
+        return np.vstack(
+            [positions(system, states[k : k + MOST_ROWS])[rows - k] for k, rows in zip(firsts, blocks, strict=True)]
+        )
 
     def with_shorter(self, flown: Pilot) -> Verdict | None:
         """The error from a pilot in steps that are enough shorter.
@@ -140,25 +146,21 @@ class Comparison:
 
     def with_one_larger(self) -> Verdict | None:
         """The error from one run in larger steps, over the whole time, if windows tell how much smaller its own is."""
-        chosen, p = self.chosen, self.chosen.pilot.order
-        if chosen.steps < LONG or chosen.growth.kind == "exponential" or not self.is_smooth():
+        found = larger(self.task, self.chosen)
+        if found is None or not self.is_smooth():
             return None
-        r = LARGER.get(p, LEAST_LARGER)
-        if chosen.steps % r.numerator or chosen.error * float(r) ** p > LOST / 5:
-            return None
-        distance = self.distance(r)
+        r, path = found
+        distance = self.distance(r, self.beside.serving(path))
         return None if distance is None else self.in_windows(r, distance)
 
-    def distance(self, r: Fraction) -> np.ndarray | None:
+    def distance(self, r: Fraction, larger: Path | Beside) -> np.ndarray | None:
         """How far a run in r times larger steps is from this one, in units of what is tolerated; None if it is lost."""
-        a, b = r.numerator, r.denominator  # so many steps of this run take as long as so many of the other one
-        larger = Path(self.task, self.chosen.method, float(r) * abs(self.chosen.h), self.chosen.steps // a * b, b)
         found: list[np.ndarray] = []
         seen = 0
         for q in larger:
             if larger.reason is not None:
                 return None
-            apart = np.abs(q - self.rows(np.arange(seen, seen + len(q)) * a))
+            apart = np.abs(q - self.rows(np.arange(seen, seen + len(q)) * r.numerator))
             if not np.max(apart / self.scales[1]) < LOST:
                 return None
             found.append(np.max(apart / self.scales[0], axis=1))
@@ -217,15 +219,14 @@ class Comparison:
     def with_half(self) -> Verdict:
         """The error from the same run with h/2; every stored state is compared, block by block."""
         task, chosen, t, every, size = self.task, self.chosen, self.t, self.every, abs(self.chosen.h)
-        stride = math.ceil(len(t) / MOST_ROWS)
-        block = stride * max(1, MOST_ROWS // stride)
-        shorter = Path(task, chosen.method, size / 2, 2 * chosen.steps, 2 * every, block)
+        stride, block, path = half(task, chosen, every)
+        shorter = self.beside.serving(path)
         states = self.run.states
         blocks = (positions(task.system, states[first : first + block]) for first in range(1, len(t), block))
         stored = itertools.chain([positions(task.system, states[:1])], blocks)
         with busy("comparing with half the step size"):
             flown = pair(task, chosen.method, chosen.pilot.order, size, every * stride, t, stored, shorter, stride)
-        flown = replace(flown, reason=shorter.reason, largest=chosen.pilot.largest)
+        flown = replace(flown, reason=shorter.reason, largest=chosen.pilot.largest, pace=chosen.pilot.pace)
         if not flown.complete:
             return Verdict(math.inf, math.inf, HALF, flown)
         factor = self.caution(flown)

@@ -3,115 +3,24 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalembert.engine._spec import RunSpec
-from dalembert.errors import StepFailed, UnsupportedSystem
+from dalembert.errors import UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
-from dalembert.runs._drivers import driver_of, make_run, prepared
-from dalembert.systems import State, System
-from dalembert.systems._units import LEAST_OF_ALL, LEAST_SIZE, units
+from dalembert.runs._drivers import driver_of
+from dalembert.runs._path import MOST_ROWS, Path, Task
+from dalembert.systems import System
 
 LOST = 0.1
 """An error, relative to the size of a coordinate, that no longer tells how errors grow."""
-MOST_ROWS = 4096
-"""States that are kept along a pilot, however many steps it takes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A motion, and how exact its positions are to be: |error_i| <= atol + rtol * size of coordinate i."""
-
-    system: System
-    start: State
-    t1: float
-    rtol: float
-    atol: float = 0.0
-
-    @property
-    def length(self) -> float:
-        """How long the motion lasts, forwards or backwards."""
-        return abs(self.t1 - self.start.t)
-
-    @property
-    def direction(self) -> float:
-        """1 for a motion into the future, -1 into the past."""
-        return math.copysign(1.0, self.t1 - self.start.t)
-
-    def at(self, passed: float) -> float:
-        """The time when so much has passed since the start."""
-        return self.start.t + self.direction * passed
-
-    @cached_property
-    def units(self) -> tuple[tuple[int, ...], ...]:
-        """The coordinates of each unit."""
-        return units(self.system)
-
-    def sizes(self, q: np.ndarray) -> np.ndarray:
-        """The size of each coordinate along a run."""
-        return sizes(self.units, q)
-
-    def tolerances(self, q: np.ndarray) -> np.ndarray:
-        """How large the error of each coordinate may be."""
-        return self.atol + self.rtol * self.sizes(q)
-
-
-@dataclass
-class Path:
-    """The positions along a run until it ended or failed: the first, then block by block, as all may not fit into memory."""
-
-    task: Task
-    method: OneStepMethod
-    h: float
-    """Larger than zero; steps go in the direction of the motion."""
-    steps: int
-    every: int = 1
-    """Every so many-th state and the last one are shown."""
-    block: int = MOST_ROWS
-    beside: Path | None = None
-    """A run of twice as large steps, which is not left behind: where that fails, this one ends."""
-    reason: str | None = field(default=None, init=False)
-    """Why the run failed, if it did."""
-    largest: np.ndarray = field(init=False)
-    """The largest magnitude of every variable, momenta among them."""
-
-    def __post_init__(self) -> None:
-        self.largest = np.abs(self.task.start.packed)
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        task, n = self.task, self.task.system.n_state
-        spec = RunSpec(task.system, self.method, task.start, task.direction * self.h, self.steps, self.every)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # large steps may be hard to solve: that is what is to be found out
-                run = make_run(prepared(spec), room=self.block + 2)
-        except StepFailed as error:
-            self.reason = str(error)
-            yield positions(task.system, task.start.packed[None])
-            return
-        yield positions(task.system, run.rows[:1, :n]).copy()
-        while self.reason is None and run.steps_done < self._last():
-            run.counts[0]["saved"] = 0  # the block before it has been read
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                reason = run.advance(last_step=min(self._last(), run.steps_done + self.block * self.every))
-            states = run.rows[: run.counts[0]["saved"], :n]
-            if reason is not None:
-                self.steps = run.steps_done
-                self.reason = f"t = {run.time:.6g}: {reason}"
-            elif run.steps_done == self.steps and self.steps % self.every:
-                states = np.vstack([states, run.row[:n]])
-            self.largest = np.maximum(self.largest, np.max(np.abs(states), axis=0, initial=0.0))
-            yield positions(task.system, states).copy()
-
-    def _last(self) -> int:
-        return self.steps if self.beside is None else min(self.steps, 2 * self.beside.steps)
+FEW, HARD, EASIER = 4, 30.0, 1.2
+"""After each so many steps of a first pilot it is seen whether they took more than HARD Newton iterations in the mean, as where
+steps are so large that their solutions are followed from those of smaller ones: these cost more than they tell. Those of later
+ones are EASIER times shorter than such, or not larger than those that took half as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +47,12 @@ class Pilot:
     """The number of steps h from one of these times to the next."""
     largest: np.ndarray
     """The largest magnitude of every variable along the run of steps h."""
+    pace: float = 0.0
+    """Seconds that a step of the shorter ones took."""
+    effort: float = 0.0
+    """Newton iterations that one of the larger ones took."""
+    most: float = math.inf
+    """Steps that are larger are known to be hard to solve."""
 
     @property
     def relative(self) -> float:
@@ -147,23 +62,6 @@ class Pilot:
     def worst(self, task: Task) -> np.ndarray:
         """The largest error so far in units of what is tolerated, (time,)."""
         return np.maximum.accumulate(np.max(self.errors / task.tolerances(self.extent), axis=1))
-
-
-def positions(system: System, states: np.ndarray) -> np.ndarray:
-    """The coordinates of stored states; all variables of systems that have no others."""
-    (_, first), _ = system.state_blocks
-    return np.asarray(states[:, : first or system.n_state])
-
-
-def sizes(units: tuple[tuple[int, ...], ...], q: np.ndarray) -> np.ndarray:
-    """The largest magnitude of every coordinate along a run, but at least a thousandth of the largest of its unit."""
-    largest = np.max(np.abs(q), axis=0, initial=0.0)
-    overall = np.max(largest, initial=0.0) or 1.0
-    found = np.empty_like(largest)
-    for same in map(list, units):
-        least = max(LEAST_SIZE * np.max(largest[same]), (LEAST_OF_ALL if len(units) > 1 else LEAST_SIZE) * overall)
-        found[same] = np.maximum(largest[same], least)
-    return found
 
 
 def order_of(method: OneStepMethod, system: System) -> int:
@@ -182,16 +80,24 @@ def order_of(method: OneStepMethod, system: System) -> int:
     )
 
 
-def pilot(task: Task, method: OneStepMethod, h: float, steps: int) -> Pilot:
-    """Both runs, and what follows from them; many steps are made a few more, so that their end is kept."""
+def pilot(task: Task, method: OneStepMethod, h: float, steps: int, *, first: bool = False) -> Pilot:
+    """Both runs, and what follows from them; many steps are made a few more, so that their end is kept.
+
+    The `first` ones of a motion, of which nothing is known yet, are given up where their steps are hard to solve.
+    """
     order, every = order_of(method, task.system), math.ceil(steps / MOST_ROWS)
     rows = math.ceil(steps / every)
     h, steps = h * steps / (rows * every), rows * every
-    block = every * max(1, MOST_ROWS // every)
-    coarse = Path(task, method, h, steps, block=block)
-    fine = Path(task, method, h / 2, 2 * steps, 2, block, coarse)
+    block, most = (FEW, HARD) if first else (every * max(1, MOST_ROWS // every), math.inf)
+    coarse = Path(task, method, h, steps, block=block, most=most)
+    fine = Path(task, method, h / 2, 2 * steps, 2, block, coarse, most)
     flown = pair(task, method, order, h, every, np.arange(steps + 1) * h, coarse, fine, every)
-    return replace(flown, reason=coarse.reason or fine.reason, largest=coarse.largest)
+    return replace(flown, reason=coarse.reason or fine.reason, largest=coarse.largest, pace=fine.pace, effort=coarse.effort)
+
+
+def not_hard(flown: Pilot) -> float:
+    """The largest steps that may be easy to solve, as far as a pilot tells."""
+    return flown.h / EASIER if flown.effort > HARD or not flown.complete else flown.h if flown.effort > HARD / 2 else math.inf
 
 
 def pair(

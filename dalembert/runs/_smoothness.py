@@ -17,8 +17,10 @@ import functools
 
 import casadi as ca
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
+from dalembert.compiler import Observer, flow, flow_observer
+from dalembert.symbolic._kept import kept
+from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import System
 from dalembert.systems._states import States, with_multipliers
 
@@ -32,26 +34,29 @@ SIXTH = np.array([-1.0, 6.0, -15.0, 20.0, -15.0, 6.0, -1.0]) / 20
 NEEDED = MANY + len(SIXTH) // 2
 """States on each side that enter."""
 
+WORTH = 4096
+"""States of a run for whose accelerations a kernel is compiled."""
 
-def roughness(states: States, h: float, scale: np.ndarray) -> float:
+
+def roughness(states: States, h: float, scale: np.ndarray, kernel: Observer | None = None) -> float:
     """The largest distance from predictions that do not become better, in units of `scale`; inf where it is not known.
 
-    `states` are those of successive steps h. Distances that rounding of the states can make are none.
+    `states` are those of successive steps h, whose accelerations the `kernel` of `fast` gives in less time. Distances that
+    rounding of the states can make are none.
     """
     system = states.system
     if not system.state_blocks[0][1] or system.large or len(states) <= 2 * MANY:
         return np.inf
-    states = with_multipliers(states)
-    q, v, a = (states.packed[:, : system.state_blocks[0][1]], *rates(states))
+    q, (v, a) = states.packed[:, : system.state_blocks[0][1]], rates(states, kernel)
     few, many = (deviations(q, h * v, h**2 * a, m) for m in (FEW, MANY))
     taken = SIXTH if len(states) > 2 * NEEDED else np.ones(1)
     inner = slice(len(taken) // 2, len(many) - len(taken) // 2)
-    many = np.minimum(np.abs(many[inner]), np.abs(sliding_window_view(many, len(taken), axis=0) @ taken))
+    many = np.minimum(np.abs(many[inner]), np.abs(filtered(many, taken)))
     summed = np.sum(np.abs(weights(MANY)[1][0])) * np.sum(np.abs(taken))
     rounding = 2 * np.finfo(float).eps * summed * np.max(np.abs(q), axis=0)
     few, many = (np.max(each / scale, axis=1) for each in (np.abs(few), np.where(many <= rounding, 0.0, many)))
     few = np.pad(few, MANY, mode="edge")
-    few = np.max(sliding_window_view(few, 2 * MANY + len(taken)), axis=1)  # of all that enter the other one
+    few = running_maxima(few, 2 * MANY + len(taken))  # of all that enter the other one
     with np.errstate(invalid="ignore"):
         return float(np.nan_to_num(np.max(np.where(many < FALLS * few, 0.0, many)), nan=np.inf))
 
@@ -62,24 +67,59 @@ def along(states: States, rows: np.ndarray, t: np.ndarray) -> States:
     return States(states.system, t, rows[:, : states.system.n_state], *each)
 
 
-def rates(states: States) -> tuple[np.ndarray, np.ndarray]:
-    """Velocities and accelerations in every state, (state, coordinate)."""
-    y, z = np.split(states.packed, [states.system.state_blocks[0][1]], axis=1)
-    lam, psi = np.split(states.multipliers, [states.system.n_holonomic], axis=1)
+def running_maxima(x: np.ndarray, width: int) -> np.ndarray:
+    """The largest of every so many successive numbers."""
+    seen = 1
+    while seen < width:
+        further = min(seen, width - seen)
+        x, seen = np.maximum(x[:-further], x[further:]), seen + further
+    return x
+
+
+def fast(states: States) -> Observer | None:
+    """A kernel for the accelerations along a run from its first states, if the run is so long that it is worth compiling one.
+
+    Multipliers of redundant constraints need more: where these depend on each other, they do so in all states.
+    """
+    y, z = np.split(states.packed[0], [states.system.state_blocks[0][1]])
+    if len(states) < WORTH or states.system.redundant_rows(float(states.t[0]), y, z, states.theta[0]):
+        return None
+    return flow_observer(states.system)
+
+
+def rates(states: States, kernel: Observer | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Velocities and accelerations in every state of a run, (state, coordinate)."""
+    system = states.system
+    n, m = system.state_blocks[0][1], system.n_holonomic
+    if kernel is not None:
+        return mapped(kernel, states, n)
+    states = with_multipliers(states)
+    (y, z), (lam, psi) = np.split(states.packed, [n], axis=1), np.split(states.multipliers, [m], axis=1)
     arguments = (each.T for each in (states.t[:, None], y, z, lam, psi, states.theta))
-    v, a = _flow(states.system).map(len(states))(*arguments)
+    v, a = _flow(system).map(len(states))(*arguments)
     return np.asarray(v, dtype=float).T, np.asarray(a, dtype=float).T
 
 
+def mapped(kernel: Observer, states: States, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same by a kernel, for states with the same parameters."""
+    from dalembert.engine._driver import map_kernel  # loads Numba
+
+    memory, values = np.zeros(kernel.memory_size), np.empty((len(states), 2 * n))
+    memory[: kernel.n_theta] = states.theta[0]
+    inputs = np.column_stack([states.t, states.packed])
+    map_kernel(kernel.code.addresses["observe_flow"], memory, inputs, kernel.n_theta, values, kernel.first_output)
+    return values[:, :n], values[:, n:]
+
+
+@kept
+@one_at_a_time
 def _flow(system: System) -> ca.Function:
     """(t, y, z, lam, psi, theta) -> y_dot, y_ddot."""
     (_, first), (_, second) = system.state_blocks
     sizes = {"t": 1, "y": first, "z": second, "lam": system.n_holonomic, "psi": system.n_nonholonomic}
     symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
     theta = ca.SX.sym("theta", system.parameters.size)
-    v, z_dot = (system.function(name)(*(symbols[each] for each in system.arguments(name)), theta) for name in ("v", "z_dot"))
-    a = ca.jtimes(v, ca.vertcat(symbols["t"], symbols["y"], symbols["z"]), ca.vertcat(1, v, z_dot))
-    return ca.Function("flow", [*symbols.values(), theta], [ca.densify(v), ca.densify(a)])
+    return ca.Function("flow", [*symbols.values(), theta], [ca.densify(each) for each in flow(system, symbols, theta)])
 
 
 @functools.cache
@@ -108,8 +148,20 @@ def weights(m: int) -> tuple[np.ndarray, np.ndarray]:
 
 def deviations(q: np.ndarray, hv: np.ndarray, hha: np.ndarray, m: int) -> np.ndarray:
     """States minus what m neighbours on each side predict, for all that have MANY of them, (state, coordinate)."""
-    count, predicted = len(q) - 2 * MANY, 0.0
-    for j, *each in zip(*weights(m)[:1], *weights(m)[1], strict=True):
-        rows = slice(MANY + j, MANY + j + count)
-        predicted = predicted + sum(w * x[rows] for w, x in zip(each, (q, hv, hha), strict=True))
-    return q[MANY : MANY + count] - predicted
+    rows = slice(MANY - m, len(q) - MANY + m)
+    predicted = sum(filtered(x[rows], w) for x, w in zip((q, hv, hha), taps(m), strict=True))
+    return q[MANY : len(q) - MANY] - predicted
+
+
+@functools.cache
+def taps(m: int) -> np.ndarray:
+    """The weights of `weights` in a row each, from the first neighbour to the last one, with zero for the state itself."""
+    nodes, found = weights(m)
+    rows = np.zeros((3, 2 * m + 1))
+    rows[:, nodes + m] = found
+    return rows
+
+
+def filtered(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """sum_j w_j x_(k + j) for every k and every column of x."""
+    return np.stack([np.correlate(np.ascontiguousarray(column), w, "valid") for column in x.T], axis=1)

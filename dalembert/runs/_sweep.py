@@ -21,7 +21,7 @@ from dalembert.runs._arguments import Policy, check_memory
 from dalembert.runs._ensemble import Ensemble, ensemble_of
 from dalembert.runs._members import MembersJob, Starts, layout_of
 from dalembert.runs._model_identity import check_model, check_same_method, identity
-from dalembert.runs._pilot import positions
+from dalembert.runs._path import positions
 from dalembert.storage._groups import check_target, locked, read_rows, zarr_module
 from dalembert.storage._member_table import Layout, MemberTable
 from dalembert.storage._sweep_store import SweepStore

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dalembert.contact._contact_forces import ContactForces, contact_forces
+from dalembert.contact._contact_forces import ContactForces, contact_forces, multipliers_in_contact
 from dalembert.engine._records import Contacts, Impacts, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
@@ -130,6 +130,17 @@ class Trajectory(Observed):
                 "run.contacts.friction, and divide by end - begin for mean forces"
             )
         return contact_forces(self.system, self.contacts, np.asarray(self.t), np.asarray(self.states), self._theta)
+
+    def _multipliers(self) -> np.ndarray:
+        """What holds constraints where walls are touched, too; time stepping does not say it where contacts acted: nan."""
+        free, t = super()._multipliers(), np.asarray(self.t)
+        if not free.shape[1] or self.contacts is None or not len(self.contacts):
+            return free
+        if type(self.contacts) is Contacts and isinstance(self.system, MechanicalSystem):
+            return multipliers_in_contact(self.system, self.contacts, t, np.asarray(self.states), self._theta, free)
+        for begin, end in zip(self.contacts.begin, self.contacts.end, strict=True):
+            free[(t > begin) & (t <= end)] = np.nan
+        return free
 
     def with_states(self, t: np.ndarray, states: np.ndarray) -> Trajectory:
         """The same model at other times and states."""

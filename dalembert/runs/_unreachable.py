@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from dalembert.errors import ToleranceError
-from dalembert.runs._pilot import Growth, Path, Pilot, Task
+from dalembert.runs._path import Path, Task
+from dalembert.runs._pilot import Growth, Pilot
 from dalembert.systems._consistent import unpack
 from dalembert.systems._projection import project_momentum, project_position
 

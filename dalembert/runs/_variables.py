@@ -73,7 +73,11 @@ class Variables(ABC):
 
     @property
     def lam(self) -> np.ndarray:
-        """Multipliers of the holonomic constraints, from the hidden constraints of second order ((3.3e) of Jay 1996)."""
+        """Multipliers of the holonomic constraints, from the hidden constraints of second order ((3.3e) of Jay 1996).
+
+        Where walls are touched they are those beside the forces of contact; in runs by time stepping, whose contacts have
+        impulses over whole steps, they are nan at the ends of steps in which a contact acted.
+        """
         return self._observe("lam")
 
     @property

@@ -13,7 +13,8 @@ from dalembert.methods import OneStepMethod
 from dalembert.methods._base import DerivedMethod
 from dalembert.runs._arguments import MOST_STEPS
 from dalembert.runs._drivers import make_run, run_ensemble
-from dalembert.runs._pilot import order_of, positions, sizes
+from dalembert.runs._path import positions, sizes
+from dalembert.runs._pilot import order_of
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System

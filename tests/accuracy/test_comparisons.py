@@ -1,5 +1,7 @@
 """What runs to a tolerance are compared with: larger steps where the motion is smooth, sizes of coordinates by their unit."""
 
+import threading
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -7,8 +9,9 @@ import pytest
 from test_tolerances import KEPLER, kepler_exact, kepler_start, relative_error, stopped
 
 import dalembert as da
-from dalembert.runs import _pilot
-from dalembert.runs._smoothness import roughness
+from dalembert.engine._run import Run
+from dalembert.runs import _accurate, _beside, _choice, _path, _smoothness
+from dalembert.runs._smoothness import along, fast, rates, roughness
 from dalembert.runs._windows import fall, places
 from dalembert.systems._states import States
 from dalembert.systems._units import units
@@ -40,8 +43,8 @@ def test_exact_states_across_a_kink_are_rough(h):
 
 def test_a_long_smooth_run_is_compared_with_larger_steps(monkeypatch):
     """They cost less than the run with h/2 does, and its error is known as well."""
-    steps, path = [], _pilot.Path.__iter__
-    monkeypatch.setattr(_pilot.Path, "__iter__", lambda self: steps.append(self.steps) or path(self))
+    steps, path = [], _path.Path.__iter__
+    monkeypatch.setattr(_path.Path, "__iter__", lambda self: steps.append(self.steps) or path(self))
     run = da.simulate(KEPLER, da.LobattoIIIAB(3), **kepler_start(), t1=30.0, rtol=1e-7)
     true = relative_error(run, kepler_exact(run.t))
     assert "times larger steps, whose errors fall with h^4" in run.choice and true <= run.error <= 1e-7 < 1e3 * true
@@ -73,7 +76,7 @@ def test_windows_tell_how_errors_fall(r, method):
     order, ratios = method.order_unconstrained["q"], []
     for speed in (0.4, 1.635):  # of which the second one reaches the stop
         run = da.simulate(OSCILLATOR, method, q0=[0.0], v0=[speed], h=0.1, steps=240)
-        task = _pilot.Task(OSCILLATOR, run.start, float(run.t[-1]), 1e-6)
+        task = _path.Task(OSCILLATOR, run.start, float(run.t[-1]), 1e-6)
         begins = np.arange(0, len(run) // r.numerator - 4, 4)
         ratios.append(fall(task, method, run, r, begins, np.ones(1)) * float(r) ** order)
     assert ratios[0] == pytest.approx(1 - 2.0**-order, rel=0.1) and ratios[1] > 3
@@ -112,3 +115,73 @@ def test_large_angles_do_not_loosen_controlled_steps():
         run = da.simulate(m, da.ControlledSteps(da.GaussLobattoSPARK(3), rtol=tolerance), start=start, t1=4.0)
         ends.append(np.abs(run.q[:, 3] - 0.005 * np.cos(np.sqrt(1000) * run.t)).max())
     assert ends[0] < 1e-3 * 0.005 and ends[1] < 1e-5 * 0.005
+
+
+def test_a_long_run_is_announced(monkeypatch):
+    """By the pace of its pilot; what is long is taken to be nothing here."""
+    monkeypatch.setattr(_accurate, "LONG_SECONDS", 0.0)
+    given = {**kepler_start(), "t1": 10.0, "rtol": 1e-5}
+    with pytest.warns(da.errors.LongRunWarning, match=r"da\.Rattle\(\) takes [0-9,]+ steps of h = .* leave the method out"):
+        da.simulate(KEPLER, da.Rattle(), **given)
+    monkeypatch.setattr(_accurate, "LONG_SECONDS", np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        da.simulate(KEPLER, da.Rattle(), **given)
+
+
+@pytest.mark.parametrize("save_every", [1, 7])
+def test_a_second_thread_changes_no_number(save_every, monkeypatch):
+    """With larger steps, and with h/2 where not all states are stored."""
+    runs = []
+    for processors in (1, 2):
+        _choice._remembered.clear()
+        monkeypatch.setattr(_beside, "processors", lambda count=processors: count)
+        runs.append(da.simulate(KEPLER, da.LobattoIIIAB(4), **kepler_start(), t1=300.0, rtol=1e-6, save_every=save_every))
+    assert runs[0].choice == runs[1].choice and runs[0].error == runs[1].error
+    assert np.array_equal(runs[0].states, runs[1].states)
+
+
+def test_the_second_thread_ends_with_the_run(monkeypatch):
+    """A run that fails, or is interrupted, leaves no thread behind that goes on for long."""
+    monkeypatch.setattr(_beside, "processors", lambda: 2)
+    given = {**kepler_start(), "t1": 300.0, "rtol": 1e-8}
+    advance, steps = Run.advance, da.suggest(KEPLER, da.LobattoIIIAB(4), **given).steps
+
+    def interrupted(self, report=None, last_step=None):
+        if threading.current_thread() is threading.main_thread() and self.steps == steps:
+            raise KeyboardInterrupt
+        return advance(self, report, last_step)
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    run = da.simulate(KEPLER, da.LobattoIIIAB(4), **given)
+    assert run.status == "interrupted" and run.error is None
+    for thread in threading.enumerate():
+        if thread.name == "dalembert-comparison":
+            thread.join(10.0)
+            assert not thread.is_alive()
+
+
+def test_accelerations_of_many_states_are_those_of_one():
+    """By a kernel, and by CasADi's own functions, constraints and wheels included."""
+    for name in ("double_pendulum", "skate", "slider_crank", "heavy_top"):
+        problem = getattr(da.problems, name)()
+        run = da.simulate(problem, steps=200, progress=False)
+        rows = np.tile(np.asarray(run.states), (_smoothness.WORTH // 200 + 1, 1))
+        times = np.tile(np.asarray(run.t), _smoothness.WORTH // 200 + 1)
+        states = along(States.of(problem.system, run.start), rows, times)
+        assert fast(states) is not None
+        few = states.take(np.arange(201))
+        for many, one in zip(rates(states, fast(states)), rates(few), strict=True):
+            np.testing.assert_allclose(many[:201], one, rtol=1e-11, atol=1e-11 * np.abs(one).max())
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "charged_particle_on_sphere"])
+def test_pilots_take_no_steps_that_are_hard_to_solve(name, monkeypatch):
+    """Of some hundred Newton iterations each: they cost more than all of the run."""
+    flown, made = [], _choice.pilot
+    monkeypatch.setattr(_choice, "pilot", lambda *given, **options: flown.append(made(*given, **options)) or flown[-1])
+    problem = getattr(da.problems, name)()
+    da.suggest(problem, t1=500 * problem.h, rtol=1.3e-6)
+    hard = [each for each in flown if not each.complete]
+    assert hard and flown[-1].complete and flown[-1].t[-1] == pytest.approx(500 * problem.h)
+    assert all(each.effort < 10 for each in flown if each.t[-1] > 250 * problem.h)  # not the first, of a few steps

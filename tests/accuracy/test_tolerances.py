@@ -1,6 +1,7 @@
 """Runs to a tolerance: true errors against exact solutions, what cannot be had, and what is remembered."""
 
 import re
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,7 +14,7 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from dalembert.errors import ToleranceError
-from dalembert.runs import _accurate, _choice, _pilot, _stored_run
+from dalembert.runs import _accurate, _accurate_many, _choice, _path, _pilot, _stored_run
 from dalembert.runs._default_method import family
 from dalembert.runs._unreachable import amplification
 from dalembert.symbolic._kept import Recent
@@ -87,7 +88,7 @@ def test_a_short_pulse_in_a_long_run_is_compared_too(stored, tmp_path):
     )
     where = {"save_to": tmp_path / "run.zarr"} if stored else {}
     run = da.simulate(system, q0=[3e-4], v0=[0.0], t1=100.0, rtol=1e-6, **where)
-    assert len(run.t) > 2 * _pilot.MOST_ROWS
+    assert len(run.t) > 2 * _path.MOST_ROWS
     # Only what the pulse adds has to be computed: the answer to 20 cos 3t, and to the start, is known.
     driven = 20 / (k - 9 * m + 3j * c)
 
@@ -299,9 +300,9 @@ def test_a_step_that_ends_in_a_singular_position_is_not_the_end_of_a_run():
 def test_pilots_do_not_go_on_where_larger_steps_fail(monkeypatch):
     """x = 1 / (1 - t)^2 ends at t = 1, which is not passed by steps of 0.09, and in shorter ones does not have to be met."""
     blown = da.Lagrangian(lambda q, v: v @ v / 2 + 2 * q[0] ** 3, dim=1)
-    task = _pilot.Task(blown, da.simulate(blown, da.Gauss(2), q0=[1.0], v0=[2.0], h=0.1, steps=0).start, 3.0, 1e-6)
-    made, make = [], _pilot.make_run
-    monkeypatch.setattr(_pilot, "make_run", lambda *given, **options: made.append(make(*given, **options)) or made[-1])
+    task = _path.Task(blown, da.simulate(blown, da.Gauss(2), q0=[1.0], v0=[2.0], h=0.1, steps=0).start, 3.0, 1e-6)
+    made, make = [], _path.make_run
+    monkeypatch.setattr(_path, "make_run", lambda *given, **options: made.append(make(*given, **options)) or made[-1])
     flown = _pilot.pilot(task, da.Gauss(2), 0.09, 33)
     coarse, fine = made
     assert flown.reason and flown.t[-1] < 1.1
@@ -391,7 +392,7 @@ def test_changes_of_a_start_keep_to_the_constraints_and_do_not_depend_on_units()
     for m in (1.0, 2.0**-13, 2.0**60):
         system = da.Hamiltonian(lambda q, p, m: p @ p / (2 * m) + m * q[1], dim=2, holonomic=lambda q: [q @ q - 1],
                                 params={"m": m})  # fmt: skip
-        task = _pilot.Task(system, da.consistent(system, q0=[1e-4, 1.0], p0=[0, 0]), 6.0, 1e-8)
+        task = _path.Task(system, da.consistent(system, q0=[1e-4, 1.0], p0=[0, 0]), 6.0, 1e-8)
         flown = _pilot.pilot(task, da.LobattoIIIAB(4), 0.1, 60)
         grown.append(amplification(task, flown))
     # The angle and its rate, which become equally large, are changed by the same: by d = d cosh t + d sinh t later.
@@ -413,7 +414,7 @@ def test_pilots_of_long_runs_are_short_and_small():
 
 def test_choices_are_remembered_for_equal_models(monkeypatch):
     first = da.suggest(KEPLER, **kepler_start(), t1=5.0, rtol=1e-6)
-    monkeypatch.setattr(_pilot, "make_run", None)  # nothing more is run
+    monkeypatch.setattr(_path, "make_run", None)  # nothing more is run
     again = da.Hamiltonian(lambda q, p, m, k: p @ p / (2 * m) - k / np.hypot(q[0], q[1]), dim=2, params={"m": 0.2, "k": 3.0})
     assert da.suggest(again, **kepler_start(), t1=5.0, rtol=1e-6) is first
     assert str(first) == first.reason and str(first.method) in first.reason
@@ -599,3 +600,17 @@ def test_the_choice_depends_on_what_is_asked_alone():
     again = da.simulate(problem, **asked, progress=False)
     assert found[0].h == found[1].h
     assert run.stats["steps"] == again.stats["steps"] and np.array_equal(run.q[-1], again.q[-1])
+
+
+def test_a_signal_while_a_run_is_compared_leaves_the_run(monkeypatch):
+    """A true Ctrl-C, which is remembered until the end of a preparation for what CasADi may make of it."""
+    monkeypatch.setattr(_accurate.Comparison, "verdict", lambda self: signal.raise_signal(signal.SIGINT))
+    run = da.simulate(KEPLER, da.LobattoIIIAB(3), **kepler_start(), t1=2.0, rtol=1e-5)
+    assert run.error is None and "interrupted before it was compared" in run.choice
+
+
+def test_a_signal_while_members_are_compared_leaves_the_runs(monkeypatch):
+    monkeypatch.setattr(_accurate_many, "compared", lambda *_: signal.raise_signal(signal.SIGINT))
+    start = kepler_start()
+    runs = da.simulate_many(KEPLER, da.LobattoIIIAB(3), q0=[start["q0"]] * 2, p0=[start["p0"]] * 2, t1=2.0, rtol=1e-5)
+    assert runs.error is None and set(runs.status) == {"done"}
