@@ -36,6 +36,8 @@ run: setup
 
 # The many processes that tests start find modules compiled, also where the user's environment forbids to keep them.
 test test-all: export PYTHONDONTWRITEBYTECODE =
+# So many processes compute at a time that threads of BLAS only wait for each other: small eigenproblems took 100 times as long.
+test test-all: export OPENBLAS_NUM_THREADS = 1
 
 test: $(READY)-test
 	$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -3,8 +3,8 @@
 dalembert reproduce benchmarks --jobs 1 --out out/benchmarks    measure
 python docs/benchmarks.py out/benchmarks                        write; several reports may have a part of the problems each
 
-Results of the library as it is now are shown; of a problem that has none, those of the page before if it has the same rows, and
-the page says so.
+Results that rest on the library as it is now are shown; of a problem that has none, those of the page before if it has the same
+rows. The page says so unless all that they rest on is still the same.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,9 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, RESULTS = FOLDER / "benchmarks.md", FOLDER / "_static" / "iftomm_results.json"
 BEGIN, END = "<!-- measured: benchmarks -->", "<!-- end: "
 NOT_MEASURED = "Not measured for this page: the command measures it."
-EARLIER = "Not measured again since the library was changed; the command measures all rows"
+EARLIER = "Not measured again since the library was changed; the command measures all rows."
+SOURCES = re.compile(r"\(sources: (\w+)\)")
+"""What a table rests on, as a hash."""
 Table = list[list[str]]
 
 
@@ -44,19 +47,18 @@ def tables(reports: Sequence[Path]) -> dict[str, Table]:
     return found
 
 
-def earlier(page: str) -> dict[str, str]:
-    """The tables that the page has of problems, with what they were measured with, by the names of problems.
+def earlier(page: str) -> dict[str, tuple[str, str]]:
+    """The tables that the page has of problems, and the hash of what they rest on, by the names of problems.
 
     Those with other rows than the problem has now are left out.
     """
-    state = page.split("hash of the sources: ")[1].split(")")[0] if "hash of the sources: " in page else ""
     found = {}
     for record in RECORDS:
         section = page.split(f"### {record.item}\n")[-1].split("###")[0] if f"### {record.item}\n" in page else ""
-        rows = "\n".join(line for line in section.splitlines() if line.startswith("|"))
-        said = next((line for line in section.splitlines() if line.startswith(EARLIER)), f"{EARLIER} (sources: {state}).")
-        if _tools(rows) == [*dict.fromkeys(_tool(method, numbers[0]) for method, numbers in record.runs), *record.peers]:
-            found[record.name] = f"{said}\n\n{rows}"
+        rows, sources = "\n".join(line for line in section.splitlines() if line.startswith("|")), SOURCES.search(section)
+        ours = dict.fromkeys(_tool(method, numbers[0]) for method, numbers in record.runs)
+        if sources and _tools(rows) == [*ours, *record.peers]:
+            found[record.name] = rows, sources[1]
     return found
 
 
@@ -66,24 +68,29 @@ def _tools(rows: str) -> list[str]:
     return [row[0].removeprefix("dalembert ") for row in cells if row[0] != STEPS_ONLY and row[-1] != "as published"]
 
 
-def sections(measured: dict[str, Table], sources: str, before: dict[str, str] | None = None) -> str:
+def sections(measured: dict[str, Table], before: dict[str, tuple[str, str]] | None = None) -> str:
     """What was measured with what, then a section a problem."""
-    state = f"dalembert {versions()['dalembert']} (hash of the sources: {sources}), {machine()}"
+    now = {record.name: fingerprint(experiments.find(f"benchmarks.{record.name}")) for record in RECORDS}
+    shown = (before or {}) | {name: (_rows(table), now[name]) for name, table in measured.items()}
+    valid = sum(sources == now[name] for name, (_, sources) in shown.items())
     return "\n".join([
-        f"Measured: {len(measured)} of {len(RECORDS)} problems, with {state}.\n",
-        *(_section(record, measured.get(record.name), (before or {}).get(record.name, NOT_MEASURED)) for record in RECORDS),
+        f"{valid} of {len(RECORDS)} tables were measured with dalembert {versions()['dalembert']} as it is, on {machine()}.\n",
+        *(_section(record, *shown.get(record.name, ("", "")), now[record.name]) for record in RECORDS),
     ])  # fmt: skip
 
 
-def _section(record: Benchmark, table: Table | None, shown: str) -> str:
-    """What is measured, its table, or what is `shown` without one, its reference."""
-    if table is not None:
-        head, *rows = [[cell.replace("|", "/") for cell in row] for row in table]
-        shown = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+def _rows(table: Table) -> str:
+    head, *rows = [[cell.replace("|", "/") for cell in row] for row in table]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def _section(record: Benchmark, rows: str, sources: str, now: str) -> str:
+    """What is measured, its table with what that rests on, its reference."""
     known = references().get(record.name)
     digits = f"\n{_certificate(known)}\n" if known else ""
     remark = f"\n{record.remark}\n" if record.remark else ""
-    command = f"`dalembert reproduce benchmarks.{record.name}`"
+    command = f"`dalembert reproduce benchmarks.{record.name}`" + (f" (sources: {sources})" if rows else "")
+    shown = NOT_MEASURED if not rows else rows if sources == now else f"{EARLIER}\n\n{rows}"
     return f"### {record.item}\n\nError: {record.measured}. {command}\n\n{shown}\n{digits}{remark}"
 
 
@@ -129,10 +136,10 @@ def digest(text: str) -> str:
 
 def main(reports: Sequence[Path]) -> None:
     """Write both files."""
-    measured, sources = tables(reports), fingerprint(experiments.find(f"benchmarks.{RECORDS[0].name}"))
+    measured = tables(reports)
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1].split("-->", 1)[1]
-    text = f"\n\n{sections(measured, sources, earlier(rest))}\n"
+    text = f"\n\n{sections(measured, earlier(rest))}\n"
     PAGE.write_text(f"{before}{BEGIN}{text}{END}{digest(text)} -->{after}", encoding="utf-8")
     stated = json.loads(RESULTS.read_text(encoding="utf-8"))[0]["results"]
     RESULTS.write_text(json.dumps(iftomm(measured, stated), indent=1) + "\n", encoding="utf-8")

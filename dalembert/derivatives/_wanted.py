@@ -89,12 +89,26 @@ def run_arguments(caller: str, system: Any, method: Any, arguments: Mapping[str,
 
 
 def initial_values(packed: Arguments, wrt: str | Sequence[str] | None) -> dict[str, Any]:
-    """The initial values of a run by name; start= has velocities if `wrt` names v0, and momenta else."""
+    """The initial values of a run by name; start= has velocities if it keeps them or `wrt` names v0, and momenta else."""
+    names = () if wrt is None else names_of(NAMES, wrt, 'wrt=("q0", "m")')
     started = packed.start is not None
-    given = given_values(packed.system, started, packed.t0, packed.initial, packed.params)[2]
-    if started and wrt is not None and "v0" in names_of(NAMES, wrt, 'wrt=("q0", "m")'):
-        many = isinstance(packed.start, Sequence)
-        given["v0"] = np.array([each.v for each in packed.start]) if many else packed.start.v
+    system, _, given = given_values(packed.system, started, packed.t0, packed.initial, packed.params)
+    unclear = next((name for name in names if name in INITIAL and name in system.parameters.values), None)
+    if unclear is not None:
+        raise InputError(f"{unclear!r} in wrt= is both an initial value and a parameter of this system: rename the parameter")
+    if not started:
+        return given
+    many = isinstance(packed.start, Sequence)
+    states = list(packed.start) if many else [packed.start]
+    keeping = {getattr(state, "keeps_velocity", False) for state in states}
+    if len(keeping) > 1 and not {"v0", "p0"} & set(names):
+        raise InputError(
+            'some states of start= were made from velocities, others from momenta: name in wrt= which of these are kept, "v0" '
+            'or "p0", or make all states alike'
+        )
+    if "v0" in names or (True in keeping and "p0" not in names):
+        velocities = np.array([state.v for state in states])
+        given["v0"] = velocities if many else velocities[0]
     return given
 
 

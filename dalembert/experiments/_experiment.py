@@ -77,7 +77,8 @@ class Experiment:
     read nothing but these arrays, so that data may be kept and looked at again. `contradicts` is for what cannot both be right:
     what the document says, what is found here, and why which of them is wrong. `remark` is anything else worth knowing. An
     experiment that is `timed` measures seconds: it is done after the others, and one that is `named_only` only
-    when it is named. `table` gives rows of text, the first of them a head.
+    when it is named. `table` gives rows of text, the first of them a head. `rests_on` gives the texts on which its result
+    depends, where that is not the whole library.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Experiment:
     timed: bool = False
     table: Callable[[Data], list[list[str]]] | None = None
     named_only: bool = False
+    rests_on: Callable[[], list[str]] | None = None
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.item} of {self.document}>"
@@ -118,6 +120,7 @@ class Document:
         remark: str = "",
         timed: bool = False,
         table: Callable[[Data], list[list[str]]] | None = None,
+        rests_on: Callable[[], list[str]] | None = None,
     ) -> Callable[[Callable[[Data], Iterable[Check]]], Callable[[Data], Iterable[Check]]]:
         """Decorate the function `holds` that judges a claim; "figure4.2" is the item "figure 4.2" unless said otherwise."""
 
@@ -137,6 +140,7 @@ class Document:
                     timed,
                     table,
                     self.named_only,
+                    rests_on,
                 )
             )
             return holds

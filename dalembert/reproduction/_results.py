@@ -129,6 +129,8 @@ def from_record(experiment: Experiment, record: dict[str, Any], files: Iterable[
 def fingerprint(experiment: Experiment) -> str:
     """A hash of the sources of the library and of the experiment, and of the versions of the packages below them.
 
+    An experiment may name what it rests on instead.
+
     Example:
         >>> from dalembert import experiments
         >>> from dalembert.reproduction._results import fingerprint
@@ -137,6 +139,8 @@ def fingerprint(experiment: Experiment) -> str:
         (True, False)
 
     """
+    if experiment.rests_on is not None:
+        return _hash(text.encode() for text in (json.dumps(versions()), *experiment.rests_on()))
     return _hash([_library().encode(), *(path.read_bytes() for path in _sources(experiment))])
 
 
@@ -151,18 +155,14 @@ def _library() -> str:
 
 
 def _sources(experiment: Experiment) -> list[Path]:
-    """The files that the experiment's functions are in, with their neighbours if these make a package.
-
-    A file of its own name in a folder beside them belongs to it, and not to the other experiments of the package.
-    """
+    """The files that the experiment's functions are in, with their neighbours if these make a package."""
     found: set[Path] = set()
-    own = f"*/{experiment.name.rpartition('.')[2]}.toml"
     for function in (experiment.compute, experiment.draw, experiment.holds):
         while isinstance(function, functools.partial):
             function = function.func
         code = inspect.unwrap(function)
         file = Path(inspect.getsourcefile(code if inspect.isroutine(code) else type(code)) or "")
-        beside = (each for pattern in ("*.py", "*.toml", own) for each in file.parent.glob(pattern))
+        beside = (each for pattern in ("*.py", "*.toml") for each in file.parent.glob(pattern))
         found |= set(beside) if (file.parent / "__init__.py").is_file() else {file}
     return sorted(path for path in found if path.is_file())
 

@@ -226,8 +226,14 @@ def test_a_start_keeps_its_momentum_or_its_velocity():
     np.testing.assert_allclose([held["m"], held["v0"][0]], [0.0, 2.0], atol=1e-13)
     _, thrown = da.gradient(lambda q: q[0], free, da.Gauss(1), wrt=("m", "p0"), start=start, **given)
     np.testing.assert_allclose([thrown["m"], thrown["p0"][0]], [-30.0, 10.0], rtol=1e-13)
-    value, slope = da.gradient(lambda t, v, m: t * v[0] ** 2 * m, free, da.Gauss(1), wrt="m", start=start, **given)
-    np.testing.assert_allclose([value, slope], [2.0 * 9.0 * 0.2, -2.0 * 9.0], rtol=1e-13)
+    for made, sign in ((start, 1.0), (da.consistent(free, q0=[1.0], p0=[0.6]), -1.0)):  # of what the state was made
+        value, slope = da.gradient(lambda t, v, m: t * v[0] ** 2 * m, free, da.Gauss(1), wrt="m", start=made, **given)
+        np.testing.assert_allclose([value, slope], [2.0 * 9.0 * 0.2, sign * 2.0 * 9.0], rtol=1e-13)
+    mixed = {"start": [start, da.consistent(free, q0=[1.0], p0=[0.6])], **given}
+    with pytest.raises(da.InputError, match="some states of start= were made from velocities, others from momenta"):
+        da.gradient_many(lambda q: q[0], free, da.Gauss(1), wrt="m", **mixed)
+    _, slopes = da.gradient_many(lambda q: q[0], free, da.Gauss(1), wrt=("m", "v0"), **mixed)
+    np.testing.assert_allclose(slopes["m"], [0.0, 0.0], atol=1e-13)
     s = da.sensitivities(free, da.Gauss(1), wrt=("v0", "m"), start=start, **given)
     np.testing.assert_allclose(s.of("p", "m")[-1], [3.0], rtol=1e-14)
 
@@ -478,5 +484,13 @@ def test_a_closed_loop_of_joints_in_space():
     assert np.abs(system.evaluate("G", s.run.t[-1], s.run.q[-1]) @ S[:n]).max() < 1e-13 * np.abs(S).max()
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
     assert np.abs(S.T @ J @ S - s.values[0].T @ J @ s.values[0]).max() < 1e-13 * np.abs(S).max() ** 2
-    _, slope = da.gradient(lambda q: q[0], m, da.Rattle(), wrt="q0", **given)
-    np.testing.assert_allclose(slope, S[0, :n], atol=1e-12 * np.abs(S).max())
+    _, slopes = da.gradient(lambda q: q[0], m, da.Rattle(), wrt=("q0", "p0"), **given)
+    np.testing.assert_allclose(slopes["q0"], S[0, :n], atol=1e-12 * np.abs(S).max())
+
+
+def test_a_parameter_that_is_called_like_an_initial_value_is_refused():
+    """A pressure p0 is no momentum: which of the two wrt= means would change what is held besides."""
+    spring = da.Lagrangian(lambda q, v, p0: v @ v / 2 - p0 * q[0] ** 2 / 2, dim=1, params={"p0": 3.0})
+    for start in ({"q0": [1.0], "v0": [0.0]}, {"start": da.consistent(spring, q0=[1.0], v0=[0.0])}):
+        with pytest.raises(da.errors.InputError, match="rename the parameter"):
+            da.gradient(lambda q: q[0], spring, da.Rattle(), wrt="p0", h=0.01, steps=5, **start)

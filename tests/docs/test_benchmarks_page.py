@@ -34,9 +34,20 @@ def test_a_problem_has_all_of_its_rows_or_is_said_not_to_be_measured(record):
 
 def test_a_problem_without_a_result_of_this_state_is_said_not_to_be_measured(tmp_path):
     assert page.tables([tmp_path]) == {}
-    text = page.sections({}, "x")
-    assert text.count(page.NOT_MEASURED) == len(RECORDS) and f"Measured: 0 of {len(RECORDS)} problems" in text
+    text = page.sections({})
+    assert text.count(page.NOT_MEASURED) == len(RECORDS) and text.startswith(f"0 of {len(RECORDS)} tables")
     assert page.iftomm({})[0]["results"] == []
+
+
+def test_a_table_is_called_old_when_what_it_rests_on_has_changed_and_not_before():
+    name = RECORDS[0].name
+    rows = [f"dalembert {_tool(method, numbers[0])}" for method, numbers in RECORDS[0].runs] + list(RECORDS[0].peers)
+    fresh = page.sections({name: [["", "least error", ""], *([row, "1", ""] for row in rows)]})
+    kept = page.earlier(fresh)
+    assert kept.keys() == {name} and page.sections({}, kept) == fresh and page.EARLIER not in fresh
+    table, sources = kept[name]
+    old = page.sections({}, {name: (table, sources[::-1])})
+    assert old.count(page.EARLIER) == 1 and table in old and page.earlier(old) == {name: (table, sources[::-1])}
 
 
 def test_pairs_of_methods_behind_references_are_of_different_families_and_orders():

@@ -13,7 +13,7 @@ from experiment_data import scaled
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown
+from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown, _sources, records
 from dalembert.experiments.benchmarks.records import RECORDS, energy_drift
 from dalembert.reproduction import _results
 from dalembert.tableaux import gauss
@@ -248,18 +248,20 @@ def test_the_time_of_a_call_contains_what_is_before_and_after_its_steps(monkeypa
     assert stats["cpu_seconds"] - stats["step_seconds"] >= 0.1 and stats["step_seconds"] < 0.05
 
 
-def test_the_first_run_is_not_timed_and_long_ones_are_timed_twice(monkeypatch):
+@pytest.mark.parametrize(("first", "made"), [(0.3, 4), (1.0, 3), (3.0, 1)])
+def test_the_first_run_is_not_timed_and_long_ones_are_timed_less_often(monkeypatch, first, made):
+    """Three times, twice, or not at all, where the first one of a peer took more than two seconds."""
     calls = []
 
     def solve(tolerance):
         calls.append(tolerance)
-        return types.SimpleNamespace(stats={"cpu_seconds": 1.0 / len(calls)})
+        return types.SimpleNamespace(stats={"cpu_seconds": first / len(calls)})
 
     peer = _peers.Peer("numpy", "numpy", lambda *_: solve, (1e-4,))
     monkeypatch.setitem(_peers.PEERS, "long", peer)
     benchmark = _benchmark.Benchmark("x", "x", da.problems.pendulum, 1.0, (), lambda _: 1e-3, "J", peers=("long",))
     data = _benchmark.compute(benchmark, True)
-    assert len(calls) == 3 and data["seconds"] == [1.0 / 3] and data["steps"] == [np.inf]
+    assert len(calls) == made and data["seconds"] == [first / made] and data["steps"] == [np.inf]
 
 
 def test_peers_seldom_look_at_the_clock(monkeypatch):
@@ -298,10 +300,12 @@ def test_the_construction_of_a_solver_is_not_in_its_time(monkeypatch):
 def test_the_largest_drift_is_that_of_all_steps():
     """Against all states of `da.simulate`: at fifty of the instants of A03 the drift is smaller by more than a half."""
     record = next(record for record in RECORDS if record.name == "andrews_energy")
-    row = next(_benchmark.own(record, record.problem()))
-    run = da.simulate(record.problem(), record.runs[0][0], h=5e-5, steps=1000)
+    method = da.LobattoIIIAB(4)
+    rows = _benchmark.own(record, record.problem())
+    row = next(row for row in rows if "stages=4" in row.tool and row.setting == "1000 steps")
+    run = da.simulate(record.problem(), method, h=5e-5, steps=1000)
     balance = run.energy - run.energy[0] - 0.033 * (run.q[:, 0] - run.q[0, 0])
-    assert row.setting == "1000 steps" and row.error == pytest.approx(np.max(np.abs(balance)), rel=1e-3)
+    assert row.error == pytest.approx(np.max(np.abs(balance)), rel=1e-3)
     assert row.error > 2 * np.max(np.abs(balance[::20]))
     assert all(record.every_step for record in RECORDS if record.measured.startswith("largest"))
 
@@ -329,9 +333,40 @@ def test_a_peer_that_fails_with_one_tolerance_is_tried_with_the_next(monkeypatch
     assert [row.message for row in rows] == ["RuntimeError: too large", ""] and rows[1].error == 1e-3
 
 
-def test_a_result_depends_on_the_reference_of_its_own_problem_alone():
-    files = {path.name for path in _results._sources(experiments.find("benchmarks.fekete"))}
-    assert {"records.py", "fekete.toml"} <= files and "pleiades.toml" not in files
+def changed_by(monkeypatch, name, text, *, of="read_bytes"):
+    """The benchmarks whose results would have to be measured again if files of this name began with this text."""
+    chosen = [experiments.find(f"benchmarks.{name}") for name in ("car_axis", "fekete", "bricard")]
+    before = [_results.fingerprint(experiment) for experiment in chosen]
+    real = getattr(Path, of)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, of, lambda path, **given: (text if path.name == name else text[:0]) + real(path, **given))
+        _sources._room.cache_clear()
+        after = [_results.fingerprint(experiment) for experiment in chosen]
+    _sources._room.cache_clear()
+    return {e.name.split(".")[1] for e, one, other in zip(chosen, before, after, strict=True) if one != other}
+
+
+def test_a_result_depends_on_its_own_problem_and_on_what_makes_runs_and_not_on_the_rest(monkeypatch):
+    every, changed = {"car_axis", "fekete", "bricard"}, functools.partial(changed_by, monkeypatch)
+    assert changed("_run.py", b"changed = 1\n") == changed("_peers.py", b"changed = 1\n") == every
+    assert changed("records.py", b"changed = 1\n") == every  # what records share
+    assert changed("_run.py", b"# a remark\n") == changed("impacts.py", b"changed = 1\n") == set()
+    assert changed("_rigid.py", b"changed = 1\n") == changed("machines.py", b"changed = 1\n") == {"bricard"}
+    assert changed("ivp_test_set.py", b"changed = 1\n") == {"car_axis", "fekete"}
+    assert changed("fekete.toml", "# changed\n", of="read_text") == {"fekete"}
+
+
+def test_a_result_depends_on_its_own_record_alone(monkeypatch):
+    real = Path.read_bytes
+    before = [_results.fingerprint(experiments.find(f"benchmarks.{name}")) for name in ("car_axis", "fekete")]
+
+    def edited(path):
+        return real(path).replace(b"for n in (80, 280, 1000)", b"for n in (80, 300, 1000)")
+
+    assert edited(Path(records.__file__)) != real(Path(records.__file__))
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    after = [_results.fingerprint(experiments.find(f"benchmarks.{name}")) for name in ("car_axis", "fekete")]
+    assert after[0] == before[0] and after[1] != before[1]
 
 
 def test_steps_of_several_sizes_end_where_equal_ones_do():

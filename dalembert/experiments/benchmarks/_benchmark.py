@@ -29,8 +29,8 @@ from dalembert.systems._consistent import unpack
 BENCHMARKS = Document("benchmarks", "Benchmarks: IFToMM's library and the test set for IVP solvers", named_only=True)
 LONGEST = 2.0
 """CPU seconds after which a peer is stopped; ten times as many at full length."""
-ROUNDS, LONG_ROUNDS, SHORT = 3, 2, 0.2
-"""How often runs shorter than SHORT seconds are timed, and longer ones: in turn, so that other work disturbs all alike."""
+ROUNDS = (LONGEST, LONGEST, 0.2)
+"""Runs are timed once, and again in these rounds as long as they take less: in turn, so that other work disturbs all alike."""
 FALLS, ROUND_OFF = 0.5, 1e-2
 """What is left at most of a method's error with its most steps, unless its fewest leave so small a part of the target."""
 Steps = int | float | tuple[tuple[float, int], ...]
@@ -66,8 +66,8 @@ class Benchmark:
     remark: str = ""
     contradicts: str = ""
 
-    def register(self) -> Benchmark:
-        """Make an experiment of it."""
+    def register(self, rests_on: Callable[[], list[str]]) -> Benchmark:
+        """Make an experiment of it; `rests_on` gives the texts on which its figures depend."""
         BENCHMARKS.claim(
             self.name,
             f"{self.item} is solved with an error of at most {self.target:.0e} ({self.measured}).",
@@ -78,6 +78,7 @@ class Benchmark:
             remark=self.remark,
             contradicts=self.contradicts,
             timed=True,
+            rests_on=rests_on,
         )(functools.partial(holds, self))
         return self
 
@@ -90,7 +91,7 @@ class Row:
     """One way to solve the problem: what it is called, how it is run again, its error and its least CPU times so far.
 
     `seconds` are those of a whole call, `steps` those of the steps in it, where they can be told apart. The first run is not
-    timed: it compiles what there is to compile.
+    timed, as it compiles what there is to compile, unless a peer takes long for it.
     """
 
     tool: str
@@ -187,6 +188,7 @@ def beside(benchmark: Benchmark, problem: Problem, longest: float) -> Iterator[R
                 run = row.run()
                 measure: Any = benchmark.bodies.error if peer.takes_bodies and benchmark.bodies else benchmark.error
                 row.error, seconds = measure(run), run.stats["cpu_seconds"]
+                row.seconds = seconds if seconds > LONGEST else np.inf
             except Exception as error:  # whatever a peer raises is what it has to say
                 row.message, seconds = _one_line(error), time.thread_time() - began
             yield row
@@ -215,9 +217,9 @@ def compute(benchmark: Benchmark, full: bool) -> Data:
     longest = 10 * LONGEST if full else LONGEST
     rows = [*own(benchmark, problem), *beside(benchmark, problem, longest)]
     useful = [row for row in rows if np.isfinite(row.error)]
-    for k in range(ROUNDS):
+    for limit in ROUNDS:
         for row in useful:
-            if k < LONG_ROUNDS or row.seconds < SHORT:
+            if row.seconds == np.inf or row.seconds < limit:
                 row.time()
     return {
         "tool": np.array([row.tool for row in rows]),
