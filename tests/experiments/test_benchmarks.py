@@ -13,7 +13,7 @@ from experiment_data import scaled
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown, _sources, records
+from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown, records
 from dalembert.experiments.benchmarks.records import RECORDS, energy_drift
 from dalembert.reproduction import _results
 from dalembert.tableaux import gauss
@@ -333,17 +333,23 @@ def test_a_peer_that_fails_with_one_tolerance_is_tried_with_the_next(monkeypatch
     assert [row.message for row in rows] == ["RuntimeError: too large", ""] and rows[1].error == 1e-3
 
 
+SOME = ("car_axis", "fekete", "bricard")
+
+
+@functools.cache
+def fingerprints():
+    """What some results rest on, as it is."""
+    return [_results.fingerprint(experiments.find(f"benchmarks.{name}")) for name in SOME]
+
+
 def changed_by(monkeypatch, name, text, *, of="read_bytes"):
     """The benchmarks whose results would have to be measured again if files of this name began with this text."""
-    chosen = [experiments.find(f"benchmarks.{name}") for name in ("car_axis", "fekete", "bricard")]
-    before = [_results.fingerprint(experiment) for experiment in chosen]
+    before = fingerprints()
     real = getattr(Path, of)
     with monkeypatch.context() as patch:
         patch.setattr(Path, of, lambda path, **given: (text if path.name == name else text[:0]) + real(path, **given))
-        _sources._room.cache_clear()
-        after = [_results.fingerprint(experiment) for experiment in chosen]
-    _sources._room.cache_clear()
-    return {e.name.split(".")[1] for e, one, other in zip(chosen, before, after, strict=True) if one != other}
+        after = fingerprints.__wrapped__()
+    return {name for name, one, other in zip(SOME, before, after, strict=True) if one != other}
 
 
 def test_a_result_depends_on_its_own_problem_and_on_what_makes_runs_and_not_on_the_rest(monkeypatch):

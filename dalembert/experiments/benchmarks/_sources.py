@@ -37,7 +37,7 @@ def rests_on(benchmark: Benchmark, number: int) -> list[str]:
     reference = HERE / "references" / f"{benchmark.name}.toml"
     return [
         *(f"{name} {_version(name)}" for name in sorted(packages)),
-        *(text for room in rooms for text in _room(room)),
+        *(_code(path) for room in rooms for path in sorted((LIBRARY / room).rglob("*.py"))),
         *(_code(path) for path in sorted(files | set((LIBRARY / "problems").glob("_*.py"))) if path.name != "records.py"),
         *(_code(path) for path in sorted(HERE.glob("_*.py"))),
         ast.dump(others),
@@ -68,14 +68,14 @@ def _records() -> tuple[list[ast.expr], ast.Module]:
     return table.value.elts, tree
 
 
-@functools.cache
-def _room(name: str) -> list[str]:
-    return [_code(path) for path in sorted((LIBRARY / name).rglob("*.py"))]
-
-
 def _code(path: Path) -> str:
     """A file without its comments and docstrings."""
-    return ast.dump(_without_texts(ast.parse(path.read_bytes())))
+    return _code_of(path.read_bytes())
+
+
+@functools.cache
+def _code_of(source: bytes) -> str:
+    return ast.dump(_without_texts(ast.parse(source)))
 
 
 def _without_texts(tree: ast.Module) -> ast.Module:
