@@ -54,6 +54,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def drivers(request, tmp_path_factory):
+    """Processes that share all tests between them share the work to compile drivers, too; few tests may not need any."""
+    if hasattr(request.config, "workerinput") and len(request.session.items) > 1000:
+        from shared_drivers import compile_together
+
+        compile_together(tmp_path_factory.getbasetemp().parent / "drivers")
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """Chromium without a window; tests that need it are skipped where it is missing."""
