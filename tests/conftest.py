@@ -21,19 +21,24 @@ def pytest_configure():
 
 
 SHARING = (
+    "accuracy",
     "compiler",
+    "contact",
     "derivatives",
+    "engine",
     "ensembles",
     "experiments",
     "explorer",
     "house",
     "impacts",
+    "long_runs",
     "mechanisms",
     "methods",
     "modified",
     "parity",
     "plot",
     "problems",
+    "reproduction",
     "systems",
     "tableaux",
 )
@@ -42,13 +47,14 @@ SHARING = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests in a browser share it and the site, so that they share a process, too; so do tests that share models and programs.
+    """Tests in a browser share it, the site and films, so that they share a process, too, with the other tests of their files.
 
-    All others are handed out one by one, last: they keep the processes busy until the end. First of all hooks, because
-    pytest-xdist reads the groups in its own.
+    So do tests that share models and programs. All others are handed out one by one, last: they keep the processes busy until
+    the end. First of all hooks, because pytest-xdist reads the groups in its own.
     """
+    shown = {item.path for item in items if {"browser", "site"} & set(getattr(item, "fixturenames", ()))}
     for item in items:
-        if {"browser", "site"} & set(getattr(item, "fixturenames", ())):
+        if item.path in shown:
             item.add_marker(pytest.mark.xdist_group("browser"))
         elif item.path.parent.name in SHARING and item.path.is_relative_to(TESTS):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

@@ -11,8 +11,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from random_mechanisms import METHODS, Members, Structure, study
 
-pytestmark = pytest.mark.xdist_group("test_random_mechanisms")  # Numba compiles the reference for seconds
-
 STRUCTURES = {
     "two pendulums that hang on the ground": Structure((-1, -1), ()),
     "a chain of three": Structure((-1, 0, 1), ()),
