@@ -46,7 +46,7 @@ def spheres():
     da.simulate(da.Spheres([0.05, 0.05], masses=[0.2, 0.5]), da.MoreauJean(), q0=apart, v0=np.zeros(6), h=1e-3, steps=2)
 
 
-DRIVERS = (steps, impacts, time_stepping, lanes, derivatives, spheres)
+DRIVERS = (steps, time_stepping, spheres, impacts, lanes, derivatives)
 """In an order in which what one of them shares with another is there before that one is begun."""
 
 
