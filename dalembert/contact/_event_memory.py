@@ -15,14 +15,15 @@ def integers(*names: str) -> np.dtype:
     return np.dtype([(name, np.int64) for name in names])
 
 
-EQUATIONS = integers("size", "guess", "residual", "matrix", "blocks", "table")
-"""A system of equations: its size, the addresses of its kernels, and its blocks, whose sizes and kinds are in the tables."""
+EQUATIONS = integers("size", "guess", "residual", "matrix", "factor", "increment", "blocks", "table")
+"""A system of equations: its size, the addresses of its kernels, and its blocks, whose sizes and kinds are in the tables. Those
+of `factor`, LU in a fixed order of pivots, and `increment` are 0 where there is no such order."""
 POINT = integers("state", "phi", "rate")
 """Where a point of the motion is in memory: (q, p), and the guards and their rates there."""
 
-SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach")
+SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach", "growth")
 """Numbers at the beginning of memory; `push` is how much forces change p in a full step, `reach` how far it may lead, in units
-of phi / sqrt(grad phi^T H_pp grad phi)."""
+of phi / sqrt(grad phi^T H_pp grad phi), `growth` the sum of |l_ij| of the last factors in a fixed order."""
 KERNEL_PLACES = (
     "theta", "state", "hit", "ahead", "phi", "rate", "slack", "strength", "delta", "after", "tangent", "x", "residual",
     "matrix",

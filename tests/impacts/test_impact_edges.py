@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from impact_models import EVERY, PAPER, ball, cart_pendulum, free_particle, xi
+from scipy.special import ellipk
 
 import dalembert as da
 
@@ -211,3 +212,22 @@ def test_the_energy_diagram_marks_impacts():
     dashed = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]
     assert np.allclose(dashed, run.impacts.t)
     assert len(run.plot().axes) >= 3
+
+
+@pytest.mark.parametrize("across", [0, 1])
+@pytest.mark.parametrize("base", [da.LobattoIIIAB(stages=4), da.GaussLobattoSPARK(stages=2)], ids=str)
+def test_impacts_where_the_gradient_of_a_constraint_has_no_component_along_an_axis(base, across):
+    """A pendulum that hits a wall below its pivot, where no order of pivots serves that takes the component across."""
+    pendulum = da.Lagrangian(
+        lambda q, v: v @ v / 2 - q[1 - across],
+        dim=2,
+        holonomic=lambda q: [np.hypot(q[0], q[1]) - 1],
+        unilateral=lambda q: q[across],
+    )
+    start = np.array([np.sin(1.2), -np.cos(1.2)])
+    run = da.simulate(pendulum, da.CVA(base), q0=start if across == 0 else start[::-1], v0=[0, 0], h=0.02, steps=600)
+    quarter = ellipk(np.sin(0.6) ** 2)
+    expected = quarter * np.arange(1, 12 / quarter, 2)
+    assert np.allclose(run.impacts.t, expected, rtol=0, atol=1e-7)
+    assert np.abs(run.energy - run.energy[0]).max() < 1e-7
+    assert np.abs(run.residuals["g"]).max() < 1e-14
