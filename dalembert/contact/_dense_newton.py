@@ -13,7 +13,7 @@ from numba import from_dtype, typeof, types
 
 from dalembert.contact._event_memory import AT, EQUATIONS, POINT, Events
 from dalembert.engine._compiled import compiled, internal
-from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
+from dalembert.engine._dense_solve import eliminate_dense, largest_of, substitute_dense
 from dalembert.engine._iteration import inlined, judge
 from dalembert.engine._kernel_call import call_kernel
 
@@ -35,21 +35,12 @@ def compiled_as(result: str, *arguments: str, from_python: bool = False) -> Call
     return compiled(signature) if from_python else internal(signature)
 
 
-@compiled_as("float64", "int64", "int64")
-def largest_of(events, first, count):
-    """The largest absolute value of some slots."""
-    largest = 0.0
-    for k in range(count):
-        largest = max(largest, abs(events.memory[first + k]))
-    return largest
-
-
 @inlined
 def begin_sizes(events, equations, dt):
     """What increments of each block are compared with at least: 1e-4 of |q|/dt, of |p| or its change in a step, or of 1."""
     at, tables, memory = events.at, events.tables, events.memory
-    positions = largest_of(events, at.state, at.n) / dt
-    momenta = max(memory[at.push], largest_of(events, at.state + at.n, at.n))
+    positions = largest_of(memory, at.state, at.n) / dt
+    momenta = max(memory[at.push], largest_of(memory, at.state + at.n, at.n))
     for block in range(equations.blocks):
         kind = tables[equations.table + 2 * block + 1]
         memory[at.sizes + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300

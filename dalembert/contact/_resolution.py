@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.contact._collision_times import MERGE, behind_a_wall, collision_time, observe_between, try_contact, undefined
-from dalembert.contact._dense_newton import compiled_as, largest_of
+from dalembert.contact._dense_newton import compiled_as
 from dalembert.contact._event_memory import (
     ACCUMULATED,
     GUARDED,
@@ -30,6 +30,7 @@ from dalembert.contact._event_memory import (
 )
 from dalembert.contact._partial_steps import choose, copy, flow, observe, place
 from dalembert.contact._resets import APART, TOUCHING, begin_entry, collide, end_entry, energy_of, reset, whole_motion
+from dalembert.engine._dense_solve import largest_of
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 
@@ -48,7 +49,7 @@ def begin_step(events, t, h):
     speed, gained, forces = whole_motion(events, t), 0.0, at.tangent + at.n
     for k in range(at.n):
         gained += (h * memory[forces + k]) ** 2 / max(memory[at.masses + k], 1e-300)
-    memory[at.push], memory[at.reach] = h * largest_of(events, forces, at.n), h * (speed + np.sqrt(gained))
+    memory[at.push], memory[at.reach] = h * largest_of(memory, forces, at.n), h * (speed + np.sqrt(gained))
     for k in range(at.walls):
         memory[at.strength_before + k] = memory[at.strength + k]
 

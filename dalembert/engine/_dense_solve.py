@@ -23,6 +23,15 @@ DISAGREE = 1e-3
 
 
 @internal()
+def largest_of(memory, first, count):
+    """The largest absolute value of some slots."""
+    result = 0.0
+    for k in range(count):
+        result = max(result, abs(memory[first + k]))
+    return result
+
+
+@internal()
 def equilibrate(memory, matrix, scales, n):
     """Scale rows and columns of a matrix in turn, so that their units do not matter (Ruiz 2001); first come scales of rows."""
     for i in range(2 * n):
