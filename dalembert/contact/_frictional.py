@@ -44,16 +44,17 @@ class FrictionAt:
             for wall, sign, coefficient in zip(self.walls, signs, mu, strict=True):
                 ways = (sign,) if sign else (1,) if coefficient == 0 else (1, -1) if wall == without_sticking else (0, 1, -1)
                 choices.append(ways if wall in kept else (*ways, OPEN))
-            found = replace(self.law, mu=mu).solve(choices, signs)
-            if found is None:
+            law = replace(self.law, mu=mu)
+            found = law.solve(choices, signs)
+            if found is None or np.any(law.stiffness(signs) <= 0):
                 break
             N, before = found[1][self.law.normal], mu
             mu = np.where(N > 0, self.coefficients(N), before)
             if np.all(np.abs(mu - before) <= NEARLY * mu):
                 return dict(zip(self.walls, found[0], strict=True))
         raise StepFailed(
-            "rigid bodies with Coulomb friction have no motion from here (Painleve's paradox): reduce friction, or let the "
-            "contact yield"
+            "rigid bodies with Coulomb friction have no or several motions from here (Painleve's paradox): reduce friction, or "
+            'take da.MoreauJean(painleve="impact"), which goes on with an impact without collision'
         )
 
 
@@ -130,7 +131,8 @@ class Impact:
         e = 0 takes energy away. Between rough walls that face each other, as those of a narrow wedge, it may be the only
         one with a solution: what is hit jams.
         """
-        may_gain = may_gain or not np.any(self.before[self.law.normal] < 0)
+        if not np.any((self.before < -AT_REST * self._sizes(0 * self.before))[self.law.normal]):
+            return 0 * self.before  # nothing is hit: other solutions are impacts without collision
         least, low, high = self.impulses(0 * e), 0.0, 2.0
         if least is None:
             raise StepFailed("no impulses fulfil the conditions of this impact with friction: moving walls jam what is between")
@@ -148,8 +150,11 @@ class Impact:
 
     def resting(self, P: np.ndarray) -> np.ndarray:
         """Which walls have no normal velocity after the impact, compared with all motion before it."""
-        sizes = np.abs(self.before) + np.abs(self.law.A) @ np.abs(P) + np.sqrt(np.diag(self.law.A)) * self.speed
-        return (np.abs(self.before + self.law.A @ P) <= AT_REST * sizes)[self.law.normal]
+        return (np.abs(self.before + self.law.A @ P) <= AT_REST * self._sizes(P))[self.law.normal]
+
+    def _sizes(self, P: np.ndarray) -> np.ndarray:
+        """What velocities after impulses P consist of, and the whole motion."""
+        return np.abs(self.before) + np.abs(self.law.A) @ np.abs(P) + np.sqrt(np.diag(self.law.A)) * self.speed
 
 
 def frictional_impact(
