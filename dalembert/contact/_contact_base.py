@@ -1,11 +1,8 @@
-"""What steps in contact need from outside: a method that keeps the walls, and Ctrl-C that waits for the end of an event."""
+"""What steps in contact need from outside: a method that keeps the walls."""
 
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 from dalembert.errors import UnsupportedSystem
@@ -32,19 +29,3 @@ def base_in_contact(base: OneStepMethod, system: MechanicalSystem) -> OneStepMet
                 projected.check(system.smooth)
                 return projected
     return LobattoIIIAB(stages=max(2, (order + 1) // 2 + 1))
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of a block: inside of CasADi it would become another exception."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-    if asked:
-        raise KeyboardInterrupt

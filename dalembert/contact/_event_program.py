@@ -13,13 +13,13 @@ import numpy as np
 from dalembert.compiler._elimination import (
     PivotOrder,
     SingularMatrix,
-    choose_pivots,
     eliminate,
     name_factors,
     substitute,
 )
 from dalembert.compiler._ir import Kernel, emit_module
 from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._orders import chosen_from
 from dalembert.contact._collision import CollisionIntegrator, Maps
 from dalembert.contact._event_memory import KERNEL_PLACES, KERNELS, MARKS, SCALARS, lay_out
 from dalembert.contact._flow import Equations, Event, Flow, Point, Reset, base_flow, onto_the_wall
@@ -200,7 +200,8 @@ def _newton_kernels(name: str, equations: Equations, slot: Mapping[str, int], in
 
 def _in_fixed_order(name: str, equations: Equations, matrix: ca.SX, slot: Mapping[str, int], inputs: list) -> list[Kernel]:
     """LU in straight-line code, which is several times faster than a choice of pivots, and the increments that it gives."""
-    order = _pivot_order(matrix, equations, [symbol for symbol, _ in inputs])
+    few = matrix.nnz() <= STRAIGHT_LINE_LIMIT
+    order = _pivot_order(matrix, equations, [symbol for symbol, _ in inputs]) if few else None
     if order is None or order.products > STRAIGHT_LINE_LIMIT:
         return []
     factors = eliminate(matrix, order)
@@ -223,10 +224,8 @@ def _pivot_order(matrix: ca.SX, equations: Equations, symbols: list[ca.SX]) -> P
         x = np.concatenate([np.zeros(0), *(sizes[scale] * random.standard_normal(size) for scale, size in equations.scales)])
         known = [0.0, length, length, np.ones(symbols[3].shape[0])]  # t, dt, h and the parameters
         point = [random.standard_normal(symbol.shape[0]) for symbol in symbols[len(known) : -1]]
-        values = np.asarray(entries(*known, *point, x), dtype=float).ravel()
-        samples += [values] if np.all(np.isfinite(values)) else []
+        samples.append(np.asarray(entries(*known, *point, x), dtype=float).ravel())
     try:
-        rows, columns = (np.array(part, dtype=int) for part in matrix.sparsity().get_triplet())
-        return choose_pivots(rows, columns, np.array(samples).T, matrix.shape[0]) if samples else None
+        return chosen_from(matrix, samples)
     except SingularMatrix:
         return None

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert._interrupts import uninterrupted
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
 from dalembert.contact import _event_memory as at
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
-from dalembert.contact._contact_base import base_in_contact, uninterrupted
+from dalembert.contact._contact_base import base_in_contact
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
