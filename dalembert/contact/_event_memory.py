@@ -55,6 +55,13 @@ resets that could not be coupled, and which guard it is about."""
 LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_FRICTION, LOG_STATE = range(7)
 """Columns of the log, followed by q, p_before and p_after."""
 
+
+def entry_of_log(n: int) -> np.dtype:
+    """The same by the names that impacts have, for n coordinates."""
+    numbers = ("t", "which", "impulse", "energy_before", "energy_after", "friction")
+    return np.dtype([*((name, float) for name in numbers), *((name, float, (n,)) for name in ("q", "p_before", "p_after"))])
+
+
 (RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS, UNDEFINED, BAD_RESTITUTION, GUARDED, PULLS,
  TO_WALL, TO_END, NO_LEG) = range(15)  # fmt: skip
 """How a step with impacts ends; the last four are answers of its parts."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalembert.contact._complementarity import NEARLY, OPEN, PlanarFriction
+from dalembert.contact._event_memory import entry_of_log
 from dalembert.contact._here import Here
-from dalembert.contact._shared_impulses import as_log
 from dalembert.errors import StepFailed
 
 STOPPED = 1e-9
@@ -159,8 +159,8 @@ class Impact:
 
 def frictional_impact(
     here: Here, began: Here, walls: set[int], held: Collection[int]
-) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """The momentum after an impact on some walls, its rows of the log, and the walls that stay in contact.
+) -> tuple[np.ndarray, list[np.void], set[int]]:
+    """The momentum after an impact on some walls, its entries of the log, and the walls that stay in contact.
 
     `held` walls have e = 0. Where Moreau's law would make energy, as it can if friction couples with the approach (Kane's
     paradox), or has no solution, all e are lowered as far as necessary; where a wall moves, it may do work.
@@ -179,20 +179,21 @@ def frictional_impact(
             )
     e = np.where(np.isin(chosen, list(held)), 0.0, e)
     P = impact.with_most_of(e, may_gain=bool(np.any(here("phi_t"))))
-    momentum, rows = _entries(here, chosen, law, P)
-    return momentum, rows, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
+    momentum, entries = _entries(here, chosen, law, P)
+    return momentum, entries, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
 
 
-def _entries(here: Here, walls: tuple[int, ...], law: PlanarFriction, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The momentum after impulses P, and a row of the log for each wall that gives one; other constraints act first."""
+def _entries(here: Here, walls: tuple[int, ...], law: PlanarFriction, P: np.ndarray) -> tuple[np.ndarray, list[np.void]]:
+    """The momentum after impulses P, and the entry of each wall that gives one in the log; other constraints act first."""
     normals, slip_v = here("phi_q"), here("slip_v")
     others = np.setdiff1d(np.arange(len(P)), np.concatenate([law.normal, law.tangent]))
-    p, rows = here.p + np.vstack([here("G"), here("k_v")]).T @ P[others], []
+    entries: list[np.void] = []
+    p = here.p + np.vstack([here("G"), here("k_v")]).T @ P[others]
     for wall, N, T in zip(walls, P[law.normal], P[law.tangent], strict=True):
         if N <= 0:
             continue
         after = p + N * normals[wall] + T * slip_v[wall]
         energies = [here.moving(x)("H")[0] for x in (p, after)]
-        rows.append(np.concatenate([[here.t, wall, N, *energies, T], here.q, p, after]))
+        entries.append(np.array([(here.t, wall, N, *energies, T, here.q, p, after)], dtype=entry_of_log(len(p)))[0])
         p = after
-    return p, as_log(rows, 2 * len(p))
+    return p, entries

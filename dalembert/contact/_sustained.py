@@ -16,14 +16,13 @@ import numpy as np
 from dalembert._interrupts import uninterrupted
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
-from dalembert.contact import _event_memory as at
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
 from dalembert.contact._contact_base import base_in_contact
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
-from dalembert.contact._shared_impulses import as_log, shares
+from dalembert.contact._shared_impulses import shares
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
@@ -187,12 +186,12 @@ class Contact:
             self.run.adopt(part.start.theta)
         steps = part.steps_done
         if struck is not None:  # a hit at the end of a step may be noted with that step or with the next one
-            steps = int(np.clip(np.ceil((struck[at.LOG_T] - part.start.t) / part.h - MERGE) - 1, 0, steps))
+            steps = int(np.clip(np.ceil((struck["t"] - part.start.t) / part.h - MERGE) - 1, 0, steps))
         self.run.add_impacts(impacts)
         rows = part.rows[1 : steps + 1]
         if struck is not None:
-            self._stand(float(struck[at.LOG_T]), struck[at.LOG_STATE :][: len(self.here)].copy(), rows)
-            self.released = (int(struck[at.LOG_WHICH]),)
+            self._stand(float(struck["t"]), np.concatenate([struck["q"], struck["p_before"]]), rows)
+            self.released = (int(struck["which"]),)
             self._strike()
         elif part.guarded is not None:
             t, here, which = part.guarded
@@ -233,11 +232,11 @@ class Contact:
         again = self.t - self.struck.get(wall, -np.inf) <= MERGE * self.run.h
         held = [*self.touching, *([wall] if again else [])]
         walls = {*self.touching, wall, *filter(self._on, range(self.run.walled.n_unilateral))}
-        p, rows, resting = frictional_impact(self._at, self._began, walls, held)
+        p, entries, resting = frictional_impact(self._at, self._began, walls, held)
         if again:  # flights have become too short to be resolved
             resting.add(wall)
             self._kept_in_step |= self._left_in_step & {wall}
-        self.run.add_impacts(rows)
+        self.run.add_impacts(entries)
         self.here, self.struck[wall], self.settled = np.concatenate([self.here[: len(p)], p]), self.t, False
         if not self.touching:
             self.begin = self.t
@@ -283,18 +282,18 @@ class Contact:
         self.touching, self.released = (), tuple(sorted({*self.touching, *self.released}))
         self.here = self.run.collide(self.t, self.here, list(self.released))
 
-    def _impacts(self, part: ImpactRun) -> tuple[np.ndarray, np.ndarray | None]:
-        """The impacts on other walls as rows of the log, and the one for which a wall in contact would have to pull.
+    def _impacts(self, part: ImpactRun) -> tuple[list[np.void], np.void | None]:
+        """The entries of the log for impacts on other walls, and the one for which a wall in contact would have to pull.
 
-        p+ = p- + lambda grad phi + G^T mu: where mu > 0, the wall in contact has a row of its own.
+        p+ = p- + lambda grad phi + G^T mu: where mu > 0, the wall in contact has an entry of its own.
         """
-        rows: list[np.ndarray] = []
+        entries: list[np.void] = []
         for found in part.event_state.logged:
-            row = found.copy()
-            row[at.LOG_WHICH] = self.others[int(found[at.LOG_WHICH])]
+            entry = found.copy()
+            entry["which"] = self.others[int(found["which"])]
             held = self.run.walled, self.model, self.run.start.theta, self.touching
-            more = shares(*held, row) if self.touching else []
+            more = shares(*held, entry) if self.touching else []
             if more is None:
-                return as_log(rows, len(self.here)), row
-            rows += [row, *more]
-        return as_log(rows, len(self.here)), None
+                return entries, entry
+            entries += [entry, *more]
+        return entries, None
