@@ -18,7 +18,7 @@ from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
-from dalembert.contact._contact_base import base_in_contact
+from dalembert.contact._contact_base import Mode
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
@@ -26,7 +26,6 @@ from dalembert.contact._shared_impulses import shares
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import MechanicalSystem
 from dalembert.systems._consistent import unpack
 from dalembert.systems._projection import project_momentum
 
@@ -141,7 +140,7 @@ class Contact:
             press = pressing_walls(held("multiplier_matrix"), held("multiplier_rhs"), bound)[first:last]
             self._leave([k for k, presses in zip(self.touching, press, strict=True) if not presses])
         if self.touching:
-            p = project_momentum(self._held(), here.t, here.q, here.p, here.theta)
+            p = project_momentum(self._mode.system(walled), here.t, here.q, here.p, here.theta)
             self.here = np.concatenate([here.q, p])
         self.settled = True
 
@@ -150,33 +149,21 @@ class Contact:
         self.released += tuple(walls)
         self._left_in_step |= set(walls)
 
-    def _held(self) -> MechanicalSystem:
-        """The system in contact."""
-        sliding = tuple(self.slides[k] for k in self.touching) if self.run.walled.n_tangents else ()
-        return self.run.walled.in_contact(self.touching, sliding)
+    @property
+    def _mode(self) -> Mode:
+        return Mode(self.touching, tuple(self.slides[k] for k in self.touching) if self.run.walled.n_tangents else ())
 
     @one_at_a_time
     def _part(self, h: float, steps: int) -> ImpactRun:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
-        run = self.run
-        system, method = run.walled, run.collision.full
-        if self.touching:
-            system = self._held()
-            method = base_in_contact(method, system)
-        self.others = [k for k in range(run.walled.n_unilateral) if k not in self.touching]
-        self.model = system
-        part = run.part_of(RunSpec(system, CVA(method), unpack(system, self.t, self.here, run.start.theta), h, steps))
+        run, mode = self.run, self._mode
+        self.others, self.model = mode.others(run.walled), mode.system(run.walled)
+        method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
+        part = run.part_of(RunSpec(self.model, method, start, h, steps))
         part.event_state.touch([self.others.index(k) for k in self.released])
-        kept = [len(self.others) + j for j, (k, _) in enumerate(self._guards()) if k in self._kept_in_step]
+        kept = [len(self.others) + j for j, (k, _, _) in enumerate(mode.guards) if k in self._kept_in_step]
         part.event_state.marks("ignored")[kept] = 1
         return part
-
-    def _guards(self) -> list[tuple[int, str]]:
-        """The wall of each guard of the system in contact behind those of other walls, and what ends where it is zero."""
-        guards = [(k, "pressing") for k in self.touching]
-        for k in self.touching if self.run.walled.n_tangents else ():
-            guards += [(k, "sliding")] if self.slides[k] else [(k, "sticking")] * 2
-        return guards
 
     @one_at_a_time
     def _follow(self, part: ImpactRun, reason: str | None) -> str | None:
@@ -199,7 +186,7 @@ class Contact:
             if which < len(self.others):
                 self._hit(self.others[which])
             else:
-                self._pass(*self._guards()[which - len(self.others)])
+                self._pass(*self._mode.guards[which - len(self.others)][:2])
         elif part.accumulation is not None:
             t, here, walls, left, ahead = part.accumulation
             self._stand(t, here, rows)
