@@ -64,10 +64,10 @@ class Verdict:
 class Comparison:
     """A run with constant steps, and all that it is compared with."""
 
-    def __init__(self, task: Task, chosen: Suggestion, run: Trajectory, beside: Beside) -> None:
-        self.task, self.chosen, self.run, self.t = task, chosen, run, np.abs(np.asarray(run.t) - run.t[0])
-        self.beside = beside
-        self.every = round((self.t[1] - self.t[0]) / abs(run.h)) if len(self.t) > 1 else chosen.steps
+    def __init__(self, task: Task, chosen: Suggestion, run: Trajectory, every: int, beside: Beside) -> None:
+        self.task, self.chosen, self.run, self.every, self.beside = task, chosen, run, every, beside
+        # From the numbers of steps: late times are rounded, and their differences may even vanish.
+        self.t = np.minimum(every * np.arange(len(run)), chosen.steps) * abs(chosen.h)
 
     def verdict(self) -> Verdict:
         """From the cheapest comparison that tells the error."""
