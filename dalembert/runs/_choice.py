@@ -208,11 +208,11 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         steps, size = plan(task, flown, grown, h, spent, most, first=attempt == 0, lost=len(tried))
         if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
             break
-        whole = flown.complete and flown.t[-1] > 0.99 * task.length and h < 1.59 * flown.h
-        if (enough or whole) and (steps * size < 0.99 * task.length or size > 0.85 * flown.h):
+        whole, part = flown.complete and flown.t[-1] > 0.99 * task.length, steps * size < 0.99 * task.length
+        if (whole and part) or ((enough or (whole and h < 1.59 * flown.h)) and (part or size > 0.85 * flown.h)):
             break
         following = pilot(task, flown.method, size, steps, may_be_hard=size <= TRIED * h)
-        if following.complete and following.relative < 100 * ROUND_OFF and steps * size < 0.99 * task.length:
+        if following.complete and following.relative < 100 * ROUND_OFF and part:
             break  # a part of the motion whose errors are those of rounding: it tells less than the pilot before it
         behind = following.hard or following.t[-1] <= flown.t[-1]
         if not following.complete and flown.complete and behind and size > TRIED * h:
@@ -262,8 +262,8 @@ def plan(
     budget = min(PART * max(LEAST, needed), MOST_PILOTED) - spent
     relative = flown.relative * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
     if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
-        size = NEXT * h
-        if lost == 1 and not (flown.complete or flown.reason):  # steps may only have been too large to tell the error there
+        size, too_large = NEXT * h, lost == 1 and not (flown.complete or flown.reason)
+        if too_large and 3 * task.length > budget * size:  # the largest ones that tell the error until the end cost less
             size = max(size, flown.h * (LOST / 20 / relative) ** (1 / flown.order))
         steps = 16 * math.ceil(task.length / size / 16)
         return min(steps, MOST_TRIED), task.length / steps
