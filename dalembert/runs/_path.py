@@ -94,7 +94,7 @@ class Path:
     pace: float = field(default=0.0, init=False)
     """Seconds that a step took."""
     effort: float = field(default=0.0, init=False)
-    """Newton iterations that a step took."""
+    """Newton iterations that a step took, or a substep of a composition."""
 
     def __post_init__(self) -> None:
         self.largest = np.abs(self.task.start.packed)
@@ -141,9 +141,9 @@ class Path:
         return self.steps if self.beside is None else min(self.steps, 2 * self.beside.steps)
 
 
-def iterations(run: Run) -> int:
-    """Newton iterations of a run so far."""
-    return int(run.counts["iterations"].sum())
+def iterations(run: Run) -> float:
+    """Newton iterations of a run so far, of each of the substeps of a composition in the mean."""
+    return float(run.counts["iterations"].mean())
 
 
 def positions(system: System, states: np.ndarray) -> np.ndarray:

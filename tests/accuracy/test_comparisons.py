@@ -218,6 +218,18 @@ def test_pilots_that_part_are_not_followed_further(monkeypatch):
     assert hard.hard and "hard to solve" in hard.reason and sum(rows) < 40
 
 
+@pytest.mark.parametrize("name", ["nonlinear_multiplier", "pendulum"])
+def test_steps_of_compositions_are_not_hard_because_they_are_many(name):
+    """Those of order 8 take 15 substeps and more, of some ten iterations each where multipliers enter nonlinearly."""
+    problem, method = getattr(da.problems, name)(), da.compose(da.Rattle(), 8) if name == "pendulum" else None
+    run = da.simulate(problem, method, t1=50 * problem.h, rtol=1e-8)
+    if name == "pendulum":
+        q, exact = run.q, da.simulate(problem, da.GaussLobattoSPARK(5), h=run.h, t1=50 * problem.h).q
+    else:
+        q, exact = run.y, problem.exact(run.t)["y"]
+    assert np.max(np.abs(q - exact) / np.abs(exact).max(axis=0)) <= 1e-8
+
+
 @pytest.mark.parametrize(("t0", "length"), [(1.0, 2.3e-16), (1e9, 1e-3), (1e9, 10.0)])
 def test_motions_that_begin_late_are_compared_at_their_own_times(t0, length):
     """Times are rounded there: steps are told apart by their number."""
