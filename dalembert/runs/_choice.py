@@ -260,7 +260,7 @@ def plan(
     if needed > MOST_STEPS:
         raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
     budget = min(PART * max(LEAST, needed), MOST_PILOTED) - spent
-    relative = flown.relative * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
+    relative = max(flown.relative, ROUND_OFF) * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
     if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
         size, too_large = NEXT * h, lost == 1 and not (flown.complete or flown.reason)
         if too_large and 3 * task.length > budget * size:  # the largest ones that tell the error until the end cost less
