@@ -158,18 +158,21 @@ def _choose(task: Task, methods: tuple[OneStepMethod, ...]) -> Suggestion:
 
 def first_pilot(task: Task, method: OneStepMethod, h: float) -> Pilot:
     """A few steps whose error can be measured: not lost, and not round-off unless they reach the end."""
-    h, grown, most = min(h, task.length / 4), False, math.inf
+    h, exact, failed, most = min(h, task.length / 4), None, math.inf, math.inf
     for _ in range(60):
         steps = min(WINDOW, math.ceil(task.length / h))
         h = min(h, task.length / steps)
         flown = pilot(task, method, h, steps, first=True, may_be_hard=False)
         most = min(most, not_hard(flown))
         if not flown.complete:
-            h, grown = h / 4, True
-        elif flown.relative < 100 * ROUND_OFF and steps == WINDOW and not grown:
-            h *= 4
+            failed = h
+        elif flown.relative < 100 * ROUND_OFF and steps == WINDOW:
+            exact = flown
         else:
             return replace(flown, most=most)
+        if exact is not None and failed < 1.5 * exact.h:  # between rounding and steps that cannot be made lies no other
+            return replace(exact, most=most)
+        h = h / 4 if exact is None else min(4 * exact.h, math.sqrt(exact.h * failed))
     why = flown.reason or f"runs with h = {flown.h:.1g} and half of it part from t = {task.at(flown.t[-1]):.6g} on"
     raise ToleranceError(f"no step size makes even the first steps: {why}")
 
@@ -215,8 +218,9 @@ def settled(task: Task, flown: Pilot) -> Suggestion:
         if following.complete and following.relative < 100 * ROUND_OFF and part:
             break  # a part of the motion whose errors are those of rounding: it tells less than the pilot before it
         behind = following.hard or following.t[-1] <= flown.t[-1]
-        if not following.complete and flown.complete and behind and size > TRIED * h:
+        if not following.complete and flown.complete and behind:
             most, spent = size / 1.5, spent + 3 * (steps if following.reason is None else len(following.t))
+            h = h if size > TRIED * h else min(h, most)
             continue  # steps are too large where shorter ones have led on: that tells nothing about the motion
         flown, size = following, following.h
         most = min(most, not_hard(flown)) if flown.complete else most

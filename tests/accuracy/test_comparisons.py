@@ -204,6 +204,16 @@ def test_the_first_pilots_of_a_motion_do_not_depend_on_how_long_it_lasts(monkeyp
     assert all(each.complete for each in flown) and flown[0].h == flown[len(flown) // 2].h
 
 
+@pytest.mark.parametrize("name", ["pendulum", "rigid_body"])
+def test_pilots_cost_a_part_of_a_long_run_of_high_order(name, monkeypatch):
+    """Steps that are exact to rounding, and four times larger ones that cannot be made, tell nothing; those between do."""
+    spent, made = [], _choice.pilot
+    monkeypatch.setattr(_choice, "pilot", lambda *given, **options: spent.append(3 * given[3]) or made(*given, **options))
+    problem = getattr(da.problems, name)()
+    found = da.suggest(problem, t1=30_000 * problem.h, rtol=1e-10)
+    assert sum(spent) < 0.4 * found.steps
+
+
 def test_pilots_that_part_are_not_followed_further(monkeypatch):
     """Nor those whose steps are hard to solve, where shorter ones may do."""
     rows, path = [], _path.Path.__iter__
