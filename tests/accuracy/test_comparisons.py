@@ -63,6 +63,16 @@ def test_a_long_run_of_higher_order_is_compared_with_one_run_in_larger_steps():
     assert true <= run.error <= 1e-6 and run.error < 3 * true
 
 
+def test_a_long_run_of_the_highest_order_is_compared_at_once_with_half_of_h(monkeypatch):
+    """Larger steps of order 14 cost as much as steps h/2, which tell more."""
+    sizes, path = [], _path.Path.__iter__
+    monkeypatch.setattr(_path.Path, "__iter__", lambda self: sizes.append(self.h) or path(self))
+    problem = da.problems.pendulum()
+    run = da.simulate(problem, da.LobattoIIIAB(8), t1=30_000 * problem.h, rtol=1e-10)
+    assert "half of h" in run.choice and run.error <= 1e-10
+    assert sizes[-1] == pytest.approx(run.h / 2) and not np.any(np.isclose(sizes, 1.5 * run.h))
+
+
 def test_errors_of_steps_are_no_kinks():
     """Those of the method of Gauss with two stages on x'' = -x are nearly the same from step to step."""
     h, method = 0.1, da.Gauss(2)
