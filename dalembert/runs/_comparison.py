@@ -76,11 +76,12 @@ class Comparison:
         if known is None:
             with busy("comparing with larger steps"):
                 known = self.with_one_larger()
-        return self.at_least(known if known is not None and known.worst <= ENOUGH else self.with_half())
+        known = None if known is None else self.with_kinks(known)
+        return known if known is not None and known.worst <= ENOUGH else self.with_kinks(self.with_half())
 
-    def at_least(self, found: Verdict) -> Verdict:
-        """Not less than what kinks may add, if they were neglected."""
-        factor = max(1.0, self.rough / max(found.worst, 1e-300)) if "rough" in vars(self) and self.is_smooth() else 1.0
+    def with_kinks(self, found: Verdict) -> Verdict:
+        """And what kinks may add, if they were neglected."""
+        factor = 1 + self.rough / max(found.worst, 1e-300) if "rough" in vars(self) and self.is_smooth() else 1.0
         return replace(found, worst=factor * found.worst, error=factor * found.error)
 
     @cached_property
