@@ -129,7 +129,7 @@ def stopped(v0, t, k=1e4, stop=0.5):
 
 
 @pytest.mark.parametrize(
-    "v0", [1.635, 2.574, 3.096, *(pytest.param(v, marks=pytest.mark.slow) for v in np.linspace(0.8, 3.2, 24))]
+    "v0", [0.9043478, 1.635, 2.574, 3.096, *(pytest.param(v, marks=pytest.mark.slow) for v in np.linspace(0.8, 3.2, 24))]
 )
 def test_errors_that_do_not_fall_with_the_order_are_not_claimed_to(v0):
     """Errors of steps across a kink of the force fall by chance: one difference of two runs does not tell them."""
