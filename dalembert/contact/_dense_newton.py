@@ -12,6 +12,7 @@ import numpy as np
 from numba import from_dtype, typeof, types
 
 from dalembert.contact._event_memory import AT, EQUATIONS, POINT, Events
+from dalembert.engine._apart import apart
 from dalembert.engine._compiled import compiled, internal
 from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
 from dalembert.engine._iteration import inlined, judge
@@ -25,11 +26,21 @@ TYPES = {"equations": from_dtype(EQUATIONS), "point": from_dtype(POINT), "pair":
 EVENTS = typeof(Events(np.zeros(1, AT)[0], np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0))))
 
 
+def _types(*names: str) -> list[types.Type]:
+    return [TYPES[name] if name in TYPES else getattr(types, name) for name in names]
+
+
 def compiled_as(result: str, *arguments: str, from_python: bool = False) -> Callable:
-    """Compile a function of (events, ...)."""
-    result_type, *given = (TYPES[name] if name in TYPES else getattr(types, name) for name in (result, *arguments))
+    """Compile a short function of (events, ...), which becomes a part of those that call it."""
+    result_type, *given = _types(result, *arguments)
     signature = result_type(EVENTS, *given)
     return compiled(signature) if from_python else internal(signature)
+
+
+def apart_as(result: str, *arguments: str) -> Callable:
+    """Let a function of (events, ...) be called apart (`engine._apart`)."""
+    result_type, *given = _types(result, *arguments)
+    return apart(result_type, EVENTS, *given)
 
 
 @compiled_as("float64", "int64", "int64")
@@ -52,7 +63,7 @@ def begin_sizes(events, equations, dt):
         memory[at.sizes + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
 
 
-@compiled_as("boolean", "equations", "float64")
+@apart_as("boolean", "equations", "float64")
 def newton(events, equations, dt):
     """Solve one system of equations from the guess in memory to round-off.
 

@@ -11,7 +11,7 @@ from dalembert.contact._driver_with_impacts import ROOM
 from dalembert.contact._event_memory import LOG_STATE, Events
 from dalembert.contact._event_program import EventProgram
 from dalembert.contact._partial_steps import observe
-from dalembert.contact._resets import collide, energy_of
+from dalembert.contact._resets import collide_now, energy_of
 from dalembert.engine._records import Impacts
 
 
@@ -86,7 +86,7 @@ class EventState:
         if len(self.log) - self.at["logged"] < ROOM:
             self.make_room()
         self.here[:] = state
-        return int(collide(self.shared, t))
+        return int(collide_now(self.shared, t))
 
     def make_room(self) -> None:
         """The log is nearly full."""

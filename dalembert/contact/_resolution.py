@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.contact._collision_times import MERGE, behind_a_wall, collision_time, observe_between, try_contact, undefined
-from dalembert.contact._dense_newton import compiled_as, largest_of
+from dalembert.contact._dense_newton import apart_as, largest_of
 from dalembert.contact._event_memory import (
     ACCUMULATED,
     GUARDED,
@@ -38,7 +38,7 @@ GONE = 1e-6
 """A gradient of phi that has fallen by this factor since the step began counts as vanished."""
 
 
-@inlined
+@apart_as("void", "float64", "float64")
 def begin_step(events, t, h):
     """How round-off blurs phi HERE, how far the step may lead, and no guard passed yet."""
     at, memory = events.at, events.memory
@@ -53,7 +53,7 @@ def begin_step(events, t, h):
         memory[at.strength_before + k] = memory[at.strength + k]
 
 
-@inlined
+@apart_as("boolean", "boolean", "float64", "float64")
 def rest_of_step(events, after, t, left):
     """The partial step from HERE to the end of the step, THERE, with phi and phi_dot at both ends; no impact may pull."""
     at, memory = events.at, events.memory
@@ -74,7 +74,7 @@ def rest_of_step(events, after, t, left):
     return True
 
 
-@inlined
+@apart_as("boolean", "boolean", "float64", "float64", "float64")
 def may_be_taken(events, after, t, left, tau):
     """Whether the leg to CONTACT, or without a collision to THERE, crosses no wall and starts with no impact that pulls.
 
@@ -93,7 +93,7 @@ def may_be_taken(events, after, t, left, tau):
     return not behind_a_wall(events, at.contact, True)
 
 
-@inlined
+@apart_as("pair", "boolean", "boolean", "float64", "float64", "float64")
 def leg(events, after, first, t, left, grid):
     """Phi^partial from HERE to the next collision, CONTACT, or to the end of the step, THERE; whereto, and its length.
 
@@ -122,7 +122,7 @@ def leg(events, after, first, t, left, grid):
     return TO_WALL, tau
 
 
-@compiled_as("void", "float64")
+@apart_as("void", "float64")
 def end_coupled_reset(events, t):
     """The impact HERE, from the unknowns of the partial step after it."""
     at, memory = events.at, events.memory
@@ -133,7 +133,7 @@ def end_coupled_reset(events, t):
     memory[at.energy_before] = energy
 
 
-@compiled_as("int64", "float64")
+@apart_as("int64", "float64")
 def uncoupled_reset(events, t):
     """The last impact of the log, HERE, by the reset that does not solve for the partial step after it."""
     at = events.at
@@ -144,7 +144,7 @@ def uncoupled_reset(events, t):
     return NO_RESET if status == PULLS else status
 
 
-@inlined
+@apart_as("int64", "boolean", "boolean", "float64", "float64")
 def finish(events, after, first, t, left):
     """End a step without a (further) collision. The first partial step takes the place of the full one, whose end is THERE."""
     at = events.at
@@ -157,7 +157,7 @@ def finish(events, after, first, t, left):
     return RESOLVED
 
 
-@inlined
+@apart_as("int64", "boolean", "float64", "float64")
 def merge_with_end(events, after, t, left):
     """End a step right after an impact, along the tangent: the error, of second order in `left`, is lost in round-off."""
     at, memory = events.at, events.memory
@@ -194,7 +194,7 @@ def is_elastic(events, t, which):
     return events.memory[at.fraction] == 1.0
 
 
-@inlined
+@apart_as("int64", "float64", "int64", "float64", "float64")
 def hit(events, t, which, tau, h):
     """The impact HERE on a wall after a leg of length tau, and on those that touch besides.
 
@@ -218,7 +218,7 @@ def hit(events, t, which, tau, h):
     return TO_END
 
 
-@compiled_as("int64", "float64", "float64", "float64")
+@apart_as("int64", "float64", "float64", "float64")
 def resolve(events, t0, h, grid):
     """One step of size h from HERE, if THERE, the end of a full step, lies behind a wall or a wall lies between.
 

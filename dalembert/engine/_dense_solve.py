@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.engine._compiled import internal
+from dalembert.engine._apart import apart
 from dalembert.engine._kernel_call import call_kernel
 
 PIVOTING = 2
@@ -22,7 +22,7 @@ DISAGREE = 1e-3
 """How far the increment in the fixed order may be off the one with pivots of its own before the order is taken to fail."""
 
 
-@internal()
+@apart("void", "numbers", "int64", "int64", "int64")
 def equilibrate(memory, matrix, scales, n):
     """Scale rows and columns of a matrix in turn, so that their units do not matter (Ruiz 2001); first come scales of rows."""
     for i in range(2 * n):
@@ -39,7 +39,7 @@ def equilibrate(memory, matrix, scales, n):
                     memory[matrix + i * across + j * along] *= factor
 
 
-@internal()
+@apart("boolean", "numbers", "int64", "int64", "int64")
 def eliminate_dense(memory, matrix, pivots, n):
     """LU of a matrix, row by row, with row exchanges, noted from slot `pivots` on; False if it is singular or not finite."""
     for k in range(n):
@@ -64,7 +64,7 @@ def eliminate_dense(memory, matrix, pivots, n):
     return True
 
 
-@internal()
+@apart("void", "numbers", "int64", "int64", "int64", "numbers")
 def substitute_dense(memory, matrix, pivots, n, work):
     """Solve with the factors of `eliminate_dense`, over the right-hand side in `work`."""
     for k in range(n):
@@ -81,7 +81,7 @@ def substitute_dense(memory, matrix, pivots, n, work):
         work[i] /= memory[matrix + n * i + i]
 
 
-@internal()
+@apart("void", "substep")
 def factorize_dense(sub):
     """LU of the matrix at the current unknowns; behind it lie the scales of its rows and columns, and its pivots."""
     layout, tables, memory = sub.layout, sub.tables, sub.memory
@@ -97,7 +97,7 @@ def factorize_dense(sub):
         memory[matrix + n * n - 1] = np.nan  # so is every increment, which ends the iteration
 
 
-@internal()
+@apart("float64", "substep")
 def dense_increment(sub):
     """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which stays in `work`."""
     layout, memory, work = sub.layout, sub.memory, sub.work
@@ -115,7 +115,7 @@ def dense_increment(sub):
     return total
 
 
-@internal()
+@apart("boolean", "substep")
 def order_fails(sub):
     """Whether the increment in the fixed order, by which the unknowns in memory differ from their guess, is not the right one.
 
@@ -139,7 +139,7 @@ def order_fails(sub):
     return difference > DISAGREE * size
 
 
-@internal()
+@apart("void", "substep")
 def count_pivoted(sub):
     """Note a step made by dense elimination, and after some of them let the program's own order try again."""
     layout, counts = sub.layout, sub.counts

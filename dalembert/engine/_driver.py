@@ -15,6 +15,7 @@ from dalembert.engine._iteration import (
     CORRECTION_SLOT,
     H_SLOT,
     at,
+    copied,
     factorize,
     finish,
     finish_step,
@@ -70,7 +71,7 @@ def solve_step(sub):
     return True, doubtful
 
 
-@inlined
+@copied
 def make_step(sub):
     """One step from the state in memory to its increment in memory; False, its guess in memory, if it could not be made."""
     kernels, memory, counts = sub.kernels, sub.memory, sub.counts
