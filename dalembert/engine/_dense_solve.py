@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.engine._apart import apart
+from dalembert.engine._compiled import internal
 from dalembert.engine._kernel_call import call_kernel
 
 PIVOTING = 2
@@ -64,7 +65,7 @@ def eliminate_dense(memory, matrix, pivots, n):
     return True
 
 
-@apart("void", "numbers", "int64", "int64", "int64", "numbers")
+@internal()  # `work` may be a column of a matrix
 def substitute_dense(memory, matrix, pivots, n, work):
     """Solve with the factors of `eliminate_dense`, over the right-hand side in `work`."""
     for k in range(n):
