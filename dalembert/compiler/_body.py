@@ -83,6 +83,8 @@ class Body:
         self.declarations: set[str] = set()
         self._count = 0
         self._vector = False
+        self._truths: dict[str, str] = {}
+        """The truth values of which numbers were made."""
 
     def number(self, value: float) -> str:
         """A constant, the same in all lanes."""
@@ -112,7 +114,7 @@ class Body:
         if code in _COMPARISONS:
             return self._number(self.assign(f"fcmp {_COMPARISONS[code]} {self.kind} {operands[0]}, {operands[1]}"))
         zero, one = self.number(0.0), self.number(1.0)
-        truths = [self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands]
+        truths = [self._truths.get(x) or self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands[:2]]
         if code == ca.OP_NOT:
             return self._select(truths[0], zero, one)
         if code == ca.OP_AND:
@@ -146,7 +148,9 @@ class Body:
         return self.assign(f"select {self.truth} {truth}, {self.kind} {x}, {self.kind} {y}")
 
     def _number(self, truth: str) -> str:
-        return self._select(truth, self.number(1.0), self.number(0.0))
+        number = self._select(truth, self.number(1.0), self.number(0.0))
+        self._truths[number] = truth
+        return number
 
     def load(self, slot: int) -> str:
         address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")

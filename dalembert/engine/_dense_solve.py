@@ -12,9 +12,10 @@ import numpy as np
 from dalembert.engine._compiled import internal
 from dalembert.engine._kernel_call import call_kernel
 
+NOISE_SLOT = 3
 PIVOTING = 2
 PIVOTED_STEPS = 64
-"""After how many steps with dense elimination the program's own order is tried again."""
+"""After how many steps with dense elimination, at most, the program's own order is tried again: after as many as there were."""
 
 at = np.uintp  # an unsigned index spares Numba the test for negative ones
 
@@ -119,7 +120,8 @@ def dense_increment(sub):
 def order_fails(sub):
     """Whether the increment in the fixed order, by which the unknowns in memory differ from their guess, is not the right one.
 
-    The unknowns are put back to their guess, at which the factors of `factorize_dense` are left.
+    Besides, whether that is certain: not from a guess so good that what is compared are rounding errors. The
+    unknowns are put back to their guess, at which the factors of `factorize_dense` are left.
     """
     layout, memory, guess, work = sub.layout, sub.memory, sub.guess, sub.work
     n, x = layout.n_x, layout.x
@@ -129,22 +131,11 @@ def order_fails(sub):
         memory[fixed + k] = guess[k] - memory[x + k]
         memory[x + k] = guess[k]
     factorize_dense(sub)
-    dense_increment(sub)
+    certain = dense_increment(sub) * DISAGREE * DISAGREE > memory[NOISE_SLOT]
     size, difference = 0.0, 0.0
     for k in range(n):
         memory[x + k] = guess[k]
         size = max(size, abs(work[k]) / memory[column_scale + k])
         apart = abs(memory[fixed + k] - work[k]) / memory[column_scale + k]
         difference = np.inf if np.isnan(apart) else max(difference, apart)
-    return difference > DISAGREE * size
-
-
-@internal()
-def count_pivoted(sub):
-    """Note a step made by dense elimination, and after some of them let the program's own order try again."""
-    layout, counts = sub.layout, sub.counts
-    counts.pivoted += 1
-    counts.pivoted_left -= 1
-    if counts.pivoted_left <= 0:
-        layout.straight_line -= PIVOTING
-        counts.age = -1
+    return difference > DISAGREE * size, certain

@@ -90,8 +90,9 @@ def solve(sub):
         converged, rate, slow, diverges = judge(
             size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
         )
-        far, shrinks_slowly = doubts(size, previous, slow, iteration)  # a tolerance may end an iteration that is in doubt
-        guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
+        if slow or iteration == 2:  # else there is no doubt; a tolerance may end an iteration that is in doubt
+            far, shrinks_slowly = doubts(size, previous, slow, iteration)
+            guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
         if converged:
             if iteration > 1:
                 numbers.rate = rate
@@ -156,18 +157,45 @@ def solve_pivoting(sub):
     layout, counts = sub.layout, sub.counts
     if sub.kernels.entries == 0 or layout.straight_line >= PIVOTING:
         return -1, True
-    for k in range(layout.n_x):
-        sub.memory[layout.x + k] = sub.guess[k]
-    factorize(sub)
-    newton_increment(sub)
-    if not order_fails(sub):
+    fails, _ = own_order_fails(sub)
+    if not fails:
         return -1, True
     layout.straight_line += PIVOTING
-    counts.pivoted_left = PIVOTED_STEPS
+    counts.pivoted_left = steps_to_pivot(counts)
     iterations, far, slowly = solve_again(sub)
     if iterations < 0:
         layout.straight_line -= PIVOTING
     return iterations, far or slowly
+
+
+@inlined
+def steps_to_pivot(counts):
+    """How many steps to make by dense elimination now: one at a single failure, such as next to a singular position."""
+    return min(max(1, counts.pivoted), PIVOTED_STEPS)
+
+
+@internal()
+def own_order_fails(sub):
+    """Whether the fixed order's increment from the guess, where the unknowns are left, is wrong (`order_fails`)."""
+    for k in range(sub.layout.n_x):
+        sub.memory[sub.layout.x + k] = sub.guess[k]
+    factorize(sub)
+    newton_increment(sub)
+    return order_fails(sub)
+
+
+@internal()
+def try_own_order(sub):
+    """After some steps by dense elimination, return to the fixed order if it serves now: its increment must be right.
+
+    That its increments shrink tells less: from a good guess they do in spite of wrong pivots, to more than round-off.
+    """
+    sub.layout.straight_line -= PIVOTING
+    fails, certain = own_order_fails(sub)
+    if fails and certain:
+        sub.layout.straight_line += PIVOTING
+        sub.counts.pivoted_left = steps_to_pivot(sub.counts)
+    sub.counts.age = -1
 
 
 @inlined
