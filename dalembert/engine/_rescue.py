@@ -148,7 +148,7 @@ def warn_of_pivots(steppers: list[Stepper]) -> None:
     """Say once why a run is slow if more than a few of its steps needed pivots of their own."""
     pivoted = sum(int(stepper.counts["pivoted"]) for stepper in steppers)
     trouble = next((stepper.trouble for stepper in steppers if stepper.trouble), "")
-    few = max(A_FEW, A_PART * steppers[0].counts["steps_done"])
+    few = max([A_FEW, *(A_PART * stepper.counts["steps_done"] for stepper in steppers)])
     if pivoted > few and trouble and not any(stepper.warned for stepper in steppers):
         for stepper in steppers:
             stepper.warned = True
