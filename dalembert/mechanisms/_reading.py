@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import InputError
+from dalembert.mechanisms._compound import Motion
 from dalembert.mechanisms._joints import Joint, Prescribed
 from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import JointSpring, Motor, Spring
@@ -187,6 +188,8 @@ class JointReading(Reading):
 
     @cached_property
     def _load(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.part, Motion):  # what holds is the joint of which it is a part
+            return JointReading(self.part.whole, self.run)._load
         return self._on_second(self.part)
 
     @property
