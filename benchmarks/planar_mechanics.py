@@ -17,8 +17,10 @@ STEP, LONGEST = 0.05, 5_000
 STAGES = DOP853.n_stages
 A, B = np.ascontiguousarray(DOP853.A[:STAGES, :STAGES]), np.array(DOP853.B)
 
+jit = numba.njit(cache=True)  # loops in place of sums of arrays are compiled in a third of the time
 
-@numba.njit
+
+@jit
 def add_turned(body, x, y, sign, angles, rates, slope, bias):
     """Add a vector (x, y) that a body turns to the derivative of a place by angles, and to its acceleration without theirs."""
     if body >= 0:
@@ -30,7 +32,7 @@ def add_turned(body, x, y, sign, angles, rates, slope, bias):
         bias[1] -= rates[body] ** 2 * w
 
 
-@numba.njit
+@jit
 def add_centre(k, body, sign, parents, hinge, own, angles, rates, slope, bias):
     """The same for the centre of a body of mechanism k: the sum of vectors along its path to the ground."""
     while body >= 0:
@@ -39,7 +41,7 @@ def add_centre(k, body, sign, parents, hinge, own, angles, rates, slope, bias):
         body = parents[body]
 
 
-@numba.njit
+@jit
 def equations(
     k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, angles, rates, mass, force, G, bias
 ):  # fmt: skip
@@ -67,11 +69,13 @@ def equations(
             body, sign, end = loops[loop, side], 1.0 - 2.0 * side, ends[k, 2 * loop + side]
             add_centre(k, body, sign, parents, hinge, own, angles, rates, slope, place_bias)
             add_turned(body, end[0], end[1], sign, angles, rates, slope, place_bias)
-        G[2 * loop : 2 * loop + 2] = slope
-        bias[2 * loop : 2 * loop + 2] = -place_bias
+        for row in range(2):
+            bias[2 * loop + row] = -place_bias[row]
+            for i in range(n):
+                G[2 * loop + row, i] = slope[row, i]
 
 
-@numba.njit
+@jit
 def solve(matrix, x):
     """Gauss elimination with row pivots, over the right-hand side x."""
     n = len(x)
@@ -91,21 +95,41 @@ def solve(matrix, x):
         x[i] /= matrix[i, i]
 
 
-@numba.njit
-def slope(k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, y):
-    """The right-hand side for y = (angles, rates)."""
+@jit
+def slope(k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, y, out):
+    """The right-hand side for y = (angles, rates), into `out`."""
     n, rows = len(parents), 2 * len(loops)
     matrix, x = np.zeros((n + rows, n + rows)), np.zeros(n + rows)
     equations(
         k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, y[:n], y[n:],
         matrix[:n, :n], x[:n], matrix[n:, :n], x[n:],
     )  # fmt: skip
-    matrix[:n, n:] = matrix[n:, :n].T
+    for row in range(n, n + rows):
+        for i in range(n):
+            matrix[i, row] = matrix[row, i]
     solve(matrix, x)
-    return np.concatenate((y[n:], x[:n]))
+    for i in range(n):
+        out[i], out[n + i] = y[n + i], x[i]
 
 
-@numba.njit
+@jit
+def add(y, factor, slope):
+    """Add a multiple of a slope to y."""
+    for i in range(len(y)):
+        y[i] += factor * slope[i]
+
+
+@jit
+def largest_of(y):
+    """The largest absolute value, NaN if one of them is."""
+    largest = 0.0
+    for value in y:
+        if abs(value) > largest or np.isnan(value):
+            largest = abs(value)
+    return largest
+
+
+@jit
 def after(
     k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, start, duration, fastest
 ):  # fmt: skip
@@ -118,13 +142,13 @@ def after(
             for i in range(STAGES):
                 at = y.copy()
                 for j in range(i):
-                    at += h * A[i, j] * slopes[j]
-                slopes[i] = slope(k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, at)
-            rate = max(np.max(np.abs(y[n:])), np.sqrt(np.max(np.abs(slopes[0, n:]))))
+                    add(at, h * A[i, j], slopes[j])
+                slope(k, parents, loops, m, J, hinge, own, ends, torque, stiffness, rest, damping, at, slopes[i])
+            rate = max(largest_of(y[n:]), np.sqrt(largest_of(slopes[0, n:])))
             largest = max(largest, min(rate, 1e9))
             for i in range(STAGES):
-                y += h * B[i] * slopes[i]
-        exploded = not np.all(np.isfinite(y))
+                add(y, h * B[i], slopes[i])
+        exploded = not np.isfinite(largest_of(y))
         if steps == LONGEST or not (exploded or largest > 1.5 * fastest):
             return y, largest
         fastest = 2.0 * fastest if exploded else largest

@@ -201,7 +201,10 @@ class Members:
     def slope(self, y: np.ndarray) -> np.ndarray:
         """The right-hand side of the reference, for y = (angles, rates)."""
         numbers = self.numbers
-        return np.stack([planar_mechanics.slope(k, *numbers, row) for k, row in enumerate(y)])
+        slopes = np.empty_like(y)
+        for k, row in enumerate(y):
+            planar_mechanics.slope(k, *numbers, row, slopes[k])
+        return slopes
 
     def fastest(self) -> np.ndarray:
         """The largest rate at the start: of the linearised equations, of turning, and of the accelerations."""

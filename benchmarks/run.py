@@ -11,6 +11,7 @@ import re
 
 import bench_catalogue
 import bench_chain
+import bench_checks
 import bench_cold_start
 import bench_contact
 import bench_derivatives
@@ -29,6 +30,7 @@ from common import ROOT, note
 
 PARTS = {
     "double_pendulum": bench_double_pendulum,
+    "checks": bench_checks,
     "chain": bench_chain,
     "scale": bench_scale,
     "scale_peers": bench_scale_peers,

@@ -54,3 +54,19 @@ def interruptible() -> Iterator[None]:
         raise
     finally:
         ctrl_c.end()
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of a block: what is half done may not be left, nor CasADi be interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+    if asked:
+        raise KeyboardInterrupt

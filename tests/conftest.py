@@ -21,19 +21,24 @@ def pytest_configure():
 
 
 SHARING = (
+    "accuracy",
     "compiler",
+    "contact",
     "derivatives",
+    "engine",
     "ensembles",
     "experiments",
     "explorer",
     "house",
     "impacts",
+    "long_runs",
     "mechanisms",
     "methods",
     "modified",
     "parity",
     "plot",
     "problems",
+    "reproduction",
     "systems",
     "tableaux",
 )
@@ -42,16 +47,26 @@ SHARING = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests in a browser share it and the site, so that they share a process, too; so do tests that share models and programs.
+    """Tests in a browser share it, the site and films, so that they share a process, too, with the other tests of their files.
 
-    All others are handed out one by one, last: they keep the processes busy until the end. First of all hooks, because
-    pytest-xdist reads the groups in its own.
+    So do tests that share models and programs. All others are handed out one by one, last: they keep the processes busy until
+    the end. First of all hooks, because pytest-xdist reads the groups in its own.
     """
+    shown = {item.path for item in items if {"browser", "site"} & set(getattr(item, "fixturenames", ()))}
     for item in items:
-        if {"browser", "site"} & set(getattr(item, "fixturenames", ())):
+        if item.path in shown:
             item.add_marker(pytest.mark.xdist_group("browser"))
         elif item.path.parent.name in SHARING and item.path.is_relative_to(TESTS):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drivers(request, tmp_path_factory):
+    """Processes that share all tests between them share the work to compile drivers, too; few tests may not need any."""
+    if hasattr(request.config, "workerinput") and len(request.session.items) > 1000:
+        from shared_drivers import compile_together
+
+        compile_together(tmp_path_factory.getbasetemp().parent / "drivers")
 
 
 @pytest.fixture(scope="session")

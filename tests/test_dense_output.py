@@ -158,6 +158,44 @@ def test_lobatto_polynomials(stages):
             np.testing.assert_allclose(P_dot(t), force, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "method", [da.RadauIIA(1), da.RadauIIA(3), da.RadauIIA(3, projected=True), da.Gauss(2, projected=True)], ids=str
+)
+def test_radau_and_gauss_polynomials(method):
+    """Q and P lie on polynomials of degree s with the right rates at the nodes; projections change the ends only."""
+    problem, h = da.problems.spherical_pendulum(), 0.1
+    run = da.simulate(problem, method, h=h, steps=4)
+    for side in ("left", "right"):
+        inside = run.at(run.t, side=side)
+        np.testing.assert_allclose(inside.q, run.q, atol=1e-14)
+        np.testing.assert_allclose(inside.p, run.p, atol=1e-14)
+    system, s = problem.system, method.stages
+    Q, Q_dot, off = polynomial(run, "y", s, more=2)
+    P, P_dot, p_off = polynomial(run, "Z", s, more=2)
+    lam = polynomial(run, "lam", s - 1)[0] if s > 1 else lambda t: run.at(t, side="left").lam
+    assert max(off, p_off) < 1e-13
+    nodes = method.tableau.c * h
+    ends = run.at([0.0, h], side="left").q - run.at([0.0, h], side="left").q[0]
+    moved = (ends[1] - h * (method.tableau.b @ [system.evaluate("v", t, run.at(t, side="left").q, P(t)) for t in nodes])) / h
+    for t in nodes:
+        if not method.projected:
+            assert np.abs(system.evaluate("g", t, Q(t))).max() < 1e-14
+            np.testing.assert_allclose(Q_dot(t), system.evaluate("v", t, Q(t), P(t)), atol=1e-12)
+        force = system.evaluate("f", t, Q(t) - t * moved, P(t), []) + system.evaluate("reaction", t, Q(t) - t * moved, lam(t))
+        np.testing.assert_allclose(P_dot(t), force, atol=1e-10)
+
+
+def test_inside_of_controlled_steps():
+    """Of a stiff oscillator, x'' = -k x - c x', whose motion is known."""
+    k, c = 1e4, 1e3
+    stiff = da.Lagrangian(lambda q, v: v @ v / 2 - k * q @ q / 2, dim=1, force=lambda q, v: -c * v)
+    run = da.simulate(stiff, da.ControlledSteps(da.RadauIIA(3), rtol=1e-7), q0=[1.0], v0=[0.0], t1=0.5)
+    fast, slow = np.roots([1.0, c, k])
+    t = np.linspace(0.0, 0.5, 301)
+    exact = (fast * np.exp(slow * t) - slow * np.exp(fast * t)) / (fast - slow)
+    assert len(run) < 150 and np.abs(run.at(t).q[:, 0] - exact).max() < 1e-5
+
+
 def test_single_times_give_vectors_and_arrays_rows():
     run = da.simulate(mixed(), da.GaussLobattoSPARK(2), start=start(), h=0.1, steps=5)
     one, many = run.at(0.33), run.at([0.33, 0.41])
@@ -180,7 +218,9 @@ def test_dense_output_of_a_system_with_its_own_momentum():
 def test_what_has_no_dense_output_says_so(tmp_path):
     problem = da.problems.pendulum()
     with pytest.raises(da.UnsupportedSystem, match="LobattoIIIAB"):
-        da.simulate(problem, da.RadauIIA(2), h=0.1, steps=3).at(0.1)
+        da.simulate(problem, da.LobattoIIIC(2), h=0.1, steps=3).at(0.1)
+    with pytest.raises(da.UnsupportedSystem, match="without nonholonomic"):
+        da.simulate(da.problems.nonholonomic_particles(), da.RadauIIA(2), steps=3).at(0.1)
     with pytest.raises(da.UnsupportedSystem, match="dense output"):
         da.simulate(problem, da.compose(da.Rattle(), 4), h=0.1, steps=3).at(0.1)
     run = da.simulate(problem, da.Rattle(), h=0.1, steps=4)

@@ -81,8 +81,12 @@ class Body:
         self.kind, self.truth = ("double", "i1") if lanes == 1 else (f"<{lanes} x double>", f"<{lanes} x i1>")
         self.lines: list[str] = []
         self.declarations: set[str] = set()
-        self._count = 0
         self._vector = False
+        self._simple = {code: f"{name} {FLAGS} {self.kind} " for code, name in _ARITHMETIC.items() if code != ca.OP_INV}
+        self._place = f"getelementptr inbounds {self.kind}, ptr %memory, i64 "
+        self._aligned = f"align {8 * lanes}"
+        self._truths: dict[str, str] = {}
+        """The truth values of which numbers were made."""
 
     def number(self, value: float) -> str:
         """A constant, the same in all lanes."""
@@ -90,18 +94,19 @@ class Body:
         return digits if self.lanes == 1 else f"<{', '.join([f'double {digits}'] * self.lanes)}>"
 
     def assign(self, instruction: str) -> str:
-        name = f"%v{self._count}"
-        self._count += 1
+        name = f"%v{len(self.lines)}"
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def operation(self, code: int, operands: list[str]) -> str:
         """Append one CasADi operation; its value's name is returned."""
+        simple = self._simple.get(code)
+        if simple is not None:
+            return self.assign(f"{simple}{operands[0]}, {operands[-1]}")
         if code in _PASS_THROUGH:
             return operands[0]
-        if code in _ARITHMETIC:
-            x = self.number(1.0) if code == ca.OP_INV else operands[0]
-            return self.assign(f"{_ARITHMETIC[code]} {FLAGS} {self.kind} {x}, {operands[-1]}")
+        if code == ca.OP_INV:
+            return self.assign(f"{_ARITHMETIC[code]} {FLAGS} {self.kind} {self.number(1.0)}, {operands[0]}")
         if code == ca.OP_NEG:
             return self.assign(f"fneg {FLAGS} {self.kind} {operands[0]}")
         if code in _INTRINSICS:
@@ -112,7 +117,7 @@ class Body:
         if code in _COMPARISONS:
             return self._number(self.assign(f"fcmp {_COMPARISONS[code]} {self.kind} {operands[0]}, {operands[1]}"))
         zero, one = self.number(0.0), self.number(1.0)
-        truths = [self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands]
+        truths = [self._truths.get(x) or self.assign(f"fcmp une {self.kind} {x}, {zero}") for x in operands[:2]]
         if code == ca.OP_NOT:
             return self._select(truths[0], zero, one)
         if code == ca.OP_AND:
@@ -146,15 +151,19 @@ class Body:
         return self.assign(f"select {self.truth} {truth}, {self.kind} {x}, {self.kind} {y}")
 
     def _number(self, truth: str) -> str:
-        return self._select(truth, self.number(1.0), self.number(0.0))
+        number = self._select(truth, self.number(1.0), self.number(0.0))
+        self._truths[number] = truth
+        return number
 
     def load(self, slot: int) -> str:
-        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
-        return self.assign(f"load {self.kind}, ptr {address}, align {8 * self.lanes}")
+        lines = self.lines
+        address = f"%v{len(lines)}"
+        lines.append(f"  {address} = {self._place}{slot}")
+        return self.assign(f"load {self.kind}, ptr {address}, {self._aligned}")
 
     def store(self, value: str, slot: int) -> None:
-        address = self.assign(f"getelementptr inbounds {self.kind}, ptr %memory, i64 {slot}")
-        self.lines.append(f"  store {self.kind} {value}, ptr {address}, align {8 * self.lanes}")
+        address = self.assign(f"{self._place}{slot}")
+        self.lines.append(f"  store {self.kind} {value}, ptr {address}, {self._aligned}")
 
     def function(self, signature: str, result: str = "void") -> str:
         return "\n".join([f"define {signature} {{\nentry:", *self.lines, f"  ret {result}", "}"])

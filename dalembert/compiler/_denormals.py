@@ -37,14 +37,14 @@ define void @set_control(i32 %value) {
 
 
 @contextmanager
-def flushed_to_zero() -> Iterator[None]:
-    """Let this thread compute so; as it was before, afterwards."""
+def flushed_to_zero(flush: bool = True) -> Iterator[None]:
+    """Let this thread compute so, or not; as it was before, afterwards."""
     if platform.machine() not in ("x86_64", "AMD64"):
         yield
         return
     control, set_control, _ = _functions()
     before = control()
-    set_control(before | FLUSH)
+    set_control(before | FLUSH if flush else before & ~FLUSH)
     try:
         yield
     finally:

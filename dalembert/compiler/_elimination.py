@@ -343,6 +343,23 @@ def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], Rows, Rows]:
     return reciprocals, lower, unit
 
 
+def name_factors(
+    reciprocals: list[ca.SX], lower: Rows, upper: Rows
+) -> tuple[list[ca.SX], Rows, Rows, list[tuple[ca.SX, ca.SX]]]:
+    """Give each factor that is not a constant a symbol, pivots first; `stored` pairs the symbols with their values."""
+    stored: list[tuple[ca.SX, ca.SX]] = []
+
+    def name(value: ca.SX) -> ca.SX:
+        if value.is_constant():
+            return value
+        stored.append((ca.SX.sym("factor"), value))
+        return stored[-1][0]
+
+    named = [name(value) for value in reciprocals]
+    named_lower, named_upper = ([{j: name(value) for j, value in row.items()} for row in part] for part in (lower, upper))
+    return named, named_lower, named_upper, stored
+
+
 def _is_symmetric(A: ca.SX) -> bool:
     """Whether entries on both sides of the diagonal are the same expressions."""
     rows, columns = A.sparsity().get_triplet()

@@ -111,7 +111,7 @@ def extrapolation(block: UnknownBlock, ratio: ca.SX, origin: ca.SX) -> ca.SX:
 
     The next step is `ratio` times as long, and begins where the other one ends if `origin` is 1, or where it began if 0.
     """
-    nodes = np.concatenate([[0.0] * block.anchored, block.nodes, [1.0] * block.ends])
+    nodes = _nodes(block)
     targets = origin + ratio * ca.DM(block.nodes)
     distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
     matrix = ca.SX.zeros(len(block.nodes), len(nodes))
@@ -127,7 +127,7 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
     """Extrapolate each block's stage polynomial, relative to the state that the last step ended in.
 
     Steps that are not contiguous start from their last unknowns. Where step sizes vary, they are known: that of the last step
-    and that of the next one.
+    and that of the next one. What this misses is seen after each step, and added to later guesses (`_corrected`).
     """
     h = last = reduced.equations.step.h_symbol
     clock, symbols, ratio, origin = reduced.equations.step.clock, [(h, layout.h)], ca.SX(1), ca.SX(1)
@@ -155,26 +155,65 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         moved = origin * moved
         known = ca.vertcat(known, at_end.T) if block.ends else known
         values = ca.mtimes(extrapolation(block, ratio, origin), known)
-        if clock is None and _is_line_to_the_end(block, reduced):
-            values += 2 * (_velocity(reduced) - moved).T  # the parabola that has the velocity of the new state, too
+        if clock is None and _knows_velocity(block, reduced):
+            values += _with_velocity(block, known, _velocity(reduced))
         predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
-    guess = ca.vertcat(ca.SX(0, 1), *predicted)
+    extrapolated = ca.vertcat(ca.SX(0, 1), *predicted)
+    guess, given_before, left = _corrected(extrapolated, reduced.x, layout)
+    symbols += given_before
     given = ca.vertcat(*stage.values())
     symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
     t, _, theta, state = reduced.data
     symbols += [(t, layout.time), (theta, layout.theta), (state, layout.state)]
-    return Kernel("predict", symbols, [(guess, layout.x)])
+    return Kernel("predict", symbols, [(guess, layout.x), *left])
 
 
-def _is_line_to_the_end(block: UnknownBlock, reduced: ReducedStep) -> bool:
-    """Whether positions are known at both ends of the last step only, as in RATTLE: the velocity at its end tells more.
+def _corrected(extrapolated: ca.SX, x: ca.SX, layout: Layout) -> tuple[ca.SX, list[tuple[ca.SX, int]], list[tuple[ca.SX, int]]]:
+    """The guess, to which what the last two steps missed is added, continued as a line.
+
+    Each unknown is corrected by itself, and only if that would have come much nearer in the last step: not after an impact or a
+    kink, not where memory was left by other steps, and not by rounding errors. Besides, what is read and what is left for the
+    next guess, with slots.
+    """
+    slots = (layout.extrapolated, layout.missed, layout.missed_more)
+    before, missed_before, more_before = given = [ca.SX.sym("before", x.shape[0]) for _ in slots]
+    missed = x - before
+    more = missed - missed_before
+    nearer = 2 * ca.fabs(more - more_before) < ca.fabs(missed)
+    guess = extrapolated + ca.if_else(nearer, missed + more, 0)
+    left = (extrapolated, missed, more)
+    return guess, list(zip(given, slots, strict=True)), list(zip(left, slots, strict=True))
+
+
+def _knows_velocity(block: UnknownBlock, reduced: ReducedStep) -> bool:
+    """Whether a block samples positions up to the end of the step, where the state tells the velocity, too.
 
     Variational integrators, which have no stages of momenta, keep the line, from which collision integrators find impacts.
     """
     step = reduced.equations.step
     first, second = step.state
-    line = block.per_h and block.anchored and not block.ends and block.nodes.tolist() == [1.0]
-    return line and block.of == first and any(other.of == second for other in step.unknowns)
+    positions, nodes = block.of == first and block.per_h and block.anchored, _nodes(block)
+    return positions and nodes[-1] == 1.0 and bool(np.all(np.diff(nodes) > 0)) and any(b.of == second for b in step.unknowns)
+
+
+def _nodes(block: UnknownBlock) -> np.ndarray:
+    """Where the sampled curve is known, the beginning and the end of the step included."""
+    return np.concatenate([[0.0] * block.anchored, block.nodes, [1.0] * block.ends])
+
+
+def _with_velocity(block: UnknownBlock, known: ca.SX, velocity: ca.SX) -> ca.SX:
+    """What the polynomial that has this velocity at the end, too, adds to `extrapolation` at the stages of the next step.
+
+    It is a multiple of the polynomial that vanishes at all nodes.
+    """
+    nodes = _nodes(block)
+    vanishing = np.polynomial.Polynomial.fromroots(nodes)
+    rate = vanishing.deriv()(1.0)
+    slopes = [
+        (np.polynomial.Polynomial.fromroots(others := np.delete(nodes, j)) / np.prod(nodes[j] - others)).deriv()(1.0)
+        for j in range(1, len(nodes))
+    ]
+    return ca.DM(vanishing(1.0 + block.nodes) / rate) @ (velocity.T - ca.DM(slopes).T @ known)
 
 
 def _velocity(reduced: ReducedStep) -> ca.SX:

@@ -12,7 +12,7 @@ every value is a vector. Functions without a vector instruction are called lane 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -92,48 +92,49 @@ def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str
     return _emit_straight(kernel.name, tape, load_slots, store_slots, work, lanes)
 
 
-def _pieces(computed: list[int], stores: Counter[int]) -> tuple[dict[int, int], int]:
-    """The piece in which each value is computed, and how many pieces there are."""
-    piece_of: dict[int, int] = {}
+def _pieces(computed: list[int], stores: list[int], size: int) -> np.ndarray:
+    """The piece in which each of so many values is computed, -1 for leaves; `stores` says how many outputs a value is."""
+    piece_of = np.full(size, -1)
     piece = operations = stored = 0
     longest = WHOLE if len(computed) <= WHOLE else PIECE
+    found = []
     for k in computed:
         if operations == longest or stored >= STORES:
             piece, operations, stored = piece + 1, 0, 0
-        piece_of[k] = piece
+        found.append(piece)
         operations, stored = operations + 1, stored + stores[k]
-    return piece_of, piece + 1
+    piece_of[computed] = found
+    return piece_of
 
 
 def _emit_straight(
     name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
 ) -> tuple[str, set[str], int]:
     """A kernel without loops, cut into pieces."""
-    computed, operands = tape.computed.tolist(), [[k for k in pair if k >= 0] for pair in tape.operands.tolist()]
-    outputs = list(zip(tape.outputs.tolist(), store_slots.tolist(), strict=True))
-    piece_of, n_pieces = _pieces(computed, Counter(tape.outputs.tolist()))
+    computed, size = tape.computed, len(tape.code)
+    piece_of = _pieces(computed.tolist(), np.bincount(tape.outputs, minlength=size).tolist(), size)
+    n_pieces = int(np.max(piece_of, initial=0)) + 1
     # In a kernel of several pieces an output that overwrites an input must wait until the last piece has loaded it.
-    delayed = set(map(int, load_slots)) & {slot for _, slot in outputs} if n_pieces > 1 else set()
+    delayed = np.isin(store_slots, load_slots) & (n_pieces > 1)
+    last = np.where(delayed | (piece_of[tape.outputs] < 0), n_pieces - 1, piece_of[tape.outputs])
 
-    crossing: dict[int, int] = {}
-    for k in computed:
-        for operand in operands[k]:
-            if operand in piece_of and piece_of[operand] != piece_of[k]:
-                crossing.setdefault(operand, work + len(crossing))
-    for value, slot in outputs:
-        if slot in delayed and piece_of.get(value, n_pieces - 1) != n_pieces - 1:
-            crossing.setdefault(value, work + len(crossing))
+    used, users = tape.operands[computed].ravel(), np.repeat(piece_of[computed], 2)
+    handed = np.concatenate([used[(used >= 0) & (piece_of[used] != users)], tape.outputs[piece_of[tape.outputs] != last]])
+    handed = handed[piece_of[handed] >= 0]
+    crossing = handed[np.sort(np.unique(handed, return_index=True)[1])]  # in the order in which they are met
+    slots = np.full(size, -1)
+    slots[tape.inputs >= 0] = load_slots[tape.inputs[tape.inputs >= 0]]
+    slots[crossing] = work + np.arange(len(crossing))
 
-    by_piece: list[list[int]] = [[] for _ in range(n_pieces)]
-    for k in computed:
-        by_piece[piece_of[k]].append(k)
-    stored_by: list[list[tuple[int, int]]] = [[] for _ in range(n_pieces)]
-    for value, slot in outputs:
-        stored_by[n_pieces - 1 if slot in delayed else piece_of.get(value, n_pieces - 1)].append((value, slot))
-    texts: list[str] = []
-    declarations: set[str] = set()
-    for piece, (members, mine) in enumerate(zip(by_piece, stored_by, strict=True)):
-        body = _emit_piece(tape, operands, members, mine, crossing, load_slots, lanes)
+    values = _Values(tape.code.tolist(), tape.operands.tolist(), tape.constants.tolist(), slots.tolist())
+    ends = np.searchsorted(piece_of[computed], np.arange(n_pieces + 1))
+    handed_on, texts, declarations = set(crossing.tolist()), list[str](), set[str]()
+    for piece in range(n_pieces):
+        members = computed[ends[piece] : ends[piece + 1]].tolist()
+        mine = np.flatnonzero(last == piece)
+        stores = [(k, values.slots[k]) for k in members if k in handed_on]
+        stores += zip(tape.outputs[mine].tolist(), store_slots[mine].tolist(), strict=True)
+        body = _emit_piece(values, members, stores, lanes)
         suffix = f"_{piece}" if n_pieces > 1 else ""
         texts.append(body.function(f"void @{name}{suffix}(ptr noundef %memory) #1"))
         declarations |= body.declarations
@@ -143,42 +144,45 @@ def _emit_straight(
     return "\n\n".join(texts), declarations, len(crossing)
 
 
-def _emit_piece(
-    tape: Tape,
-    operands: list[list[int]],
-    members: list[int],
-    outputs: list[tuple[int, int]],
-    crossing: dict[int, int],
-    load_slots: np.ndarray,
-    lanes: int,
-) -> Body:
+@dataclass(frozen=True)
+class _Values:
+    """The values of a tape as lists, and the slot in which each is found by the pieces that do not compute it."""
+
+    code: list[int]
+    operands: list[list[int]]
+    constants: list[float]
+    slots: list[int]
+
+
+def _emit_piece(values: _Values, members: list[int], outputs: list[tuple[int, int]], lanes: int) -> Body:
     """One piece: what it reads is loaded where it is first needed, and stored as soon as known if the piece reads no such slot.
 
     So few values wait in registers, to which LLVM gives a third of its time.
     """
-    body, codes = Body(lanes), tape.code
-    names: dict[int, str] = {}
-    produced, stores = set(members), defaultdict[int, list[int]](list)
-    for value, slot in [*((k, crossing[k]) for k in members if k in crossing), *outputs]:
+    body, codes, operands, slots = Body(lanes), values.code, values.operands, values.slots
+    names, produced, stores = dict[int, str](), set(members), defaultdict[int, list[int]](list)
+    for value, slot in outputs:
         stores[value].append(slot)
-
-    def slot_of(value: int) -> int:
-        return int(load_slots[tape.inputs[value]]) if codes[value] == ca.OP_INPUT else crossing[value]
+    constant = int(ca.OP_CONST)
+    needed = {k for member in members for k in operands[member]} | set(stores)
+    needed.discard(-1)
+    read = {slots[k] for k in needed - produced if codes[k] != constant}
+    late = [(value, slot) for value, own in stores.items() for slot in own if slot in read or value not in produced]
 
     def name(value: int) -> str:
-        if value not in names:
-            constant = codes[value] == ca.OP_CONST
-            names[value] = body.number(tape.constants[value]) if constant else body.load(slot_of(value))
-        return names[value]
+        known = names.get(value)
+        if known is None:
+            number = codes[value] == constant
+            known = names[value] = body.number(values.constants[value]) if number else body.load(slots[value])
+        return known
 
-    needed = {k for member in members for k in operands[member]} | set(stores)
-    read = {slot_of(k) for k in needed - produced if codes[k] != ca.OP_CONST}
-    late = [(value, slot) for value, slots in stores.items() for slot in slots if slot in read or value not in produced]
     for k in members:
-        names[k] = body.operation(int(codes[k]), [name(operand) for operand in operands[k]])
-        for slot in stores.get(k, ()):
-            if slot not in read:
-                body.store(names[k], slot)
+        a, b = operands[k]
+        names[k] = body.operation(codes[k], [name(a)] if b < 0 else [name(a), name(b)])
+        if k in stores:
+            for slot in stores[k]:
+                if slot not in read:
+                    body.store(names[k], slot)
     for stored, slot in [(name(value), slot) for value, slot in late]:
         body.store(stored, slot)
     return body

@@ -59,6 +59,12 @@ class Layout:
     """1 if the step before was taken, 0 if it was rejected, where sizes vary."""
     t_end: int = field(init=False)
     """When the run ends, where sizes vary."""
+    extrapolated: int = field(init=False)
+    """What the unknowns of the last step were extrapolated to be, before that was corrected."""
+    missed: int = field(init=False)
+    """By how much the step before differed from that."""
+    missed_more: int = field(init=False)
+    """By how much more than the one before."""
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +73,8 @@ class Layout:
         sizes |= {"weights": self.n_x, "residual": self.n_x, "factors": self.n_factors, "once": self.n_once}
         sizes |= {"last_entries": self.n_last_entries, "last_rhs": self.n_last, "last_unknowns": self.n_last}
         sizes |= {"turn_entries": self.n_turn_entries, "metric": self.n_metric}
-        sizes |= dict.fromkeys(("last_h", "taken", "t_end"), min(1, self.n_clock)) | {"work": 0}
+        sizes |= dict.fromkeys(("last_h", "taken", "t_end"), min(1, self.n_clock))
+        sizes |= dict.fromkeys(("extrapolated", "missed", "missed_more"), self.n_x) | {"work": 0}
         place_in_order(self, self.theta, sizes)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable
 
+import casadi as ca
 import numpy as np
 
 from dalembert._progress import phase
@@ -160,7 +161,7 @@ def _own_order(
 
     here: list[PivotOrder] = []
     try:
-        here.append(_chosen_from(reduced, part, sampled_entries(reduced, part, states.system, state, h)))
+        here.append(chosen_from(reduced.matrix(part), sampled_entries(reduced, part, states.system, state, h)))
         if error_of(here[0]) <= LARGEST_ERROR[part]:
             return here[0]
     except SingularMatrix:
@@ -178,7 +179,7 @@ def _order_at(reduced: ReducedStep, part: Part, state: State, h: float, x: np.nd
     for spread in (0.0, 1e-3, 1e-2):
         point, around = (v + spread * np.abs(v) * random.standard_normal(len(v)) for v in (x, state.packed))
         samples.append(np.asarray(reduced.entries(part)(point, state.t, h, state.theta, around), dtype=float).ravel())
-    return _chosen_from(reduced, part, samples)
+    return chosen_from(reduced.matrix(part), samples)
 
 
 @kept
@@ -200,13 +201,13 @@ def _structural_order(reduced: ReducedStep, part: Part) -> PivotOrder | None:
     try:
         if part == "last":
             return diagonal_order(reduced.matrix(part))
-        return _chosen_from(reduced, part, samples) if finite >= 3 else None
+        return chosen_from(reduced.matrix(part), samples) if finite >= 3 else None
     except SingularMatrix:  # it need not be singular for the model's own parameters
         return None
 
 
-def _chosen_from(reduced: ReducedStep, part: Part, samples: list[np.ndarray]) -> PivotOrder:
-    matrix = reduced.matrix(part)
+def chosen_from(matrix: ca.SX, samples: list[np.ndarray]) -> PivotOrder:
+    """The order for a matrix of which samples of the entries are given, some of which may not be finite."""
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
     finite = [values for values in samples if np.all(np.isfinite(values))]
     return choose_pivots(rows, columns, np.array(finite).T if finite else np.ones((len(rows), 1)), matrix.shape[0])

@@ -82,13 +82,15 @@ def leaves(step: Step, new: list[ca.SX]) -> ca.SX:
     return ca.mmax(off**2 + ahead**2 - FAR_OFF**2 * ca.sum2(G * G) * ca.sumsqr(y1)) > 0
 
 
-def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric) -> ca.SX:
+def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric, iterated: bool) -> ca.SX:
     """Whether the new state is off the constraints that the step imposes on it, by far more than rounding errors explain.
 
     Positions are known to eps y, so velocities to eps y/h; momenta to eps z and to eps times the impulses that act on them.
     Their energies, times the square of the gradient of a constraint in the metric of the masses, are in the units of that
     constraint, and so are the terms that it adds up. For positions this is too much where a light body hangs on a heavy
     one, and the plain length of those that a row depends on too much where they have different units: the smaller one counts.
+    Conditions on velocities that are `iterated` with the stages hold to what rounding leaves in velocities, as far as a body
+    has come: with factors that are old they converge several times more slowly than the increments, which stop the iteration.
     Newton's iteration should have seen to it; this is the last look.
     """
     if residual.shape[0] == 0:
@@ -113,15 +115,19 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     # A coordinate that is held at zero keeps what rounding left in it at the start.
     at_positions = ca.fmin(G_squared * positions, ca.sum2(G * G) * within) + HELD * G_squared * positions
     terms_of_g, terms_of_k = ca.vertsplit(metric.terms, [0, n, metric.terms.shape[0]])
-    holonomic = at_positions + G_squared * motion + (terms_of_g / h) ** 2
+    one_rounding = HELD * ca.fmin(G_squared * positions, ca.sum2(G * G) * ca.sumsqr(y1) / h**2)
+    at_velocities = one_rounding if iterated else at_positions
     scales = []
     for name in names:
         if name == "k":
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
-            scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + positions) + terms_of_k**2)
+            carried = (HELD if iterated else 1) * positions
+            scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + carried) + terms_of_k**2)
+        elif name == "g_dot":
+            scales.append(at_velocities + G_squared * (motion + impulses) + (0 if iterated else 1) * (terms_of_g / h) ** 2)
         else:  # impulses that cancel each other beside a singular position are large, but positions do not feel them
             at_rest = HELD if system.may_rest else 0  # what rounding leaves of forces that hold a body at rest
-            scales.append(holonomic + (at_rest if name == "g" else 1) * G_squared * impulses)
+            scales.append(at_positions + G_squared * (motion + at_rest * impulses) + (terms_of_g / h) ** 2)
     return ca.mmax(residual**2 - metric.tolerated * ca.vertcat(*scales)) > 0
 
 

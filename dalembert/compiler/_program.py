@@ -10,11 +10,11 @@ import numpy as np
 from dalembert._progress import phase
 from dalembert.compiler._elimination import (
     PivotOrder,
-    Rows,
     describe,
     diagonal_order,
     eliminate,
     filled_pattern,
+    name_factors,
     substitute,
 )
 from dalembert.compiler._guess import clock_kernels, predictor
@@ -223,7 +223,7 @@ def _straight_line_kernels(
     results = _solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
     results = ca.vertsplit(rewrite(ca.vertcat(*results)), ends)
-    reciprocals, lower, upper, stored = _name_factors(*eliminate(ca.jacobian(slopes, reduced.x), order))
+    reciprocals, lower, upper, stored = name_factors(*eliminate(ca.jacobian(slopes, reduced.x), order))
     coefficients = _used(forms, ca.vertcat(residual, explicit, *results, *(value for _, value in stored)))
     layout = _layout(reduced, len(stored), len(coefficients))
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
@@ -338,20 +338,3 @@ def _used(forms: LinearForms, expressions: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
     """The coefficients that occur in expressions: in derivatives of linear forms not all do."""
     names = {name.element_hash() for name in ca.symvar(expressions)}
     return [(name, value) for name, value in forms.once if name.element_hash() in names]
-
-
-def _name_factors(
-    reciprocals: list[ca.SX], lower: Rows, upper: Rows
-) -> tuple[list[ca.SX], Rows, Rows, list[tuple[ca.SX, ca.SX]]]:
-    """Give each factor that is not a constant a symbol, pivots first; `stored` pairs the symbols with their values."""
-    stored: list[tuple[ca.SX, ca.SX]] = []
-
-    def name(value: ca.SX) -> ca.SX:
-        if value.is_constant():
-            return value
-        stored.append((ca.SX.sym("factor"), value))
-        return stored[-1][0]
-
-    named = [name(value) for value in reciprocals]
-    named_lower, named_upper = ([{j: name(value) for j, value in row.items()} for row in part] for part in (lower, upper))
-    return named, named_lower, named_upper, stored

@@ -206,7 +206,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
-    missing = ca.logic_and(misses(step, new, missed, unknowns, metric), sign != 0)  # a refusal must not be hidden
+    missing = ca.logic_and(misses(step, new, missed, unknowns, metric, last is None), sign != 0)  # a refusal must not be hidden
     orientation = ca.if_else(missing, np.nan, sign)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(

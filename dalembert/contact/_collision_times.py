@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.contact._cubic import first_root, hermite, lowest
-from dalembert.contact._dense_newton import compiled_as, newton
+from dalembert.contact._dense_newton import apart_as, compiled_as, newton
 from dalembert.contact._partial_steps import choose, copy, end_flow, flow, observe, place
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
@@ -23,7 +23,7 @@ BEHIND = 8.0
 """So many times the blur of phi may a state lie behind a wall, for the round-off of positions."""
 
 
-@compiled_as("boolean", "float64", "float64")
+@apart_as("boolean", "float64", "float64")
 def observe_between(events, t, dt):
     """Whether some phi falls below zero between HERE and THERE, by its Hermite cubic or on the chord between them.
 
@@ -96,7 +96,7 @@ def left_out(events, k):
     return events.tables[events.at.passed + k] != 0 or events.tables[events.at.ignored + k] != 0
 
 
-@compiled_as("pair", "float64")
+@apart_as("pair", "float64")
 def next_candidate(events, dt):
     """The guard that seems to be zero first on the leg from HERE to THERE, and where (a fraction of dt); -1 if none."""
     which, where = -1, np.inf
@@ -122,7 +122,7 @@ def rounding_of(events, which):
     return depth
 
 
-@compiled_as("boolean", "point", "boolean")
+@apart_as("boolean", "point", "boolean")
 def behind_a_wall(events, point, collides):
     """Whether a point that was just looked at lies behind a wall by more than round-off; `which` is left at that wall.
 
@@ -150,7 +150,7 @@ def undefined(events, point):
     return False
 
 
-@compiled_as("boolean", "int64")
+@apart_as("boolean", "int64")
 def is_contact(events, which):
     """Whether phi is zero at CONTACT, as well as round-off and a time that is known to MERGE h let it be."""
     at, memory = events.at, events.memory
@@ -161,7 +161,7 @@ def is_contact(events, which):
     return abs(memory[at.contact.phi + which]) <= depth
 
 
-@compiled_as("boolean", "boolean", "float64", "float64")
+@apart_as("boolean", "boolean", "float64", "float64")
 def try_contact(events, after, t, dt):
     """The partial step of length dt from HERE to CONTACT, and phi there; False if it could not be made."""
     if not flow(events, after, t, dt, events.at.contact):
@@ -170,7 +170,7 @@ def try_contact(events, after, t, dt):
     return True
 
 
-@inlined
+@apart_as("float64", "boolean", "float64", "float64", "int64")
 def bisect(events, after, t, left, which):
     """CollisionTime by bisection, where Newton's method failed; -1 if no partial step is known to end behind the wall."""
     at, memory = events.at, events.memory
@@ -198,7 +198,7 @@ def bisect(events, after, t, left, which):
     return b if is_contact(events, which) else -1.0
 
 
-@inlined
+@apart_as("float64", "boolean", "float64", "float64", "int64", "float64")
 def step_to_wall(events, after, t, left, which, guess):
     """CollisionTime: the partial step from HERE to CONTACT on the wall `which`; its length, or -1 if it isn't reached.
 
@@ -240,7 +240,7 @@ def at_once(events, which, flight):
     return flight <= shortest * memory[at.h] or (bounces and height <= memory[at.blur + which] / BEHIND)
 
 
-@inlined
+@apart_as("pair", "int64", "float64")
 def crossed_before(events, which, tau):
     """The guard farthest below zero at CONTACT, if it was passed before `which`, and where (a fraction of tau); -1 if none."""
     at, memory = events.at, events.memory
@@ -257,7 +257,7 @@ def crossed_before(events, which, tau):
     return earlier, where
 
 
-@inlined
+@apart_as("float64", "boolean", "float64", "float64")
 def collision_time(events, after, t, left):
     """The first collision on the way from HERE to THERE, made up to CONTACT; its time from HERE, or -1 if there is none.
 

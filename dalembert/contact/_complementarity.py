@@ -73,6 +73,17 @@ class PlanarFriction:
                 return modes, f
         return None
 
+    def stiffness(self, signs: np.ndarray) -> np.ndarray:
+        """d (normal rate) / dN of each wall alone, between other constraints, where its friction is -sign mu N; 1 for mu = 0.
+
+        Where it is not positive, there are no or several forces: Painleve's paradox.
+        """
+        k, contacts = np.arange(len(self.mu)), np.concatenate([self.normal, self.tangent])
+        bound = np.setdiff1d(np.arange(len(self.b)), contacts)
+        across = self.A[np.ix_(bound, contacts)]
+        S = self.A[np.ix_(contacts, contacts)] - across.T @ np.linalg.solve(self.A[np.ix_(bound, bound)], across)
+        return 1 - signs * self.mu * S[k, len(k) + k] / S[k, k]
+
     def _forces(self, modes: np.ndarray) -> np.ndarray | None:
         bound = np.setdiff1d(np.arange(len(self.b)), np.concatenate([self.normal, self.tangent]))
         closed, stuck, slides = modes != OPEN, modes == 0, np.abs(modes) == 1

@@ -1,12 +1,9 @@
-"""What steps in contact need from outside: a method that keeps the walls, and Ctrl-C that waits for the end of an event."""
+"""What is touched, and what moves then: a system, and a method that keeps the walls."""
 
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dalembert.errors import UnsupportedSystem
 from dalembert.methods import GaussLobattoSPARK, LobattoIIIAB, OneStepMethod
@@ -34,17 +31,32 @@ def base_in_contact(base: OneStepMethod, system: MechanicalSystem) -> OneStepMet
     return LobattoIIIAB(stages=max(2, (order + 1) // 2 + 1))
 
 
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of a block: inside of CasADi it would become another exception."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-    if asked:
-        raise KeyboardInterrupt
+@dataclass(frozen=True)
+class Mode:
+    """The walls that are touched, and with friction how each slides: 1 or -1 as its slip velocity, or 0 if it sticks."""
+
+    touching: tuple[int, ...] = ()
+    slides: tuple[int, ...] = ()
+
+    def system(self, walled: MechanicalSystem) -> MechanicalSystem:
+        """The system while these are touched."""
+        return walled.in_contact(self.touching, self.slides) if self.touching else walled
+
+    def base(self, full: OneStepMethod, walled: MechanicalSystem) -> OneStepMethod:
+        """The method with which it moves, where free motion has the method `full`."""
+        return base_in_contact(full, self.system(walled)) if self.touching else full
+
+    def others(self, walled: MechanicalSystem) -> list[int]:
+        """The walls that are not touched, whose phi are the first guards."""
+        return [k for k in range(walled.n_unilateral) if k not in self.touching]
+
+    @property
+    def guards(self) -> list[tuple[int, str, int]]:
+        """Of each guard behind those of other walls: its wall, what ends where it is zero, and how the wall slides then.
+
+        N is zero where a wall stops pressing, the slip where it stops sliding; it begins to slide with T = mu N or T = -mu N.
+        """
+        ends = [(k, "pressing", 0) for k in self.touching]
+        for k, way in zip(self.touching, self.slides, strict=False):
+            ends += [(k, "sliding", 0)] if way else [(k, "sticking", -1), (k, "sticking", 1)]
+        return ends

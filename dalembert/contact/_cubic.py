@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.engine._apart import apart
 from dalembert.engine._compiled import internal
 
 
@@ -26,7 +27,7 @@ def lowest(phi0, slope0, phi1, slope1):
     return min(-slope0 / (c2 + root) if c2 > 0.0 else (root - c2) / (3.0 * c3), 1.0)
 
 
-@internal("float64(float64, float64, float64, float64, float64)")
+@apart("float64", "float64", "float64", "float64", "float64", "float64")
 def falls_through_zero(c0, c1, c2, c3, b):
     """The zero in (0, b) of c0 + c1 u + c2 u^2 + c3 u^3, which is positive at 0 and not at b: Newton's method and bisection."""
     a, u = 0.0, 0.5 * b
@@ -45,7 +46,7 @@ def falls_through_zero(c0, c1, c2, c3, b):
     return u
 
 
-@internal("float64(float64, float64, float64, float64, boolean)")
+@apart("float64", "float64", "float64", "float64", "float64", "boolean")
 def first_root(phi0, slope0, phi1, slope1, on_wall):
     """The first zero in (0, 1] of the Hermite cubic of phi, that at 0 left out if the leg starts on the wall; else -1.
 

@@ -12,8 +12,9 @@ import numpy as np
 from numba import from_dtype, typeof, types
 
 from dalembert.contact._event_memory import AT, EQUATIONS, POINT, Events
+from dalembert.engine._apart import apart
 from dalembert.engine._compiled import compiled, internal
-from dalembert.engine._dense_solve import eliminate_dense, substitute_dense
+from dalembert.engine._dense_solve import eliminate_dense, largest_of, substitute_dense
 from dalembert.engine._iteration import inlined, judge
 from dalembert.engine._kernel_call import call_kernel
 
@@ -21,38 +22,61 @@ STALLED, TIGHT, CAREFUL, STALL = 1e-9**2, 4e-16**2, 1.0, 0.25**2
 """What the stopping rule of all Newton iterations is told here: increments that no longer shrink are accepted up to this size,
 all are below this one, and no rate of convergence replaces the last iteration: balls that hit at the same time must do so."""
 
+MOST_GROWTH = 1e8
+"""So large may elements become in a fixed order of pivots: Newton's iteration corrects what that costs in digits."""
+
 TYPES = {"equations": from_dtype(EQUATIONS), "point": from_dtype(POINT), "pair": types.Tuple((types.int64, types.float64))}
 EVENTS = typeof(Events(np.zeros(1, AT)[0], np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0))))
 
 
+def _types(*names: str) -> list[types.Type]:
+    return [TYPES[name] if name in TYPES else getattr(types, name) for name in names]
+
+
 def compiled_as(result: str, *arguments: str, from_python: bool = False) -> Callable:
-    """Compile a function of (events, ...)."""
-    result_type, *given = (TYPES[name] if name in TYPES else getattr(types, name) for name in (result, *arguments))
+    """Compile a short function of (events, ...), which becomes a part of those that call it."""
+    result_type, *given = _types(result, *arguments)
     signature = result_type(EVENTS, *given)
     return compiled(signature) if from_python else internal(signature)
 
 
-@compiled_as("float64", "int64", "int64")
-def largest_of(events, first, count):
-    """The largest absolute value of some slots."""
-    largest = 0.0
-    for k in range(count):
-        largest = max(largest, abs(events.memory[first + k]))
-    return largest
+def apart_as(result: str, *arguments: str) -> Callable:
+    """Let a function of (events, ...) be called apart (`engine._apart`)."""
+    result_type, *given = _types(result, *arguments)
+    return apart(result_type, EVENTS, *given)
 
 
 @inlined
 def begin_sizes(events, equations, dt):
     """What increments of each block are compared with at least: 1e-4 of |q|/dt, of |p| or its change in a step, or of 1."""
     at, tables, memory = events.at, events.tables, events.memory
-    positions = largest_of(events, at.state, at.n) / dt
-    momenta = max(memory[at.push], largest_of(events, at.state + at.n, at.n))
+    positions = largest_of(memory, at.state, at.n) / dt
+    momenta = max(memory[at.push], largest_of(memory, at.state + at.n, at.n))
     for block in range(equations.blocks):
         kind = tables[equations.table + 2 * block + 1]
         memory[at.sizes + block] = 1e-4 * (positions if kind == 0 else momenta if kind == 1 else 1.0) + 1e-300
 
 
-@compiled_as("boolean", "equations", "float64")
+@inlined
+def in_fixed_order(events, equations):
+    """LU in straight-line code, without a choice of pivots; False if these are too small here, or there is no such code."""
+    at, memory = events.at, events.memory
+    if equations.factor == 0:
+        return False
+    call_kernel(equations.factor, memory)
+    return memory[at.growth] < MOST_GROWTH
+
+
+@inlined
+def in_any_order(events, equations):
+    """LU with row exchanges; False if the matrix is singular."""
+    at, memory, n = events.at, events.memory, equations.size
+    memory[at.matrix : at.matrix + n * n] = 0.0
+    call_kernel(equations.matrix, memory)
+    return eliminate_dense(memory, at.matrix, at.pivots, n)
+
+
+@apart_as("boolean", "equations", "float64")
 def newton(events, equations, dt):
     """Solve one system of equations from the guess in memory to round-off.
 
@@ -71,15 +95,17 @@ def newton(events, equations, dt):
     for k in range(at.n):
         blur = max(blur, 1e-4 * memory[at.masses + k] * abs(memory[at.state + k]) / dt)
     blurred = min(0.1, 1e-7 * memory[at.h] / dt)
-    previous, least, rate, stalled, fresh = np.inf, np.inf, 1.0, 0, True
+    previous, least, rate, stalled, fresh, fixed = np.inf, np.inf, 1.0, 0, True, False
     for iteration in range(1, 61):
-        call_kernel(equations.residual, memory)
         if fresh:
-            memory[at.matrix : at.matrix + n * n] = 0.0
-            call_kernel(equations.matrix, memory)
-            if not eliminate_dense(memory, at.matrix, at.pivots, n):
+            fixed = in_fixed_order(events, equations)
+            if not (fixed or in_any_order(events, equations)):
                 return False
-        substitute_dense(memory, at.matrix, at.pivots, n, memory[f : f + n])
+        if fixed:
+            call_kernel(equations.increment, memory)
+        else:
+            call_kernel(equations.residual, memory)
+            substitute_dense(memory, at.matrix, at.pivots, n, memory[f : f + n])
         size, apart, total, first = 0.0, 0.0, 0.0, 0
         for block in range(equations.blocks):
             count, kind = tables[equations.table + 2 * block], tables[equations.table + 2 * block + 1]

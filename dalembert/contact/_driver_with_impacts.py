@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dalembert.contact._collision_times import behind_a_wall, may_collide
+from dalembert.contact._dense_newton import apart_as
 from dalembert.contact._event_memory import NO_TIME, RESOLVED
 from dalembert.contact._partial_steps import observe, place
 from dalembert.contact._resets import APART, energy_of
 from dalembert.contact._resolution import resolve
 from dalembert.engine._compiled import compiled
 from dalembert.engine._driver import DONE, GUESS_READY, UNSOLVED, add_increment, make_step
-from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import Substep
 
@@ -18,7 +18,7 @@ ROOM = 4096
 """Rows that the log must have free before a step."""
 
 
-@inlined
+@apart_as("boolean", "float64", "float64", "float64", "float64")
 def with_impacts(events, t, h, end, grid):
     """A step from HERE that may collide, and the guess of the full step that follows; False if it could not be resolved."""
     at, memory = events.at, events.memory

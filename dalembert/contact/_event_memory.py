@@ -15,14 +15,15 @@ def integers(*names: str) -> np.dtype:
     return np.dtype([(name, np.int64) for name in names])
 
 
-EQUATIONS = integers("size", "guess", "residual", "matrix", "blocks", "table")
-"""A system of equations: its size, the addresses of its kernels, and its blocks, whose sizes and kinds are in the tables."""
+EQUATIONS = integers("size", "guess", "residual", "matrix", "factor", "increment", "blocks", "table")
+"""A system of equations: its size, the addresses of its kernels, and its blocks, whose sizes and kinds are in the tables. Those
+of `factor`, LU in a fixed order of pivots, and `increment` are 0 where there is no such order."""
 POINT = integers("state", "phi", "rate")
 """Where a point of the motion is in memory: (q, p), and the guards and their rates there."""
 
-SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach")
+SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach", "growth")
 """Numbers at the beginning of memory; `push` is how much forces change p in a full step, `reach` how far it may lead, in units
-of phi / sqrt(grad phi^T H_pp grad phi)."""
+of phi / sqrt(grad phi^T H_pp grad phi), `growth` the sum of |l_ij| of the last factors in a fixed order."""
 KERNEL_PLACES = (
     "theta", "state", "hit", "ahead", "phi", "rate", "slack", "strength", "delta", "after", "tangent", "x", "residual",
     "matrix",
@@ -53,6 +54,13 @@ resets that could not be coupled, and which guard it is about."""
 
 LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_FRICTION, LOG_STATE = range(7)
 """Columns of the log, followed by q, p_before and p_after."""
+
+
+def entry_of_log(n: int) -> np.dtype:
+    """The same by the names that impacts have, for n coordinates."""
+    numbers = ("t", "which", "impulse", "energy_before", "energy_after", "friction")
+    return np.dtype([*((name, float) for name in numbers), *((name, float, (n,)) for name in ("q", "p_before", "p_after"))])
+
 
 (RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS, UNDEFINED, BAD_RESTITUTION, GUARDED, PULLS,
  TO_WALL, TO_END, NO_LEG) = range(15)  # fmt: skip

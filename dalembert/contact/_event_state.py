@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalembert.contact import _event_memory as log_of
 from dalembert.contact._driver_with_impacts import ROOM
-from dalembert.contact._event_memory import LOG_STATE, Events
+from dalembert.contact._event_memory import LOG_STATE, Events, entry_of_log
 from dalembert.contact._event_program import EventProgram
 from dalembert.contact._partial_steps import observe
-from dalembert.contact._resets import collide, energy_of
+from dalembert.contact._resets import collide_now, energy_of
 from dalembert.engine._records import Impacts
 
 
@@ -86,35 +85,25 @@ class EventState:
         if len(self.log) - self.at["logged"] < ROOM:
             self.make_room()
         self.here[:] = state
-        return int(collide(self.shared, t))
+        return int(collide_now(self.shared, t))
 
     def make_room(self) -> None:
         """The log is nearly full."""
         self.log = np.vstack([self.log, np.zeros_like(self.log)])
 
-    def add(self, rows: np.ndarray) -> None:
+    def add(self, entries: list[np.void]) -> None:
         """Log impacts that were found elsewhere."""
-        first = int(self.at["logged"])
-        self.log = np.vstack([self.log[:first], rows, np.zeros((2 * ROOM, self.log.shape[1]))])
-        self.at["logged"] += len(rows)
+        first, rows = int(self.at["logged"]), np.array(entries, dtype=entry_of_log(self.n)).view(float)
+        self.log = np.vstack([self.log[:first], rows.reshape(len(entries), -1), np.zeros((2 * ROOM, self.log.shape[1]))])
+        self.at["logged"] += len(entries)
 
     @property
     def logged(self) -> np.ndarray:
-        """The rows of the log."""
-        return self.log[: self.at["logged"]]
+        """The entries of the log."""
+        return self.log.view(entry_of_log(self.n))[: self.at["logged"], 0]
 
     @property
     def impacts(self) -> Impacts:
         """All impacts in the log."""
-        log, state = self.logged, np.split(self.logged[:, LOG_STATE:].copy(), 3, axis=1)
-        return Impacts(
-            t=log[:, log_of.LOG_T].copy(),
-            which=log[:, log_of.LOG_WHICH].astype(int),
-            impulse=log[:, log_of.LOG_IMPULSE].copy(),
-            friction=log[:, log_of.LOG_FRICTION].copy(),
-            q=state[0].copy(),
-            p_before=state[1].copy(),
-            p_after=state[2].copy(),
-            energy_before=log[:, log_of.LOG_BEFORE].copy(),
-            energy_after=log[:, log_of.LOG_AFTER].copy(),
-        )
+        columns = {name: self.logged[name].copy() for name in entry_of_log(self.n).names or ()}
+        return Impacts(**columns | {"which": columns["which"].astype(int)})

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalembert.contact._complementarity import NEARLY, OPEN, PlanarFriction
+from dalembert.contact._event_memory import entry_of_log
 from dalembert.contact._here import Here
-from dalembert.contact._shared_impulses import as_log
 from dalembert.errors import StepFailed
 
 STOPPED = 1e-9
@@ -44,16 +44,17 @@ class FrictionAt:
             for wall, sign, coefficient in zip(self.walls, signs, mu, strict=True):
                 ways = (sign,) if sign else (1,) if coefficient == 0 else (1, -1) if wall == without_sticking else (0, 1, -1)
                 choices.append(ways if wall in kept else (*ways, OPEN))
-            found = replace(self.law, mu=mu).solve(choices, signs)
-            if found is None:
+            law = replace(self.law, mu=mu)
+            found = law.solve(choices, signs)
+            if found is None or np.any(law.stiffness(signs) <= 0):
                 break
             N, before = found[1][self.law.normal], mu
             mu = np.where(N > 0, self.coefficients(N), before)
             if np.all(np.abs(mu - before) <= NEARLY * mu):
                 return dict(zip(self.walls, found[0], strict=True))
         raise StepFailed(
-            "rigid bodies with Coulomb friction have no motion from here (Painleve's paradox): reduce friction, or let the "
-            "contact yield"
+            "rigid bodies with Coulomb friction have no or several motions from here (Painleve's paradox): reduce friction, or "
+            'take da.MoreauJean(painleve="impact"), which goes on with an impact without collision'
         )
 
 
@@ -130,7 +131,8 @@ class Impact:
         e = 0 takes energy away. Between rough walls that face each other, as those of a narrow wedge, it may be the only
         one with a solution: what is hit jams.
         """
-        may_gain = may_gain or not np.any(self.before[self.law.normal] < 0)
+        if not np.any((self.before < -AT_REST * self._sizes(0 * self.before))[self.law.normal]):
+            return 0 * self.before  # nothing is hit: other solutions are impacts without collision
         least, low, high = self.impulses(0 * e), 0.0, 2.0
         if least is None:
             raise StepFailed("no impulses fulfil the conditions of this impact with friction: moving walls jam what is between")
@@ -148,14 +150,17 @@ class Impact:
 
     def resting(self, P: np.ndarray) -> np.ndarray:
         """Which walls have no normal velocity after the impact, compared with all motion before it."""
-        sizes = np.abs(self.before) + np.abs(self.law.A) @ np.abs(P) + np.sqrt(np.diag(self.law.A)) * self.speed
-        return (np.abs(self.before + self.law.A @ P) <= AT_REST * sizes)[self.law.normal]
+        return (np.abs(self.before + self.law.A @ P) <= AT_REST * self._sizes(P))[self.law.normal]
+
+    def _sizes(self, P: np.ndarray) -> np.ndarray:
+        """What velocities after impulses P consist of, and the whole motion."""
+        return np.abs(self.before) + np.abs(self.law.A) @ np.abs(P) + np.sqrt(np.diag(self.law.A)) * self.speed
 
 
 def frictional_impact(
     here: Here, began: Here, walls: set[int], held: Collection[int]
-) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """The momentum after an impact on some walls, its rows of the log, and the walls that stay in contact.
+) -> tuple[np.ndarray, list[np.void], set[int]]:
+    """The momentum after an impact on some walls, its entries of the log, and the walls that stay in contact.
 
     `held` walls have e = 0. Where Moreau's law would make energy, as it can if friction couples with the approach (Kane's
     paradox), or has no solution, all e are lowered as far as necessary; where a wall moves, it may do work.
@@ -174,20 +179,21 @@ def frictional_impact(
             )
     e = np.where(np.isin(chosen, list(held)), 0.0, e)
     P = impact.with_most_of(e, may_gain=bool(np.any(here("phi_t"))))
-    momentum, rows = _entries(here, chosen, law, P)
-    return momentum, rows, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
+    momentum, entries = _entries(here, chosen, law, P)
+    return momentum, entries, {k for k, rests in zip(chosen, impact.resting(P), strict=True) if rests}
 
 
-def _entries(here: Here, walls: tuple[int, ...], law: PlanarFriction, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The momentum after impulses P, and a row of the log for each wall that gives one; other constraints act first."""
+def _entries(here: Here, walls: tuple[int, ...], law: PlanarFriction, P: np.ndarray) -> tuple[np.ndarray, list[np.void]]:
+    """The momentum after impulses P, and the entry of each wall that gives one in the log; other constraints act first."""
     normals, slip_v = here("phi_q"), here("slip_v")
     others = np.setdiff1d(np.arange(len(P)), np.concatenate([law.normal, law.tangent]))
-    p, rows = here.p + np.vstack([here("G"), here("k_v")]).T @ P[others], []
+    entries: list[np.void] = []
+    p = here.p + np.vstack([here("G"), here("k_v")]).T @ P[others]
     for wall, N, T in zip(walls, P[law.normal], P[law.tangent], strict=True):
         if N <= 0:
             continue
         after = p + N * normals[wall] + T * slip_v[wall]
         energies = [here.moving(x)("H")[0] for x in (p, after)]
-        rows.append(np.concatenate([[here.t, wall, N, *energies, T], here.q, p, after]))
+        entries.append(np.array([(here.t, wall, N, *energies, T, here.q, p, after)], dtype=entry_of_log(len(p)))[0])
         p = after
-    return p, as_log(rows, 2 * len(p))
+    return p, entries

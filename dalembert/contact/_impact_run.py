@@ -265,10 +265,10 @@ class ImpactRun(Run):
                 return
         self.held.append((which, begin, end, slides))
 
-    def add_impacts(self, rows: np.ndarray) -> None:
+    def add_impacts(self, entries: list[np.void]) -> None:
         """Log impacts of a part of the run."""
-        if len(rows):
-            self.event_state.add(rows)
+        if entries:
+            self.event_state.add(entries)
 
     def stats(self) -> dict[str, float]:
         """What the run took, and how many impacts of da.VCI had no variational reset."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.contact._dense_newton import compiled_as, newton
+from dalembert.contact._dense_newton import apart_as, compiled_as, newton
 from dalembert.engine._kernel_call import call_kernel
 
 
@@ -44,7 +44,7 @@ def choose(events, vector, size, which):
         events.memory[vector + k] = 1.0 if k == which else 0.0
 
 
-@compiled_as("boolean", "boolean", "point")
+@apart_as("boolean", "boolean", "point")
 def end_flow(events, after, target):
     """The end of the partial step from HERE whose equations have just been solved; False if it is not finite."""
     at, memory = events.at, events.memory
@@ -56,7 +56,7 @@ def end_flow(events, after, target):
     return np.isfinite(total)
 
 
-@compiled_as("boolean", "boolean", "float64", "float64", "point")
+@apart_as("boolean", "boolean", "float64", "float64", "point")
 def flow(events, after, t, dt, target):
     """The partial step of length dt from HERE to `target`; False if its equations could not be solved."""
     at, memory = events.at, events.memory

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.contact._collision_times import ROUND_OFF
-from dalembert.contact._dense_newton import compiled_as, newton
+from dalembert.contact._dense_newton import apart_as, compiled_as, newton
 from dalembert.contact._event_memory import (
     BAD_RESTITUTION,
     ENDLESS,
@@ -60,7 +60,7 @@ def whole_motion(events, t):
     return np.sqrt(abs(whole))
 
 
-@compiled_as("void", "int64", "float64", "int64")
+@apart_as("void", "int64", "float64", "int64")
 def begin_entry(events, entry, t, which):
     """Log an impact HERE, up to what is known before its reset."""
     at, row = events.at, events.log[entry]
@@ -69,7 +69,7 @@ def begin_entry(events, entry, t, which):
         row[LOG_STATE + k] = events.memory[at.here.state + k]
 
 
-@compiled_as("void", "int64", "float64")
+@apart_as("void", "int64", "float64")
 def end_entry(events, entry, t):
     """Set the momentum HERE to that after the impact, which memory holds, and log it."""
     at, memory, row = events.at, events.memory, events.log[entry]
@@ -79,7 +79,7 @@ def end_entry(events, entry, t):
     row[LOG_AFTER] = energy_of(events, at.here, t)
 
 
-@compiled_as("int64", "int64", "float64", "int64")
+@apart_as("int64", "int64", "float64", "int64")
 def reset(events, entry, t, which):
     """R^reset on one wall, from the momentum HERE, which stays if the impulse would pull; RESOLVED or why not."""
     at, memory = events.at, events.memory
@@ -109,7 +109,7 @@ def add_to_sum(events, entry, total):
         sums[n + k] += row[n + k] - row[k]
 
 
-@inlined
+@apart_as("void", "float64", "int64")
 def log_sums(events, t, first):
     """Turn the sums of impulses, one row a wall from `first` on, into impacts that follow upon each other.
 
@@ -133,7 +133,7 @@ def log_sums(events, t, first):
     copy(events, at.contact, at.here)
 
 
-@inlined
+@apart_as("pair", "float64")
 def fastest_approach(events, t):
     """The touching wall that approaches fastest HERE, and how fast; -1 if none does.
 
@@ -159,7 +159,7 @@ def let_separating_touch(events):
         marks[k] = min(marks[k], TOUCHING)
 
 
-@compiled_as("int64", "float64", from_python=True)
+@apart_as("int64", "float64")
 def collide(events, t):
     """Reset all walls that touch HERE and approach, one after the other, the fastest first, until none does.
 
@@ -198,3 +198,9 @@ def collide(events, t):
             add_to_sum(events, at.logged, sums + worst)
         let_separating_touch(events)
     return ENDLESS
+
+
+@compiled_as("int64", "float64", from_python=True)
+def collide_now(events, t):
+    """`collide`, for Python."""
+    return collide(events, t)

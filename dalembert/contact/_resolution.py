@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.contact._collision_times import MERGE, behind_a_wall, collision_time, observe_between, try_contact, undefined
-from dalembert.contact._dense_newton import compiled_as, largest_of
+from dalembert.contact._dense_newton import apart_as
 from dalembert.contact._event_memory import (
     ACCUMULATED,
     GUARDED,
@@ -30,6 +30,7 @@ from dalembert.contact._event_memory import (
 )
 from dalembert.contact._partial_steps import choose, copy, flow, observe, place
 from dalembert.contact._resets import APART, TOUCHING, begin_entry, collide, end_entry, energy_of, reset, whole_motion
+from dalembert.engine._dense_solve import largest_of
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 
@@ -38,7 +39,7 @@ GONE = 1e-6
 """A gradient of phi that has fallen by this factor since the step began counts as vanished."""
 
 
-@inlined
+@apart_as("void", "float64", "float64")
 def begin_step(events, t, h):
     """How round-off blurs phi HERE, how far the step may lead, and no guard passed yet."""
     at, memory = events.at, events.memory
@@ -48,12 +49,12 @@ def begin_step(events, t, h):
     speed, gained, forces = whole_motion(events, t), 0.0, at.tangent + at.n
     for k in range(at.n):
         gained += (h * memory[forces + k]) ** 2 / max(memory[at.masses + k], 1e-300)
-    memory[at.push], memory[at.reach] = h * largest_of(events, forces, at.n), h * (speed + np.sqrt(gained))
+    memory[at.push], memory[at.reach] = h * largest_of(memory, forces, at.n), h * (speed + np.sqrt(gained))
     for k in range(at.walls):
         memory[at.strength_before + k] = memory[at.strength + k]
 
 
-@inlined
+@apart_as("boolean", "boolean", "float64", "float64")
 def rest_of_step(events, after, t, left):
     """The partial step from HERE to the end of the step, THERE, with phi and phi_dot at both ends; no impact may pull."""
     at, memory = events.at, events.memory
@@ -74,7 +75,7 @@ def rest_of_step(events, after, t, left):
     return True
 
 
-@inlined
+@apart_as("boolean", "boolean", "float64", "float64", "float64")
 def may_be_taken(events, after, t, left, tau):
     """Whether the leg to CONTACT, or without a collision to THERE, crosses no wall and starts with no impact that pulls.
 
@@ -93,7 +94,7 @@ def may_be_taken(events, after, t, left, tau):
     return not behind_a_wall(events, at.contact, True)
 
 
-@inlined
+@apart_as("pair", "boolean", "boolean", "float64", "float64", "float64")
 def leg(events, after, first, t, left, grid):
     """Phi^partial from HERE to the next collision, CONTACT, or to the end of the step, THERE; whereto, and its length.
 
@@ -122,7 +123,7 @@ def leg(events, after, first, t, left, grid):
     return TO_WALL, tau
 
 
-@compiled_as("void", "float64")
+@apart_as("void", "float64")
 def end_coupled_reset(events, t):
     """The impact HERE, from the unknowns of the partial step after it."""
     at, memory = events.at, events.memory
@@ -133,7 +134,7 @@ def end_coupled_reset(events, t):
     memory[at.energy_before] = energy
 
 
-@compiled_as("int64", "float64")
+@apart_as("int64", "float64")
 def uncoupled_reset(events, t):
     """The last impact of the log, HERE, by the reset that does not solve for the partial step after it."""
     at = events.at
@@ -144,7 +145,7 @@ def uncoupled_reset(events, t):
     return NO_RESET if status == PULLS else status
 
 
-@inlined
+@apart_as("int64", "boolean", "boolean", "float64", "float64")
 def finish(events, after, first, t, left):
     """End a step without a (further) collision. The first partial step takes the place of the full one, whose end is THERE."""
     at = events.at
@@ -157,7 +158,7 @@ def finish(events, after, first, t, left):
     return RESOLVED
 
 
-@inlined
+@apart_as("int64", "boolean", "float64", "float64")
 def merge_with_end(events, after, t, left):
     """End a step right after an impact, along the tangent: the error, of second order in `left`, is lost in round-off."""
     at, memory = events.at, events.memory
@@ -194,7 +195,7 @@ def is_elastic(events, t, which):
     return events.memory[at.fraction] == 1.0
 
 
-@inlined
+@apart_as("int64", "float64", "int64", "float64", "float64")
 def hit(events, t, which, tau, h):
     """The impact HERE on a wall after a leg of length tau, and on those that touch besides.
 
@@ -218,7 +219,7 @@ def hit(events, t, which, tau, h):
     return TO_END
 
 
-@compiled_as("int64", "float64", "float64", "float64")
+@apart_as("int64", "float64", "float64", "float64")
 def resolve(events, t0, h, grid):
     """One step of size h from HERE, if THERE, the end of a full step, lies behind a wall or a wall lies between.
 

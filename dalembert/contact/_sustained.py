@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert._interrupts import uninterrupted
 from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
-from dalembert.contact import _event_memory as at
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
-from dalembert.contact._contact_base import base_in_contact, uninterrupted
+from dalembert.contact._contact_base import Mode
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
-from dalembert.contact._shared_impulses import as_log, shares
+from dalembert.contact._shared_impulses import shares
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems import MechanicalSystem
 from dalembert.systems._consistent import unpack
 from dalembert.systems._projection import project_momentum
 
@@ -141,7 +140,7 @@ class Contact:
             press = pressing_walls(held("multiplier_matrix"), held("multiplier_rhs"), bound)[first:last]
             self._leave([k for k, presses in zip(self.touching, press, strict=True) if not presses])
         if self.touching:
-            p = project_momentum(self._held(), here.t, here.q, here.p, here.theta)
+            p = project_momentum(self._mode.system(walled), here.t, here.q, here.p, here.theta)
             self.here = np.concatenate([here.q, p])
         self.settled = True
 
@@ -150,33 +149,21 @@ class Contact:
         self.released += tuple(walls)
         self._left_in_step |= set(walls)
 
-    def _held(self) -> MechanicalSystem:
-        """The system in contact."""
-        sliding = tuple(self.slides[k] for k in self.touching) if self.run.walled.n_tangents else ()
-        return self.run.walled.in_contact(self.touching, sliding)
+    @property
+    def _mode(self) -> Mode:
+        return Mode(self.touching, tuple(self.slides[k] for k in self.touching) if self.run.walled.n_tangents else ())
 
     @one_at_a_time
     def _part(self, h: float, steps: int) -> ImpactRun:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
-        run = self.run
-        system, method = run.walled, run.collision.full
-        if self.touching:
-            system = self._held()
-            method = base_in_contact(method, system)
-        self.others = [k for k in range(run.walled.n_unilateral) if k not in self.touching]
-        self.model = system
-        part = run.part_of(RunSpec(system, CVA(method), unpack(system, self.t, self.here, run.start.theta), h, steps))
+        run, mode = self.run, self._mode
+        self.others, self.model = mode.others(run.walled), mode.system(run.walled)
+        method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
+        part = run.part_of(RunSpec(self.model, method, start, h, steps))
         part.event_state.touch([self.others.index(k) for k in self.released])
-        kept = [len(self.others) + j for j, (k, _) in enumerate(self._guards()) if k in self._kept_in_step]
+        kept = [len(self.others) + j for j, (k, _, _) in enumerate(mode.guards) if k in self._kept_in_step]
         part.event_state.marks("ignored")[kept] = 1
         return part
-
-    def _guards(self) -> list[tuple[int, str]]:
-        """The wall of each guard of the system in contact behind those of other walls, and what ends where it is zero."""
-        guards = [(k, "pressing") for k in self.touching]
-        for k in self.touching if self.run.walled.n_tangents else ():
-            guards += [(k, "sliding")] if self.slides[k] else [(k, "sticking")] * 2
-        return guards
 
     @one_at_a_time
     def _follow(self, part: ImpactRun, reason: str | None) -> str | None:
@@ -186,12 +173,12 @@ class Contact:
             self.run.adopt(part.start.theta)
         steps = part.steps_done
         if struck is not None:  # a hit at the end of a step may be noted with that step or with the next one
-            steps = int(np.clip(np.ceil((struck[at.LOG_T] - part.start.t) / part.h - MERGE) - 1, 0, steps))
+            steps = int(np.clip(np.ceil((struck["t"] - part.start.t) / part.h - MERGE) - 1, 0, steps))
         self.run.add_impacts(impacts)
         rows = part.rows[1 : steps + 1]
         if struck is not None:
-            self._stand(float(struck[at.LOG_T]), struck[at.LOG_STATE :][: len(self.here)].copy(), rows)
-            self.released = (int(struck[at.LOG_WHICH]),)
+            self._stand(float(struck["t"]), np.concatenate([struck["q"], struck["p_before"]]), rows)
+            self.released = (int(struck["which"]),)
             self._strike()
         elif part.guarded is not None:
             t, here, which = part.guarded
@@ -199,7 +186,7 @@ class Contact:
             if which < len(self.others):
                 self._hit(self.others[which])
             else:
-                self._pass(*self._guards()[which - len(self.others)])
+                self._pass(*self._mode.guards[which - len(self.others)][:2])
         elif part.accumulation is not None:
             t, here, walls, left, ahead = part.accumulation
             self._stand(t, here, rows)
@@ -232,11 +219,11 @@ class Contact:
         again = self.t - self.struck.get(wall, -np.inf) <= MERGE * self.run.h
         held = [*self.touching, *([wall] if again else [])]
         walls = {*self.touching, wall, *filter(self._on, range(self.run.walled.n_unilateral))}
-        p, rows, resting = frictional_impact(self._at, self._began, walls, held)
+        p, entries, resting = frictional_impact(self._at, self._began, walls, held)
         if again:  # flights have become too short to be resolved
             resting.add(wall)
             self._kept_in_step |= self._left_in_step & {wall}
-        self.run.add_impacts(rows)
+        self.run.add_impacts(entries)
         self.here, self.struck[wall], self.settled = np.concatenate([self.here[: len(p)], p]), self.t, False
         if not self.touching:
             self.begin = self.t
@@ -282,18 +269,18 @@ class Contact:
         self.touching, self.released = (), tuple(sorted({*self.touching, *self.released}))
         self.here = self.run.collide(self.t, self.here, list(self.released))
 
-    def _impacts(self, part: ImpactRun) -> tuple[np.ndarray, np.ndarray | None]:
-        """The impacts on other walls as rows of the log, and the one for which a wall in contact would have to pull.
+    def _impacts(self, part: ImpactRun) -> tuple[list[np.void], np.void | None]:
+        """The entries of the log for impacts on other walls, and the one for which a wall in contact would have to pull.
 
-        p+ = p- + lambda grad phi + G^T mu: where mu > 0, the wall in contact has a row of its own.
+        p+ = p- + lambda grad phi + G^T mu: where mu > 0, the wall in contact has an entry of its own.
         """
-        rows: list[np.ndarray] = []
+        entries: list[np.void] = []
         for found in part.event_state.logged:
-            row = found.copy()
-            row[at.LOG_WHICH] = self.others[int(found[at.LOG_WHICH])]
+            entry = found.copy()
+            entry["which"] = self.others[int(found["which"])]
             held = self.run.walled, self.model, self.run.start.theta, self.touching
-            more = shares(*held, row) if self.touching else []
+            more = shares(*held, entry) if self.touching else []
             if more is None:
-                return as_log(rows, len(self.here)), row
-            rows += [row, *more]
-        return as_log(rows, len(self.here)), None
+                return entries, entry
+            entries += [entry, *more]
+        return entries, None

@@ -7,47 +7,32 @@ from dataclasses import dataclass
 import casadi as ca
 
 from dalembert.contact import CVA, CollisionIntegrator
+from dalembert.contact import _contact_base as contact
 from dalembert.contact._complementarity import OPEN
-from dalembert.contact._contact_base import base_in_contact
 from dalembert.contact._flow import Point
 from dalembert.systems import MechanicalSystem
 
 
 @dataclass(frozen=True)
-class Mode:
-    """The walls that are touched, and with friction how each slides: 1 or -1 as its slip velocity, or 0 if it sticks."""
-
-    touching: tuple[int, ...] = ()
-    slides: tuple[int, ...] = ()
-
-    def system(self, walled: MechanicalSystem) -> MechanicalSystem:
-        """The system while these are touched."""
-        return walled.in_contact(self.touching, self.slides) if self.touching else walled
+class Mode(contact.Mode):
+    """What is touched, and how it goes over into something else."""
 
     def method(self, collision: CollisionIntegrator, walled: MechanicalSystem) -> CollisionIntegrator:
         """The method with which it moves from the first contact of a step on."""
-        return CVA(base_in_contact(collision.full, self.system(walled)) if self.touching else collision.full)
+        return CVA(self.base(collision.full, walled))
 
-    def others(self, walled: MechanicalSystem) -> list[int]:
-        """The walls that are not touched, whose phi are the first guards."""
-        return [k for k in range(walled.n_unilateral) if k not in self.touching]
-
-    def guards(self, walled: MechanicalSystem, after: Mode) -> list[int]:
+    def guards_before(self, after: Mode, walled: MechanicalSystem) -> list[int]:
         """The guards of which one is zero where this mode goes over into another without an impact."""
-        first, found = walled.n_unilateral - len(self.touching), []
         if not set(after.touching) <= set(self.touching):
             return []
-        place = first + len(self.touching)
-        for i, wall in enumerate(self.touching):
-            slides = dict(zip(after.touching, after.slides, strict=False))
-            if wall not in after.touching:
-                found.append(first + i)
-            if not self.slides:
-                continue
-            if wall in slides and slides[wall] != self.slides[i]:  # T = -sliding mu N where a contact begins to slide
-                found.append(place if self.slides[i] or slides[wall] < 0 else place + 1)
-            place += 1 if self.slides[i] else 2
-        return found
+        slides, first = dict(zip(after.touching, after.slides, strict=False)), len(self.others(walled))
+        before = dict(zip(self.touching, self.slides, strict=False))
+        ended = {
+            "pressing": lambda wall, _: wall not in after.touching,
+            "sliding": lambda wall, _: wall in slides and slides[wall] != before[wall],
+            "sticking": lambda wall, way: slides.get(wall) == way,
+        }
+        return [first + k for k, (wall, ends, way) in enumerate(self.guards) if ended[ends](wall, way)]
 
     def stops(self, after: Mode) -> bool:
         """Whether a wall that slides stops or turns, where its friction jumps."""

@@ -137,7 +137,7 @@ class ImpactSteps:
     def _record(self, leg: Leg) -> Record:
         """Steps without events."""
         walled, collision = leg.mode.system(self.walled), self.collision
-        method: OneStepMethod = leg.mode.method(collision, self.walled).full if leg.mode.touching else collision.full
+        method: OneStepMethod = leg.mode.base(collision.full, self.walled)
         state = unpack(walled.smooth, self.t0 + leg.begin * self.h, self.run.states[leg.begin], self.start.theta)
         run = Run(RunSpec(walled.smooth, method, state, self.h, leg.end - leg.begin))
         record = Record(run, self.chosen, leg.end - leg.begin)
@@ -199,7 +199,7 @@ class ImpactSteps:
         struck, left = self._struck(mode, rows), self._left_with(rows[0]) if rows else np.inf
         if len(struck) > 1:
             raise simultaneous(t)
-        found = [pieces.to_guard(point, guard, t, hit, left) for guard in struck or mode.guards(self.walled, after)]
+        found = [pieces.to_guard(point, guard, t, hit, left) for guard in struck or mode.guards_before(after, self.walled)]
         zeros = [there for there in found if there is not None and abs(there.t - t) <= SAME * self.h]
         if zeros and (not mode.stops(after) or all(moves_alike(there, zeros[0]) for there in zeros)):
             return zeros[0]

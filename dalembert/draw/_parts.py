@@ -166,11 +166,18 @@ def asks_for(drawing: Drawing) -> list[str]:
 
 
 def picture(
-    drawing: Drawing, t: float, y: np.ndarray, z: np.ndarray, params: Mapping[str, Any], v: np.ndarray | None = None
+    drawing: Drawing,
+    t: float,
+    y: np.ndarray,
+    z: np.ndarray,
+    params: Mapping[str, Any],
+    v: np.ndarray | None = None,
+    names: Sequence[str] | None = None,
 ) -> list[Part]:
     """The parts that a drawing returns for one state; without a `trace`, the last point of the last part is followed.
 
-    `v` are the velocities of a mechanical system, for drawings that ask for them.
+    `v` are the velocities of a mechanical system, for drawings that ask for them; `names` is what the drawing asks for, which
+    takes longer to find out than most drawings take.
 
     Example:
         >>> parts = picture(lambda q, l: [rod([0, 0], l * q), mass(l * q)], 0.0, np.array([0.6, 0.8]), np.zeros(2), {"l": 2.0})
@@ -179,7 +186,7 @@ def picture(
 
     """
     known = {"t": t, "q": y, "y": y, "p": z, "z": z, **({} if v is None else {"v": v}), **params}
-    names = asks_for(drawing)
+    names = asks_for(drawing) if names is None else names
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ModelError(f"a drawing is a function of {', '.join(known)}, by these names; it asks for {', '.join(unknown)}")

@@ -197,8 +197,10 @@ def _moving(run: Trajectory, drawing: Drawing, times: np.ndarray, dense: bool) -
     first = run.y.shape[1] if run.blocks[0][1] else 0
     params = {name: value.item() if np.ndim(value) == 0 else value for name, value in run.parameters.items()}
     y, z = (states[:, :first], states[:, first:]) if first else (states[:, -run.y.shape[1] :], states[:, :0])
-    v = _velocities(run, times, states) if "v" in asks_for(drawing) else [None] * len(times)
-    pictures = [picture(drawing, float(t), q, p, params, q_dot) for t, q, p, q_dot in zip(times, y, z, v, strict=True)]
+    names = asks_for(drawing)
+    v = _velocities(run, times, states) if "v" in names else [None] * len(times)
+    every = zip(times, y, z, v, strict=True)
+    pictures = [picture(drawing, float(t), q, p, params, q_dot, names) for t, q, p, q_dot in every]
     looks = [[(part.kind, part.points.shape) for part in parts] for parts in pictures]
     if any(look != looks[0] for look in looks):
         raise ModelError("a drawing must return the same parts, with as many points, in every state")

@@ -18,7 +18,8 @@ ELSEWHERE = (
     *(f"contact/_{name}.py" for name in ("driver_with_impacts", "partial_steps", "resets", "resolution")),
     *(f"time_stepping/_{name}.py" for name in ("stepping_driver", "sphere_driver")),
     *(f"derivatives/_{name}.py" for name in ("kernel_sweeps", "sweeps", "table_solves")),
-    *(f"compiler/_{name}.py" for name in ("differential", "elimination", "increments", "lane_kernels", "metric", "stopping")),
+    *(f"compiler/_{name}.py" for name in ("denormals", "differential", "elimination", "increments")),
+    *(f"compiler/_{name}.py" for name in ("lane_kernels", "metric", "stopping")),
 )
 """Other files with compiled drivers, and files whose constants and rules the drivers contain."""
 FILES = sorted([*HERE.glob("*.py"), *(path for pattern in ELSEWHERE for path in HERE.parent.glob(pattern))])

@@ -26,8 +26,8 @@ class DenseOutput:
     def __init__(self, system: System, method: OneStepMethod, start: State, h: float) -> None:
         if method.substeps != ((method, 1.0),) or not reduced_step(system, method).equations.step.polynomials:
             raise UnsupportedSystem(
-                f"{method} is not a collocation method with dense output: use da.LobattoIIIAB, da.GaussLobattoSPARK or "
-                "da.GaussLobattoEMPRK, or interpolate run.t and the stored states"
+                f"{method} is not a collocation method with dense output here: use da.LobattoIIIAB, da.GaussLobattoSPARK or "
+                "da.GaussLobattoEMPRK, da.RadauIIA without nonholonomic constraints, or interpolate run.t and the stored states"
             )
         self.run = Run(RunSpec(system, method, start, h, 1))
         self.system, self.start = self.run.system, self.run.start

@@ -8,13 +8,16 @@ for just this matrix.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
+from dalembert.engine._apart import apart
 from dalembert.engine._compiled import internal
 from dalembert.engine._kernel_call import call_kernel
 
+NOISE_SLOT = 3
 PIVOTING = 2
 PIVOTED_STEPS = 64
-"""After how many steps with dense elimination the program's own order is tried again."""
+"""After how many steps with dense elimination, at most, the program's own order is tried again: after as many as there were."""
 
 at = np.uintp  # an unsigned index spares Numba the test for negative ones
 
@@ -23,6 +26,15 @@ DISAGREE = 1e-3
 
 
 @internal()
+def largest_of(memory, first, count):
+    """The largest absolute value of some slots."""
+    result = 0.0
+    for k in range(count):
+        result = max(result, abs(memory[first + k]))
+    return result
+
+
+@apart("void", "numbers", "int64", "int64", "int64")
 def equilibrate(memory, matrix, scales, n):
     """Scale rows and columns of a matrix in turn, so that their units do not matter (Ruiz 2001); first come scales of rows."""
     for i in range(2 * n):
@@ -39,7 +51,7 @@ def equilibrate(memory, matrix, scales, n):
                     memory[matrix + i * across + j * along] *= factor
 
 
-@internal()
+@apart("boolean", "numbers", "int64", "int64", "int64")
 def eliminate_dense(memory, matrix, pivots, n):
     """LU of a matrix, row by row, with row exchanges, noted from slot `pivots` on; False if it is singular or not finite."""
     for k in range(n):
@@ -64,7 +76,7 @@ def eliminate_dense(memory, matrix, pivots, n):
     return True
 
 
-@internal()
+@internal()  # `work` may be a column of a matrix
 def substitute_dense(memory, matrix, pivots, n, work):
     """Solve with the factors of `eliminate_dense`, over the right-hand side in `work`."""
     for k in range(n):
@@ -81,7 +93,7 @@ def substitute_dense(memory, matrix, pivots, n, work):
         work[i] /= memory[matrix + n * i + i]
 
 
-@internal()
+@apart("void", "substep")
 def factorize_dense(sub):
     """LU of the matrix at the current unknowns; behind it lie the scales of its rows and columns, and its pivots."""
     layout, tables, memory = sub.layout, sub.tables, sub.memory
@@ -97,7 +109,7 @@ def factorize_dense(sub):
         memory[matrix + n * n - 1] = np.nan  # so is every increment, which ends the iteration
 
 
-@internal()
+@apart("float64", "substep")
 def dense_increment(sub):
     """One Newton iteration with the factors of `factorize_dense`; the squared size of the increment, which stays in `work`."""
     layout, memory, work = sub.layout, sub.memory, sub.work
@@ -115,11 +127,12 @@ def dense_increment(sub):
     return total
 
 
-@internal()
+@apart(types.UniTuple(types.boolean, 2), "substep")
 def order_fails(sub):
     """Whether the increment in the fixed order, by which the unknowns in memory differ from their guess, is not the right one.
 
-    The unknowns are put back to their guess, at which the factors of `factorize_dense` are left.
+    Besides, whether that is certain: not from a guess so good that what is compared are rounding errors. The
+    unknowns are put back to their guess, at which the factors of `factorize_dense` are left.
     """
     layout, memory, guess, work = sub.layout, sub.memory, sub.guess, sub.work
     n, x = layout.n_x, layout.x
@@ -129,22 +142,11 @@ def order_fails(sub):
         memory[fixed + k] = guess[k] - memory[x + k]
         memory[x + k] = guess[k]
     factorize_dense(sub)
-    dense_increment(sub)
+    certain = dense_increment(sub) * DISAGREE * DISAGREE > memory[NOISE_SLOT]
     size, difference = 0.0, 0.0
     for k in range(n):
         memory[x + k] = guess[k]
         size = max(size, abs(work[k]) / memory[column_scale + k])
         apart = abs(memory[fixed + k] - work[k]) / memory[column_scale + k]
         difference = np.inf if np.isnan(apart) else max(difference, apart)
-    return difference > DISAGREE * size
-
-
-@internal()
-def count_pivoted(sub):
-    """Note a step made by dense elimination, and after some of them let the program's own order try again."""
-    layout, counts = sub.layout, sub.counts
-    counts.pivoted += 1
-    counts.pivoted_left -= 1
-    if counts.pivoted_left <= 0:
-        layout.straight_line -= PIVOTING
-        counts.age = -1
+    return difference > DISAGREE * size, certain

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.engine._compiled import compiled
-from dalembert.engine._dense_solve import PIVOTING, count_pivoted
+from dalembert.engine._dense_solve import PIVOTING
 from dalembert.engine._follow import follow
 from dalembert.engine._iteration import (
     CORRECTION_SLOT,
     H_SLOT,
     at,
+    copied,
     factorize,
     finish,
     finish_step,
@@ -24,6 +25,7 @@ from dalembert.engine._iteration import (
     solve,
     solve_pivoting,
     substep_of,
+    try_own_order,
 )
 from dalembert.engine._kernel_call import call_kernel
 
@@ -41,7 +43,9 @@ def solve_step(sub):
     """
     x, size, memory, guess = sub.layout.x, sub.layout.n_x, sub.memory, sub.guess
     for k in range(size):
-        guess[k] = memory[at(x + k)]
+        guess[at(k)] = memory[at(x + k)]
+    if sub.layout.straight_line >= PIVOTING and sub.counts.pivoted_left <= 0:
+        try_own_order(sub)
     iterations, doubtful, renewed = -1, True, sub.counts.age < 0
     kept, before = sub.counts.age, sub.counts.iterations
     watched = sub.numbers.far < np.inf
@@ -53,7 +57,7 @@ def solve_step(sub):
         if renewed or (iterations >= 0 and not doubtful):
             break
         for k in range(size):
-            memory[at(x + k)] = guess[k]
+            memory[at(x + k)] = guess[at(k)]
         renewed = True
     if iterations < 0:
         iterations, doubtful = solve_pivoting(sub)
@@ -66,11 +70,12 @@ def solve_step(sub):
     if not keep_factors(kept, spent, iterations, sub.counts, sub.numbers, sub.known, cost_ratio):
         sub.counts.age = -1
     if dense:
-        count_pivoted(sub)
+        sub.counts.pivoted += 1
+        sub.counts.pivoted_left -= 1
     return True, doubtful
 
 
-@inlined
+@copied
 def make_step(sub):
     """One step from the state in memory to its increment in memory; False, its guess in memory, if it could not be made."""
     kernels, memory, counts = sub.kernels, sub.memory, sub.counts
@@ -89,7 +94,7 @@ def make_step(sub):
     certain = certain and not memory[CORRECTION_SLOT] >= far
     if not certain and (far == np.inf or not follow(sub, solved)):
         for k in range(sub.layout.n_x):
-            memory[at(sub.layout.x + k)] = sub.guess[k]
+            memory[at(sub.layout.x + k)] = sub.guess[at(k)]
         counts.age = -1
         return False
     counts.mode, counts.judged, counts.fresh = PREDICT, 0, 0

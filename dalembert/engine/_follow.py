@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dalembert.compiler._increments import GUARD
 from dalembert.compiler._stopping import CLOSE, FAST, SMALL, STALL
-from dalembert.engine._compiled import internal
+from dalembert.engine._apart import apart
 from dalembert.engine._dense_solve import PIVOTING
 from dalembert.engine._iteration import (
     CORRECTION_SLOT,
@@ -57,7 +57,7 @@ which each has differed from the first one; what was found without following; wh
 ROWS = 6
 
 
-@internal()
+@apart("boolean", "substep", "boolean")
 def follow(sub, solved):
     """Take the solution that begins at h = 0 for the pending step's; False if it ends before h.
 
@@ -93,7 +93,7 @@ def follow(sub, solved):
     return True
 
 
-@internal()
+@apart("boolean", "substep")
 def polish(sub):
     """Iterate on to round-off, which strides need not reach; False if a nearly singular matrix or its pivots prevent it.
 
@@ -114,7 +114,7 @@ def polish(sub):
     return previous <= max(SMALL, memory[NOISE_SLOT])
 
 
-@internal()
+@apart("boolean", "substep", "float64", "float64")
 def trace(sub, h, first):
     """Follow the solution from steps of size h `first` up to h."""
     if not (solve_at(sub, h, 0.0, 0.0, first) and solve_at(sub, h, 0.0, first, 2.0 * first)):
@@ -138,7 +138,7 @@ def trace(sub, h, first):
     return False
 
 
-@internal()
+@apart("boolean", "substep", "float64", "float64", "float64", "float64")
 def solve_at(sub, h, before, now, eta):
     """Solve a step of size eta h, its unknowns extrapolated from those at `before` and `now`; False if that leaves a doubt.
 
@@ -175,7 +175,7 @@ def solve_at(sub, h, before, now, eta):
     return True
 
 
-@internal()
+@apart("boolean", "substep")
 def shrinks_fast(sub):
     """Two iterations from a guess that no smaller step vouches for: their increments must shrink beyond all chance."""
     first = newton_increment(sub)
@@ -183,7 +183,7 @@ def shrinks_fast(sub):
     return first <= CLOSE or second <= FAST * FAST * first
 
 
-@internal()
+@apart("boolean", "substep", "float64")
 def strays(sub, eta):
     """Whether a solution is further from its extrapolation than the path so far explains: beyond the end of one branch
     Newton's iteration may go to another at once.
@@ -212,7 +212,7 @@ def strays(sub, eta):
     return False
 
 
-@internal()
+@apart("boolean", "substep", "float64")
 def trustworthy(sub, h):
     """`finish_step`; where the solution was followed through a position in which constraints lose rank, their sign may turn.
 
@@ -236,7 +236,7 @@ def trustworthy(sub, h):
     return goes_on
 
 
-@internal()
+@apart("boolean", "substep")
 def differs(sub):
     """Whether the solution in memory is another one than was found at first."""
     layout, memory, path = sub.layout, sub.memory, sub.path

@@ -9,18 +9,22 @@ from __future__ import annotations
 import operator
 
 import numpy as np
+from numba import types
 
 from dalembert.compiler._metric import ROUND_OFF, TOLERATED
 from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, doubt_rule, stopping_rule
-from dalembert.engine._compiled import compiled, internal
+from dalembert.engine._apart import apart
+from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import PIVOTED_STEPS, PIVOTING, dense_increment, factorize_dense, order_fails
 from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import KNOWN_AGES, Substep
-from dalembert.engine._sparse_solve import COLUMNS, eliminate, solve_sparse, substitute
+from dalembert.engine._sparse_solve import COLUMNS, eliminate_apart, solve_sparse_apart, substitute_apart
 
 H_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 3, 4, 5, 6
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
+copied = compiled(forceinline=True, no_cpython_wrapper=True)
+"""The same by LLVM, for what is long: Numba copies all variables of a function for each of its blocks."""
 at = np.uintp  # an unsigned index spares Numba the test for negative ones, which doubles the time of an inner loop
 
 
@@ -54,7 +58,7 @@ def factorize(sub):
     else:
         call_kernel(sub.kernels.factor, sub.memory)
         if not sub.layout.straight_line:
-            eliminate(sub.memory, sub.tables, sub.layout.matrix)
+            eliminate_apart(sub.memory, sub.tables, sub.layout.matrix)
     sub.counts.factorizations += 1
     sub.counts.age = 0
 
@@ -68,7 +72,7 @@ def newton_increment(sub):
     call_kernel(sub.kernels.iterate, memory)
     if layout.straight_line:
         return memory[2]
-    substitute(memory, index, layout.matrix, work)
+    substitute_apart(memory, index, layout.matrix, work)
     total, columns = 0.0, index[layout.matrix + COLUMNS]
     x, weights = layout.x, layout.weights  # not to be read every turn
     for k in range(layout.n_x):
@@ -78,7 +82,7 @@ def newton_increment(sub):
     return total
 
 
-@inlined
+@copied
 def solve(sub):
     """Iterate until the increments are lost in round-off; the number of iterations, or -1, and what makes them doubtful."""
     counts, numbers, memory = sub.counts, sub.numbers, sub.memory
@@ -90,8 +94,9 @@ def solve(sub):
         converged, rate, slow, diverges = judge(
             size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
         )
-        far, shrinks_slowly = doubts(size, previous, slow, iteration)  # a tolerance may end an iteration that is in doubt
-        guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
+        if slow or iteration == 2:  # else there is no doubt; a tolerance may end an iteration that is in doubt
+            far, shrinks_slowly = doubts(size, previous, slow, iteration)
+            guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
         if converged:
             if iteration > 1:
                 numbers.rate = rate
@@ -110,7 +115,7 @@ def solve(sub):
     return -1, True, True
 
 
-@internal()
+@apart(types.Tuple((types.int64, types.boolean, types.boolean)), "substep")
 def solve_again(sub):
     """`solve` where it is rarely needed: once in machine code is enough."""
     return solve(sub)
@@ -147,7 +152,7 @@ def keep_factors(kept, spent, iterations, counts, numbers, known, cost_ratio):
     return False
 
 
-@internal()
+@apart(types.Tuple((types.int64, types.boolean)), "substep")
 def solve_pivoting(sub):
     """Solve a step in which the fixed order fails by dense elimination, like the steps that follow it; else -1.
 
@@ -156,18 +161,45 @@ def solve_pivoting(sub):
     layout, counts = sub.layout, sub.counts
     if sub.kernels.entries == 0 or layout.straight_line >= PIVOTING:
         return -1, True
-    for k in range(layout.n_x):
-        sub.memory[layout.x + k] = sub.guess[k]
-    factorize(sub)
-    newton_increment(sub)
-    if not order_fails(sub):
+    fails, _ = own_order_fails(sub)
+    if not fails:
         return -1, True
     layout.straight_line += PIVOTING
-    counts.pivoted_left = PIVOTED_STEPS
+    counts.pivoted_left = steps_to_pivot(counts)
     iterations, far, slowly = solve_again(sub)
     if iterations < 0:
         layout.straight_line -= PIVOTING
     return iterations, far or slowly
+
+
+@inlined
+def steps_to_pivot(counts):
+    """How many steps to make by dense elimination now: one at a single failure, such as next to a singular position."""
+    return min(max(1, counts.pivoted), PIVOTED_STEPS)
+
+
+@apart(types.UniTuple(types.boolean, 2), "substep")
+def own_order_fails(sub):
+    """Whether the fixed order's increment from the guess, where the unknowns are left, is wrong (`order_fails`)."""
+    for k in range(sub.layout.n_x):
+        sub.memory[sub.layout.x + k] = sub.guess[k]
+    factorize(sub)
+    newton_increment(sub)
+    return order_fails(sub)
+
+
+@apart("void", "substep")
+def try_own_order(sub):
+    """After some steps by dense elimination, return to the fixed order if it serves now: its increment must be right.
+
+    That its increments shrink tells less: from a good guess they do in spite of wrong pivots, to more than round-off.
+    """
+    sub.layout.straight_line -= PIVOTING
+    fails, certain = own_order_fails(sub)
+    if fails and certain:
+        sub.layout.straight_line += PIVOTING
+        sub.counts.pivoted_left = steps_to_pivot(sub.counts)
+    sub.counts.age = -1
 
 
 @inlined
@@ -176,10 +208,10 @@ def finish(sub):
     memory, layout = sub.memory, sub.layout
     if layout.last >= 0:  # in large programs the last unknowns and the determinant are found by elimination
         call_kernel(sub.kernels.last, memory)
-        solve_sparse(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
+        solve_sparse_apart(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
     call_kernel(sub.kernels.finish, memory)
     if layout.turn >= 0:
-        memory[ORIENTATION_SLOT] *= eliminate(memory, sub.tables, layout.turn)
+        memory[ORIENTATION_SLOT] *= eliminate_apart(memory, sub.tables, layout.turn)
     total = memory[ENERGY_SLOT]
     for k in range(layout.n_state):
         total += memory[at(layout.delta + k)]
@@ -198,7 +230,7 @@ def finish_step(sub):
     return finite and (orientation * sub.counts.sign > 0.0 or tolerated)
 
 
-@internal()
+@apart("boolean", "substep")
 def meet_constraints(sub):
     """Iterate on with new factors where a step misses its end constraints, which the stopping rule did not see.
 

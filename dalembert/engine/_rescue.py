@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 FAILING = 1e-6
 """The backward error of a solve from which on a step's trouble is put down to the pivot order."""
 
-A_FEW = 3
-"""How many steps of a run may take the way out of a failing pivot order before it warns."""
+A_FEW, A_PART = 3, 1 / 500
+"""How many steps of a run, and what part of them, may take the way out of a failing pivot order before it warns: the time of
+single ones, as beside singular positions, is not noticed."""
 
 PATH = np.linspace(0.0, 2.0, 9)
 """Where along the tangent, in steps, a diagnosis looks."""
@@ -147,7 +148,8 @@ def warn_of_pivots(steppers: list[Stepper]) -> None:
     """Say once why a run is slow if more than a few of its steps needed pivots of their own."""
     pivoted = sum(int(stepper.counts["pivoted"]) for stepper in steppers)
     trouble = next((stepper.trouble for stepper in steppers if stepper.trouble), "")
-    if pivoted > A_FEW and trouble and not any(stepper.warned for stepper in steppers):
+    few = max([A_FEW, *(A_PART * stepper.counts["steps_done"] for stepper in steppers)])
+    if pivoted > few and trouble and not any(stepper.warned for stepper in steppers):
         for stepper in steppers:
             stepper.warned = True
         warnings.warn(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.compiler._elimination import SINGULAR, SPARSE
+from dalembert.engine._apart import apart
 from dalembert.engine._compiled import compiled
 
 SIZE, N_ENTRIES, ENTRIES, RHS, FILLED, ROW_START, DIAGONAL, COLUMN, SCATTER, ROWS, COLUMNS, TARGET, SPANS = range(len(SPARSE))
@@ -81,3 +82,8 @@ def solve_sparse(memory, tables, first, work, unknowns):
     substitute(memory, tables, first, work)
     for k in range(tables[first + SIZE]):
         memory[at(unknowns + tables[at(tables[first + COLUMNS] + k)])] = work[at(k)]
+
+
+eliminate_apart = apart("float64", "numbers", "integers", "int64")(eliminate)
+substitute_apart = apart("void", "numbers", "integers", "int64", "numbers")(substitute)
+solve_sparse_apart = apart("void", "numbers", "integers", "int64", "numbers", "int64")(solve_sparse)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dalembert.errors import ModelError, suggestion
+from dalembert.mechanisms._compound import Motion
 from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import Marker
@@ -62,12 +63,12 @@ class Building:
     @property
     def joints(self) -> list[Joint]:
         """The joints, in the order in which they were added."""
-        return [part for part in self.parts if isinstance(part, Joint)]
+        return [part for part in self.parts if isinstance(part, Joint) and not isinstance(part, Motion)]
 
     @property
     def named_parts(self) -> list[Part]:
-        """Bodies and joints, which functions of the user may name."""
-        return [*self.bodies, *self.joints]
+        """Bodies, joints and what these leave to move, which functions of the user may name."""
+        return [*self.bodies, *(part for part in self.parts if isinstance(part, Joint))]
 
     def part(self, name: str) -> Any:
         """The part of a name: a body, a joint, a spring, a wheel.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -18,12 +19,11 @@ from dalembert.mechanisms._rigid import Body
 def from_mjcf(source: str | os.PathLike[str], *, coordinates: str = "quaternion", stops: bool = False) -> Mechanism:
     """The mechanism of an MJCF file, or of its text: bodies with their inertias, joints, springs, dampers and closed loops.
 
-    Mapped are hinge, slide, ball and free joints with stiffness, damping and reference, armature of hinges and slides (a
-    rotor that a gear couples to the joint), welded bodies, gravity, and the equality constraints connect and weld. Several
-    joints of one body are mapped without their loads where they are a planar, cylindrical, universal or spherical joint
-    together, two hinges apart, or all of a free body. With `stops=True` also the ranges of joints, which then need a
-    collision integrator. What the options disable is left out. What else the file states (contacts, actuators, tendons,
-    friction) is listed in a warning. Needs the package mujoco.
+    Mapped are hinge, slide, ball and free joints with stiffness, damping, reference and armature (`m.rotor`), welded bodies,
+    gravity, and the equality constraints connect and weld. Several joints of one body are a compound joint, where slides come
+    before hinges that meet in one point, or after them; two hinges apart are a link, without their loads. With `stops=True`
+    also the ranges of joints, which then need a collision integrator. What the options disable is left out. What else the
+    file states (contacts, actuators, tendons, friction) is listed in a warning. Needs the package mujoco.
 
     Example:
         >>> import dalembert as da
@@ -120,36 +120,57 @@ class _Import:
             self._loaded(m.prismatic(parent, body, at=at, axis=axis, displacement=reference, name=name), first)
 
     def _several(self, parent: Body, body: Body, own: Sequence[int]) -> None:
-        """Joints of one body that leave what one joint of a mechanism does, or nothing to hold; their loads are left out."""
+        """Joints of one body: a compound joint, where slides come before turns about one point, or after them, seen backwards.
+
+        Two hinges that do not meet are a link, whose angles have no springs: their loads are left out.
+        """
         model, m, kinds = self.model, self.mechanism, self.mujoco.mjtJoint
         letters = {int(kinds.mjJNT_HINGE): "h", int(kinds.mjJNT_SLIDE): "s", int(kinds.mjJNT_BALL): "b"}
-        word = "".join(sorted(letters.get(int(model.jnt_type[k]), "f") for k in own))
-        hinges, slides = ([k for k in own if letters.get(int(model.jnt_type[k])) == letter] for letter in "hs")
-        turning, sliding = self.data.xaxis[hinges], self.data.xaxis[slides]
-        at = self.data.xanchor[[*hinges, *own][0]]
+        word = "".join(letters.get(int(model.jnt_type[k]), "f") for k in own)
+        if word == "f":
+            self._leave_loads_out(own[0])
+            return
+        slides, turns = ([k for k in own if letters[int(model.jnt_type[k])] in letter] for letter in ("s", "hb"))
+        at = self.data.xanchor[[*turns, *own][0]]
+        meeting = np.abs(self.data.xanchor[turns] - at).max(initial=0.0) < 1e-9 * max(1.0, float(np.abs(at).max()))
+        independent = all(_rank(self.data.xaxis[k]) == len(k) for k in (slides, turns) if "b" not in word or k is slides)
         name = " and ".join(self._name("joint", k) for k in own)
-        crossing = _rank(turning) == len(turning) and _rank(sliding) == len(sliding)
-        meeting = np.abs(self.data.xanchor[hinges] - at).max(initial=0.0) < 1e-9 * max(1.0, float(np.abs(at).max()))
-        match word:
-            case "f":
-                pass
-            case "bsss" | "hhhsss" if crossing:
-                body.free = True
-            case "hhh" if crossing and meeting:
-                m.spherical(parent, body, at=at, name=name)
-            case "hh" if crossing or not meeting:
-                m.link(parent, body, at=tuple(self.data.xanchor[hinges]), axes=tuple(turning), name=name)
-            case "hs" if _rank([*turning, *sliding]) == 1:
-                m.cylindrical(parent, body, at=at, axis=turning[0], name=name)
-            case "hss" if crossing and np.abs(sliding @ turning[0]).max() < 1e-9:
-                m.planar(parent, body, at=at, normal=turning[0], name=name)
-            case _:
-                raise ModelError(
-                    f"the body {body.name!r} has {len(own)} joints of its own, which are no planar, cylindrical, universal or "
-                    "spherical joint together: put a light body between each two of them"
-                )
-        for k in own:
-            self._leave_loads_out(k)
+        if word == "hh" and not meeting:
+            m.link(parent, body, at=tuple(self.data.xanchor[turns]), axes=tuple(self.data.xaxis[turns]), name=name)
+            for k in own:
+                self._leave_loads_out(k)
+        elif independent and meeting and re.fullmatch("s*(h{0,3}|b)|(h+|b)s+", word):
+            self._compound(parent, body, (slides, turns), at, name, backwards=word[0] != "s" and bool(slides))
+        else:
+            raise ModelError(
+                f"the body {body.name!r} has {len(own)} joints of its own, which are no slides before or after hinges that "
+                "meet in one point: put a light body between each two of them"
+            )
+
+    def _compound(
+        self, parent: Body, body: Body, joints: tuple[list[int], list[int]], at: np.ndarray, name: str, backwards: bool
+    ) -> None:
+        """Slides and turns with their loads; seen from the body, where its slides are carried by its turns."""
+        slides, turns = joints
+        ball = bool(turns) and int(self.model.jnt_type[turns[0]]) == int(self.mujoco.mjtJoint.mjJNT_BALL)
+        along, about = (self.data.xaxis[k] for k in joints)
+        moving, bodies = [*slides, *([] if ball else turns)], (parent, body)
+        if backwards:
+            moving = [*slides, *([] if ball else turns[::-1])]
+            along, about, bodies = -along, -about[::-1], (body, parent)
+        compound = self.mechanism.compound(
+            *bodies,
+            at=at,
+            slides=list(along),
+            turns=None if ball else list(about),
+            names=[self._name("joint", k) for k in moving],
+            values=[float(self.model.qpos0[self.model.jnt_qposadr[k]]) for k in moving],
+            name=name,
+        )
+        for motion, k in zip(compound.motions, moving, strict=True):
+            self._loaded(motion, k)
+        if ball:
+            self._loaded(compound, turns[0])
 
     def _leave_loads_out(self, k: int) -> None:
         """List what a joint has beside its freedom."""
@@ -168,7 +189,8 @@ class _Import:
         stiffness, damping = (float(np.ravel(x)[0]) for x in (model.jnt_stiffness[k], model.dof_damping[dof]))
         stiffness = 0.0 if self._disabled("spring", "passive") else stiffness
         damping = 0.0 if self._disabled("damper", "passive") else damping
-        if joint.kind == "spherical":
+        ball = int(model.jnt_type[k]) == int(self.mujoco.mjtJoint.mjJNT_BALL)
+        if ball:
             self.left_out += [f"spring or damper of the ball joint {joint.name!r}"] if stiffness or damping else []
         elif stiffness or damping:
             rest = float(model.qpos_spring[model.jnt_qposadr[k]])
@@ -178,25 +200,15 @@ class _Import:
             wide = joint.kind == "revolute" and max(abs(lower - joint.angle), abs(upper - joint.angle)) >= np.pi
             if not self.stops:
                 self.left_out.append(f"range of the joint {joint.name!r} (stops=True takes it)")
-            elif wide or joint.kind == "spherical":
+            elif wide or ball:
                 what = "more than half a turn from the reference" if wide else "that of a ball joint"
                 self.left_out.append(f"range of the joint {joint.name!r} ({what})")
             else:
                 self.mechanism.stop(joint, lower=lower, upper=upper)
-        if model.dof_armature[dof] and joint.kind == "spherical":
-            self.left_out.append(f"armature of the ball joint {joint.name!r}")
-        elif model.dof_armature[dof]:
-            self._rotor(joint, float(model.dof_armature[dof]))
+        if model.dof_armature[dof]:
+            self.mechanism.rotor(joint, inertia=float(model.dof_armature[dof]))
         if model.dof_frictionloss[dof]:
             self.left_out.append(f"friction of the joint {joint.name!r}")
-
-    def _rotor(self, joint: Joint, armature: float) -> None:
-        """Inertia that the motion of a joint alone has: a rotor with an axis at rest that turns as far as the joint moves."""
-        m, at = self.mechanism, joint.points[0]
-        rotor = m.body(f"rotor of {joint.name}", mass=armature, inertia=armature, at=at)
-        turning = 0.0 if joint.kind == "prismatic" else joint.angle
-        shaft = m.revolute(m.ground, rotor, at=at, axis=(0, 0, 1), angle=turning, name=f"shaft of {joint.name}")
-        m.gear(joint, shaft, ratio=1.0, name=f"gear of {joint.name}")
 
     def _equality(self, k: int) -> None:
         """A closed loop."""

@@ -106,6 +106,10 @@ class Joint(Part):
         (n1, n2, _), (m1, _, _) = self.frames(at)
         return dot(n1, m1), dot(n2, m1)
 
+    def measure_at(self, at: Placement) -> Vector:
+        """The direction whose products with relative velocities are the rates, along which efforts act: the axis."""
+        return self.axis_at(at)
+
     def angle_at(self, at: Placement) -> Any:
         """The angle: in the plane without end, in space between -pi and pi around the assembled pose."""
         if not self.turns:
@@ -122,19 +126,19 @@ class Joint(Part):
 
     def rate_at(self, at: Placement) -> Any:
         """The rate of the angle, a . (omega_2 - omega_1)."""
-        return dot(self.axis_at(at), subtract(at.of(self.second).omega, at.of(self.first).omega))
+        return dot(self.measure_at(at), subtract(at.of(self.second).omega, at.of(self.first).omega))
 
     def displacement_at(self, at: Placement) -> Any:
         """The displacement along the axis."""
         if not self.slides:
             raise ModelError(f"{self.name!r} is a {self.kind} joint, which has no displacement")
         P, Q = self.ends(at)
-        return self.displacement + dot(self.axis_at(at), subtract(Q, P))
+        return self.displacement + dot(self.measure_at(at), subtract(Q, P))
 
     def sliding_speed_at(self, at: Placement) -> Any:
         """The rate of the displacement."""
         P, Q = self.ends(at)
-        a, first, second = self.axis_at(at), at.of(self.first), at.of(self.second)
+        a, first, second = self.measure_at(at), at.of(self.first), at.of(self.second)
         relative = subtract(second.speed(self._locals["Q"]), first.speed(self._locals["P"]))
         return dot(a, relative) + dot(cross(first.omega, a), subtract(Q, P))
 
@@ -161,7 +165,7 @@ class Joint(Part):
 
     def push(self, at: Placement, effort: Any, loads: Loads) -> None:
         """A torque about the axis, or a force along it, on the second body, and its reaction on the first."""
-        along = scale(effort, self.axis_at(at))
+        along = scale(effort, self.measure_at(at))
         opposite = scale(-1.0, along)
         if self.coordinate == "angle":
             loads.add(self.second, torque=along)

@@ -205,8 +205,8 @@ class AppliedForce(Load):
     point: np.ndarray
     torque: bool
 
-    def exert(self, at: Placement, loads: Loads) -> None:
-        """The force or torque."""
+    def vector_at(self, at: Placement) -> Vector:
+        """What the user's function says, in space."""
         what = f"the {'torque' if self.torque else 'force'} {self.name!r}"
         value = asked(what, self.function, self.body, at, self.mechanism.named_parts)
         try:
@@ -217,7 +217,11 @@ class AppliedForce(Load):
             entries.append(0.0)
         if len(entries) != 3:
             raise ModelError(f"{what} must return three numbers (two for a force in the plane, one for a torque about z)")
-        vector = (entries[0], entries[1], entries[2])
+        return (entries[0], entries[1], entries[2])
+
+    def exert(self, at: Placement, loads: Loads) -> None:
+        """The force or torque."""
+        vector = self.vector_at(at)
         if self.torque:
             loads.add(self.body, torque=vector)
         else:

@@ -4,97 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from dalembert.errors import InputError
+from dalembert.mechanisms._compound import Motion
 from dalembert.mechanisms._joints import Joint, Prescribed
 from dalembert.mechanisms._links import Marker
-from dalembert.mechanisms._loads import JointSpring, Motor, Spring
-from dalembert.mechanisms._rigid import Body, Frame, Part, Placement
-from dalembert.mechanisms._vectors import Vector, subtract, triple
+from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
+from dalembert.mechanisms._reading_base import Reading
+from dalembert.mechanisms._reading_loads import DriveReading, LoadReading
+from dalembert.mechanisms._rigid import Body, Frame, Part
+from dalembert.mechanisms._vectors import triple
 from dalembert.mechanisms._wheels import Wheel
-from dalembert.symbolic import as_column, from_column
 from dalembert.systems import State, System
 from dalembert.systems._model import one_line
-
-if TYPE_CHECKING:
-    from dalembert.mechanisms._assembly import Mechanism
-
-
-class NoSuchReading(InputError, AttributeError):
-    """What was asked of a part is nothing that it has."""
-
-
-class Reading:
-    """What a part does along a run."""
-
-    def __init__(self, part: Part, run: Any) -> None:
-        m: Mechanism = part.mechanism
-        if run.fingerprint != m.system().fingerprint:
-            raise InputError(f"this run is not one of the mechanism to which {part.name!r} belongs, as it is now")
-        self.part, self.run, self.mechanism = part, run, m
-        self.t: np.ndarray = run.t
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "part" not in vars(self):  # pickle asks before there is a part
-            raise AttributeError(name)
-        known = ", ".join(quantity for quantity in dir(type(self)) if not quantity.startswith("_"))
-        raise NoSuchReading(f"the {type(self.part).__name__.lower()} {self.part.name!r} has no {name}: it has {known}")
-
-    @cached_property
-    def _at(self) -> Placement:
-        run = self.run
-        return Placement(np.asarray(run.q).T, np.asarray(run.v).T, run.t, {**run.parameters, "t": run.t})
-
-    def _rows(self, vector: Vector) -> np.ndarray:
-        """A vector over time, (time, 3)."""
-        shape = np.shape(self.t)
-        return np.stack([np.broadcast_to(np.asarray(entry, dtype=float), shape) for entry in vector], axis=-1)
-
-    def _column(self, value: Any) -> np.ndarray:
-        return np.broadcast_to(np.asarray(value, dtype=float), np.shape(self.t)).copy()
-
-    def _reaction(self, body: Body, point: Vector) -> tuple[np.ndarray, np.ndarray]:
-        """The force of the part's rows on a body, and its torque about a point, (time, 3) each."""
-        system, assembled = self.mechanism.system(), self.mechanism.assembled
-        count, theta = len(self.t), system.parameters.vector(self.run.parameters)
-        q, Q = np.asarray(self.run.q), np.zeros((len(self.t), system.dim))
-        shared = (np.atleast_2d(self.t), q.T)
-        rows = list(assembled.rows_of(self.part))
-        if rows:
-            lam = np.zeros((count, system.n_holonomic))
-            lam[:, rows] = self.run.lam[:, rows]
-            Q += _mapped(system.function("reaction"), count, *shared, lam.T, theta)[:, :, 0]
-        rows = list(assembled.rows_of(self.part, "nonholonomic"))
-        if rows:
-            k_v = _mapped(system.function("k_v"), count, *shared, np.asarray(self.run.p).T, theta)
-            Q -= np.einsum("tji,tj->ti", k_v[:, rows], self.run.psi[:, rows])
-        assert body.coordinates is not None
-        own, Q_own = q[:, body.slice].T, Q[:, body.slice].T
-        flat = body.coordinates.labels[:3] != ("x", "y", "z")
-        force = self._rows((Q_own[0], Q_own[1], 0.0 if flat else Q_own[2]))
-        torque = self._rows(body.coordinates.torque(own, Q_own))
-        arm = self._rows(subtract(self._at.of(body).centre, point))
-        return force, torque + np.cross(arm, force)
-
-    def _on_second(self, joint: Joint) -> tuple[np.ndarray, np.ndarray]:
-        """The force of the part's rows on the second body of a joint, and its torque about the joint's point there."""
-        _, Q = joint.ends(self._at)
-        if joint.second.coordinates is not None:
-            return self._reaction(joint.second, Q)
-        force, torque = self._reaction(joint.first, Q)
-        return -force, -torque
-
-
-def _mapped(function: ca.Function, count: int, *arguments: Any) -> np.ndarray:
-    """A function at many states, (time, rows, columns); its last argument, the parameters, is the same for all."""
-    *moving, theta = arguments
-    values = function.map(count)(*moving, np.repeat(np.reshape(theta, (-1, 1)), count, axis=1))
-    rows, columns = function.size_out(0)
-    return np.asarray(values, dtype=float).reshape(rows, count, columns).transpose(1, 0, 2)
 
 
 class MovingReading(Reading):
@@ -187,6 +112,8 @@ class JointReading(Reading):
 
     @cached_property
     def _load(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.part, Motion):  # what holds is the joint of which it is a part
+            return JointReading(self.part.whole, self.run)._load
         return self._on_second(self.part)
 
     @property
@@ -218,55 +145,6 @@ class WheelReading(Reading):
     def force(self) -> np.ndarray:
         """What the plane or the surface exerts on it, (time, 3)."""
         return self._reaction(self.part.body, self.part.contact_point(self._at))[0]
-
-
-class DriveReading(Reading):
-    """What prescribes the motion of a joint, along a run."""
-
-    part: Prescribed
-
-    @property
-    def effort(self) -> np.ndarray:
-        """The torque or force that the motion needs, with the sign of a motor's, (time,)."""
-        joint = self.part.joint
-        force, torque = self._on_second(joint)
-        along = torque if joint.coordinate == "angle" else force
-        return np.einsum("ti,ti->t", along, self._rows(joint.axis_at(self._at)))
-
-
-class LoadReading(Reading):
-    """A spring, a damper or a motor along a run."""
-
-    @property
-    def length(self) -> np.ndarray:
-        """The length of a spring, (time,)."""
-        if not isinstance(self.part, Spring):
-            raise InputError(f"{self.part.name!r} has no length")
-        P, Q = self.part.ends(self._at)
-        return np.linalg.norm(self._rows(subtract(Q, P)), axis=1)
-
-    @property
-    def force(self) -> np.ndarray:
-        """The force of a spring, a damper, or both, positive where it pulls its ends together, (time,)."""
-        if not isinstance(self.part, Spring):
-            raise InputError(f"{self.part.name!r} has no force between two points: read its effort")
-        return self._column(self.part.tension(self._at))
-
-    @property
-    def effort(self) -> np.ndarray:
-        """The torque or force of a motor, or of the spring of a joint, on its second body, (time,)."""
-        if isinstance(self.part, JointSpring):
-            return self._column(self.part.effort_at(self._at))
-        if not isinstance(self.part, Motor):
-            raise InputError(f"{self.part.name!r} is no motor: read its force")
-        motor, m, count = self.part, self.mechanism, len(self.t)
-        # The user's function is for one state: it is called with symbols, as for the model, not with arrays over time.
-        symbols = [ca.SX.sym("t"), ca.SX.sym("q", m.dim), ca.SX.sym("v", m.dim)]
-        t, q, v = (from_column(symbol) for symbol in symbols)
-        at = Placement(q, v, t[0], {**self.run.parameters, "t": t[0]})
-        function = ca.Function("effort", [*symbols, ca.SX.sym("theta", 0)], [ca.densify(as_column([motor.effort_at(at)]))])
-        states = (np.atleast_2d(self.t), np.asarray(self.run.q).T, np.asarray(self.run.v).T)
-        return _mapped(function, count, *states, np.zeros(0))[:, 0, 0]
 
 
 @dataclass(frozen=True)
@@ -309,9 +187,9 @@ def read(part: Any, run: Any) -> Any:
             return WheelReading(part, run)
         case Prescribed():
             return DriveReading(part, run)
-        case Spring() | Motor() | JointSpring():
+        case Spring() | Motor() | JointSpring() | AppliedForce():
             return LoadReading(part, run)
     raise InputError(
-        "run.of takes a body, a frame, a joint, a wheel, a spring, a motor or a prescribed motion of the mechanism; got "
-        f"{one_line(part)}"
+        "run.of takes a body, a frame, a joint, a wheel, a spring, a motor, a force or a prescribed motion of the mechanism; "
+        f"got {one_line(part)}"
     )

@@ -3,7 +3,8 @@
 A pose is described by what an observer on each joint's first body sees of its second, R_1^T R_2 and R_1^T d, and by R and x of
 the *carriers*: of each group of bodies without a joint to the ground one. A start changes this description as little as it can,
 angles in radians and lengths in sizes of the mechanism. So a given angle turns what lies behind its joint, as in coordinates of
-joints, and what closes a loop follows.
+joints, and what closes a loop follows. Of a compound joint the observer sees its displacements and angles, and what its rows
+say.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.mechanisms._compound import Compound
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._rigid import Body, Placement, number
@@ -58,8 +60,15 @@ def description(m: Mechanism, staying: Sequence[Body], at: Placement, extent: fl
     for joint in m.joints:
         P, Q = joint.ends(at)
         first, second = at.of(joint.first).columns, at.of(joint.second).columns
-        entries += [dot(one, other) * RADIAN for one in first for other in second]
-        entries += [dot(one, subtract(Q, P)) / extent for one in first]
+        if isinstance(joint, Compound):
+            entries += [motion.coordinate_at(at) / (extent if motion.slides else 1.0) for motion in joint.motions]
+            entries += joint.rows(at)
+            for own in (joint.first, joint.second):  # angles do not tell the length of a quaternion
+                entries += [] if own.coordinates is None else own.coordinates.constraints(at.q[own.slice])
+        else:
+            entries += [dot(one, subtract(Q, P)) / extent for one in first]
+        if not isinstance(joint, Compound) or joint.turns_about is None:
+            entries += [dot(one, other) * RADIAN for one in first for other in second]
     for body in staying:
         frame = at.of(body)
         entries += [RADIAN * x for column in frame.columns for x in column]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from dalembert.errors import InputError
 from dalembert.mechanisms._joints import Joint
@@ -51,6 +50,8 @@ class Wish:
     def way(self, begin: np.ndarray, shorter: bool = False) -> Callable[[float], np.ndarray]:
         """From 0 to 1, the values on the way from one to the target: less than a turn, or if `shorter` at most half a turn."""
         if self.kind == "rotation":
+            from scipy.spatial.transform import Rotation  # which loads a lot: 50 ms of every start of Python
+
             first, last = (Rotation.from_matrix(x.reshape(3, 3)) for x in (begin, self.target))
             turning = (last * first.inv()).as_rotvec()
             return lambda share: np.ravel((Rotation.from_rotvec(share * turning) * first).as_matrix())
@@ -66,6 +67,8 @@ class Wish:
     def distance(self, begin: np.ndarray) -> float:
         """How far the target is: the angle of a rotation, or the largest change."""
         if self.kind == "rotation":
+            from scipy.spatial.transform import Rotation
+
             first, last = (Rotation.from_matrix(x.reshape(3, 3)) for x in (begin, self.target))
             return float((last * first.inv()).magnitude())
         return float(np.max(np.abs(self.way(begin)(1.0) - begin)))

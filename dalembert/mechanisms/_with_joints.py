@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import MEETING, Z, two_points
+from dalembert.mechanisms._compound import Compound
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Gear, Joint, Prescribed
 from dalembert.mechanisms._links import Link, carrier, composed
@@ -207,8 +208,8 @@ class WithJoints(WithBodies):
                     f"{name!r} is a {kind} joint, but {body.name!r} is a point, which has no rotation: use m.spherical"
                 )
             self._check_point(f"{name!r}", body, point)
-        of = Link if kind == "link" else Joint
-        return self._add(of(name, self, kind, first, second, points, unit, **more))
+        made = {"link": Link, "compound": Compound}.get(kind, Joint)
+        return self._add(made(name, self, kind, first, second, points, unit, **more))
 
     @staticmethod
     def _check_plane(name: str, kind: str, unit: np.ndarray, first: Body, second: Body) -> None:

@@ -12,10 +12,10 @@ from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
 from dalembert.mechanisms._rigid import Body, Value
 from dalembert.mechanisms._vectors import triple
-from dalembert.mechanisms._with_joints import WithJoints
+from dalembert.mechanisms._with_compounds import WithCompounds
 
 
-class WithLoads(WithJoints):
+class WithLoads(WithCompounds):
     """A mechanism to which springs, motors and forces can be added."""
 
     def spring(

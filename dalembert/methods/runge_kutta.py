@@ -218,10 +218,24 @@ class RungeKuttaEquations(OneStepMethod):
         step.position_constraint(system.g(T[:-1], Q[:-1]) if on_g else system.g(T, Q))
         if on_g:
             step.at_end("g", t0 + h, q0 + dq)
+        ends = [dq, dp]
         if self.projected and system.n_holonomic:
             dq, dp = project(system, step, dq, dp, already_on_g=on_g)
         step.result(q=dq, p=dp, stage_lam=L[-1] / h)
         # fmt: on
+        if tableaux.largest(tableaux.C, self.tableau) >= self.tableau.stages:
+            self.dense_output(step, k, hl / h, L / h, [(dq - ends[0]) / h, (dp - ends[1]) / h])
+
+    def dense_output(self, step: Step, k: np.ndarray, ell: np.ndarray, Lam: np.ndarray, projections: list[np.ndarray]) -> None:
+        """C(s): Q and P lie on polynomials whose rates are k and l at the nodes; projections grow with time."""
+        nodes = self.tableau.c
+        step.polynomial("Y", nodes, k, start=step.q0)
+        step.polynomial("Z", nodes, ell, start=step.p0)
+        step.polynomial("Z~", nodes, ell, start=step.p0)
+        if self.projected:
+            for name, start, rate in zip(("Y", "Z~"), (step.q0, step.p0), projections, strict=True):
+                step.polynomial(name, nodes[:1], [rate], start=0 * start)
+        step.polynomial("lam", nodes, Lam)
 
 
 def project(system: BoundSystem, step: Step, dq: np.ndarray, dp: np.ndarray, *, already_on_g: bool) -> tuple:

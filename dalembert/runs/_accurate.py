@@ -93,7 +93,7 @@ def accurate(
             if run.status != "done":
                 return noted(thinned(run, wanted // every), None, worded(task, chosen))  # the error is that of a whole run
             try:
-                found = Comparison(task, chosen, run, beside).verdict()
+                found = Comparison(task, chosen, run, every, beside).verdict()
             except KeyboardInterrupt:
                 answered()
                 words = f"{worded(task, chosen)}; interrupted before it was compared with other runs"

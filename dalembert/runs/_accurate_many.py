@@ -179,8 +179,8 @@ def compared(
         factor = (SMOOTHLY if rough <= SMOOTH else ROUGH) * 2**order / (2**order - 1)
         difference = np.nan_to_num(factor * np.abs(a - b), nan=np.inf)
         worst, error = (float(np.max(difference / scale)) for scale in (task.tolerances(b), task.sizes(b)))
-        least = max(1.0, rough / max(worst, 1e-300)) if rough <= SMOOTH else 1.0
-        found[:, member] = least * worst, least * error
+        kinks = 1 + rough / max(worst, 1e-300) if rough <= SMOOTH else 1.0
+        found[:, member] = kinks * worst, kinks * error
     return found[0], found[1]
 
 

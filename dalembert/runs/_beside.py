@@ -13,9 +13,10 @@ from dalembert.runs._choice import COMMON, Suggestion
 from dalembert.runs._path import MOST_ROWS, Path, Stopped, Task
 from dalembert.runs._pilot import LOST
 
-LONG, LARGER, LEAST_LARGER = 1000, {2: Fraction(6), 4: Fraction(3)}, Fraction(3, 2)
+LONG, LARGER, LEAST_LARGER, HIGHEST = 1000, {2: Fraction(6), 4: Fraction(3)}, Fraction(3, 2), 12
 """Steps from which a run is made for a comparison, and how many times larger its own are, by the order of the method. Those of
-high orders are nearly as large as they may be for their equations to be solved easily: twice as large ones cost as much."""
+high orders are nearly as large as they may be for their equations to be solved easily: twice as large ones cost as much, and
+above the HIGHEST order so do those that are 1.5 times larger, as much as steps h/2."""
 FINER, COARSER = 1.35, 1.3
 """A run is compared with its pilot if the shorter steps of that are so many times shorter, or larger."""
 MOST_WAITING = 20_000_000
@@ -27,7 +28,7 @@ def larger(task: Task, chosen: Suggestion) -> tuple[Fraction, Path] | None:
     p = chosen.pilot.order
     r = LARGER.get(p, LEAST_LARGER)
     lost = chosen.steps % r.numerator or chosen.error * float(r) ** p > LOST / 5
-    if chosen.steps < LONG or chosen.growth.kind == "exponential" or lost:
+    if chosen.steps < LONG or p > HIGHEST or chosen.growth.kind == "exponential" or lost:
         return None
     a, b = r.numerator, r.denominator  # so many steps of the run take as long as so many of the other one
     return r, Path(task, chosen.method, float(r) * abs(chosen.h), chosen.steps // a * b, b)

@@ -19,7 +19,7 @@ from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, check_method, initial_state, positive
 from dalembert.runs._default_method import family
 from dalembert.runs._path import Task, positions
-from dalembert.runs._pilot import LOST, Growth, Pilot, growth, not_hard, order_of, pilot
+from dalembert.runs._pilot import LOST, Growth, Pilot, growth, not_hard, order_of, pilot, time_scale
 from dalembert.runs._problem import Problem
 from dalembert.runs._unreachable import FEWER, ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
@@ -38,8 +38,8 @@ errors of larger steps, which may not fall with h^p yet, do not decide, and the 
 larger still, they are so many times larger at least, so that it can be compared with them, too."""
 COMMON = 24
 """States that a run has at the same times as its pilot, if that has so many."""
-WINDOW = 32
-"""Steps of a first trial."""
+WINDOW, SCALE = 32, 0.25
+"""Steps of a first trial, and their largest size in units of the time scale of the motion at its start."""
 MOST_STEPS, MOST_TRIED = 2_000_000_000, 20_000
 """Of a run, and of a pilot of a motion that seems to be chaotic."""
 TRIED = 1.6
@@ -149,7 +149,7 @@ def _choose(task: Task, methods: tuple[OneStepMethod, ...]) -> Suggestion:
     digits = -math.log10(np.max(task.tolerances(q) / task.sizes(q)))
     orders = [order_of(method, task.system) for method in methods]
     guess = methods[int(np.argmin([abs(order - 2.4 - 0.85 * digits) for order in orders]))]
-    flown = first_pilot(task, guess, task.length / WINDOW)
+    flown = first_pilot(task, guess, min(task.length / WINDOW, SCALE * time_scale(task)))
     best, size = cheapest(task, methods, orders, flown)
     if best is not guess:
         flown = first_pilot(task, best, size)
@@ -158,18 +158,21 @@ def _choose(task: Task, methods: tuple[OneStepMethod, ...]) -> Suggestion:
 
 def first_pilot(task: Task, method: OneStepMethod, h: float) -> Pilot:
     """A few steps whose error can be measured: not lost, and not round-off unless they reach the end."""
-    h, grown, most = min(h, task.length / 4), False, math.inf
+    h, exact, failed, most = min(h, task.length / 4), None, math.inf, math.inf
     for _ in range(60):
         steps = min(WINDOW, math.ceil(task.length / h))
         h = min(h, task.length / steps)
-        flown = pilot(task, method, h, steps, first=True)
+        flown = pilot(task, method, h, steps, first=True, may_be_hard=False)
         most = min(most, not_hard(flown))
         if not flown.complete:
-            h, grown = h / 4, True
-        elif flown.relative < 100 * ROUND_OFF and steps == WINDOW and not grown:
-            h *= 4
+            failed = h
+        elif flown.relative < 100 * ROUND_OFF and steps == WINDOW:
+            exact = flown
         else:
             return replace(flown, most=most)
+        if exact is not None and failed < 1.5 * exact.h:  # between rounding and steps that cannot be made lies no other
+            return replace(exact, most=most)
+        h = h / 4 if exact is None else min(4 * exact.h, math.sqrt(exact.h * failed))
     why = flown.reason or f"runs with h = {flown.h:.1g} and half of it part from t = {task.at(flown.t[-1]):.6g} on"
     raise ToleranceError(f"no step size makes even the first steps: {why}")
 
@@ -201,32 +204,34 @@ def cheapest(task: Task, methods: tuple[OneStepMethod, ...], orders: list[int], 
 def settled(task: Task, flown: Pilot) -> Suggestion:
     """Longer and longer pilots of one method, until one tells the error of the whole motion, or they cost enough."""
     grown, farthest = growth(task, flown), flown
-    h, spent, tried, lost, enough = next_size(flown, grown), 3 * len(flown.t), [], math.inf, False
-    most = flown.most
+    h, spent, shortest, enough = next_size(flown, grown), 3 * len(flown.t), math.inf, False
+    most, tried = flown.most, list[tuple[float, float]]()
     for attempt in range(12):
         refuse_chaos(task, flown, grown)
-        steps, size = plan(task, flown, grown, h, spent, most, first=attempt == 0)
+        steps, size = plan(task, flown, grown, h, spent, most, first=attempt == 0, lost=len(tried))
         if steps == 0 or steps * size < farthest.t[min(16, len(farthest.t) - 1)]:
             break
-        whole = flown.complete and flown.t[-1] > 0.99 * task.length and h < 1.59 * flown.h
-        if (enough or whole) and (steps * size < 0.99 * task.length or size > 0.85 * flown.h):
+        whole, part = flown.complete and flown.t[-1] > 0.99 * task.length, steps * size < 0.99 * task.length
+        if (whole and part) or ((enough or (whole and h < 1.59 * flown.h)) and (part or size > 0.85 * flown.h)):
             break
-        following = pilot(task, flown.method, size, steps)
-        if following.complete and following.relative < 100 * ROUND_OFF and steps * size < 0.99 * task.length:
+        following = pilot(task, flown.method, size, steps, may_be_hard=size <= TRIED * h)
+        if following.complete and following.relative < 100 * ROUND_OFF and part:
             break  # a part of the motion whose errors are those of rounding: it tells less than the pilot before it
-        if not following.complete and flown.complete and following.t[-1] <= flown.t[-1] and size > TRIED * h:
+        behind = following.hard or following.t[-1] <= flown.t[-1]
+        if not following.complete and flown.complete and behind:
             most, spent = size / 1.5, spent + 3 * (steps if following.reason is None else len(following.t))
+            h = h if size > TRIED * h else min(h, most)
             continue  # steps are too large where shorter ones have led on: that tells nothing about the motion
         flown, size = following, following.h
         most = min(most, not_hard(flown)) if flown.complete else most
         spent += 3 * steps
         farthest = flown if flown.t[-1] >= farthest.t[-1] else farthest
         grown = growth(task, flown, farthest)
-        h = min(next_size(flown, grown), lost / 1.5)
+        h = min(next_size(flown, grown), shortest / 1.5)
         if not flown.complete:
             tried.append((size, float(flown.t[-1])))
             refuse_singular(task, flown, tried)
-            lost = size
+            shortest = size
             h = min(h, size / 2)
         elif size < NEAR * h and (h < 1.59 * size or steps == 16):
             enough = True
@@ -248,21 +253,26 @@ def next_size(flown: Pilot, grown: Growth) -> float:
     return flown.h * min(max(factor, 0.3 if grown.kind == "exponential" else 1e-3), 8.0 if grown.kind == "power" else 1.6)
 
 
-def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, most: float, *, first: bool) -> tuple[int, float]:
+def plan(
+    task: Task, flown: Pilot, grown: Growth, h: float, spent: int, most: float, *, first: bool, lost: int
+) -> tuple[int, float]:
     """How many steps the next pilot takes, 0 if too many, and of which size: to the end if they tell the error there.
 
-    Steps that are larger than `most` cannot be made.
+    Steps that are larger than `most` cannot be made; so many pilots before it were `lost` on the way.
     """
     needed = task.length / h
     if needed > MOST_STEPS:
         raise ToleranceError(f"this takes {needed:.1e} steps of h = {h:.1e}: ask for a larger rtol or an earlier t1")
     budget = min(PART * max(LEAST, needed), MOST_PILOTED) - spent
+    relative = max(flown.relative, ROUND_OFF) * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
     if grown.kind == "exponential" or not flown.complete:  # no part of such a motion tells about the rest
-        steps = 16 * math.ceil(needed / NEXT / 16)
+        size, too_large = NEXT * h, lost == 1 and not (flown.complete or flown.reason)
+        if too_large and 3 * task.length > budget * size:  # the largest ones that tell the error until the end cost less
+            size = max(size, flown.h * (LOST / 20 / relative) ** (1 / flown.order))
+        steps = 16 * math.ceil(task.length / size / 16)
         return min(steps, MOST_TRIED), task.length / steps
     if budget < 3 * 16:
         return 0, h
-    relative = flown.relative * grown.worst / max(float(flown.worst(task)[-1]), 1e-300)
     for part in (0.25, 0.5) if first and flown.order > 4 else (1.0,):
         steps = 16 * math.ceil(min(needed / NEXT, part * budget / 3) / 16)
         if NEXT * steps < needed:  # then steps are so large that the run can be compared with those of this pilot
@@ -272,12 +282,14 @@ def plan(task: Task, flown: Pilot, grown: Growth, h: float, spent: int, most: fl
         if (relative * (size / flown.h) ** flown.order < bound and size <= most) or needed < 2 * WINDOW:
             return steps, size
     steps = int(part * budget / 3)
-    if not first:
-        return steps, min(1.5 * h, most)
-    # As far as possible first: in steps so large that the error can just be measured, where it falls with a low order.
-    aim = LOST / 10 if flown.order <= 4 else math.sqrt(LOST / 10 * relative * (h / flown.h) ** flown.order)
-    size = (aim * task.length * flown.h**flown.order / (relative * steps)) ** (1 / (flown.order + 1))
-    return steps, min(most, max(1.5 * h, min(size, task.length / steps)))
+    if first:  # as far as possible: in steps so large that the error can just be measured, where it falls with a low order
+        aim = LOST / 10 if flown.order <= 4 else math.sqrt(LOST / 10 * relative * (h / flown.h) ** flown.order)
+        size = (aim * task.length * flown.h**flown.order / (relative * steps)) ** (1 / (flown.order + 1))
+    size = min(most, max(1.5 * h, min(size, task.length / steps) if first else 0.0))
+    if steps * size > 0.99 * task.length:
+        steps = 16 * math.ceil(task.length / size / 16)
+        size = task.length / steps
+    return steps, size
 
 
 def suggestion(task: Task, flown: Pilot, grown: Growth, h: float) -> Suggestion:

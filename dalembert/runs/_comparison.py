@@ -64,10 +64,10 @@ class Verdict:
 class Comparison:
     """A run with constant steps, and all that it is compared with."""
 
-    def __init__(self, task: Task, chosen: Suggestion, run: Trajectory, beside: Beside) -> None:
-        self.task, self.chosen, self.run, self.t = task, chosen, run, np.abs(np.asarray(run.t) - run.t[0])
-        self.beside = beside
-        self.every = round((self.t[1] - self.t[0]) / abs(run.h)) if len(self.t) > 1 else chosen.steps
+    def __init__(self, task: Task, chosen: Suggestion, run: Trajectory, every: int, beside: Beside) -> None:
+        self.task, self.chosen, self.run, self.every, self.beside = task, chosen, run, every, beside
+        # From the numbers of steps: late times are rounded, and their differences may even vanish.
+        self.t = np.minimum(every * np.arange(len(run)), chosen.steps) * abs(chosen.h)
 
     def verdict(self) -> Verdict:
         """From the cheapest comparison that tells the error."""
@@ -76,11 +76,12 @@ class Comparison:
         if known is None:
             with busy("comparing with larger steps"):
                 known = self.with_one_larger()
-        return self.at_least(known if known is not None and known.worst <= ENOUGH else self.with_half())
+        known = None if known is None else self.with_kinks(known)
+        return known if known is not None and known.worst <= ENOUGH else self.with_kinks(self.with_half())
 
-    def at_least(self, found: Verdict) -> Verdict:
-        """Not less than what kinks may add, if they were neglected."""
-        factor = max(1.0, self.rough / max(found.worst, 1e-300)) if "rough" in vars(self) and self.is_smooth() else 1.0
+    def with_kinks(self, found: Verdict) -> Verdict:
+        """And what kinks may add, if they were neglected."""
+        factor = 1 + self.rough / max(found.worst, 1e-300) if "rough" in vars(self) and self.is_smooth() else 1.0
         return replace(found, worst=factor * found.worst, error=factor * found.error)
 
     @cached_property

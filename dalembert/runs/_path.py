@@ -87,12 +87,14 @@ class Path:
     """Set from outside to end it, with the exception `Stopped`."""
     reason: str | None = field(default=None, init=False)
     """Why the run failed, if it did."""
+    hard: bool = field(default=False, init=False)
+    """Whether it was given up because of too many iterations."""
     largest: np.ndarray = field(init=False)
     """The largest magnitude of every variable, momenta among them."""
     pace: float = field(default=0.0, init=False)
     """Seconds that a step took."""
     effort: float = field(default=0.0, init=False)
-    """Newton iterations that a step took."""
+    """Newton iterations that a step took, or a substep of a composition."""
 
     def __post_init__(self) -> None:
         self.largest = np.abs(self.task.start.packed)
@@ -118,7 +120,8 @@ class Path:
                 self.steps = run.steps_done
                 self.reason = f"t = {run.time:.6g}: {reason}"
             elif before[0] and iterations(run) - before[1] > self.most * (run.steps_done - before[0]):
-                self.steps, self.reason = run.steps_done, f"t = {run.time:.6g}: steps of h = {self.h:.1g} are hard to solve"
+                self.steps, self.hard = run.steps_done, True
+                self.reason = f"t = {run.time:.6g}: steps of h = {self.h:.1g} are hard to solve"
             elif run.steps_done == self.steps and self.steps % self.every:
                 states = np.vstack([states, run.row[:n]])
             self.largest = np.maximum(self.largest, np.max(np.abs(states), axis=0, initial=0.0))
@@ -138,9 +141,9 @@ class Path:
         return self.steps if self.beside is None else min(self.steps, 2 * self.beside.steps)
 
 
-def iterations(run: Run) -> int:
-    """Newton iterations of a run so far."""
-    return int(run.counts["iterations"].sum())
+def iterations(run: Run) -> float:
+    """Newton iterations of a run so far, of each of the substeps of a composition in the mean."""
+    return float(run.counts["iterations"].mean())
 
 
 def positions(system: System, states: np.ndarray) -> np.ndarray:

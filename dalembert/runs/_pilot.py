@@ -12,15 +12,20 @@ from dalembert.errors import UnsupportedSystem
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
 from dalembert.runs._drivers import driver_of
-from dalembert.runs._path import MOST_ROWS, Path, Task
+from dalembert.runs._path import MOST_ROWS, Path, Task, positions
+from dalembert.runs._smoothness import rates
 from dalembert.systems import System
+from dalembert.systems._states import States
 
 LOST = 0.1
 """An error, relative to the size of a coordinate, that no longer tells how errors grow."""
-FEW, HARD, EASIER = 4, 30.0, 1.2
-"""After each so many steps of a first pilot it is seen whether they took more than HARD Newton iterations in the mean, as where
-steps are so large that their solutions are followed from those of smaller ones: these cost more than they tell. Those of later
-ones are EASIER times shorter than such, or not larger than those that took half as many."""
+FEW, LOOKS = 4, 16
+"""After each so many steps of a first pilot, and so many times during others, it is seen whether both runs still agree, and
+whether the last steps took more than"""
+HARD, EASIER = 30.0, 1.2
+"""Newton iterations in the mean, as where steps are so large that their solutions are followed from those of smaller ones:
+these cost more than they tell. Those of later pilots are EASIER times shorter than such, or not larger than those that took
+half as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,8 @@ class Pilot:
     """Newton iterations that one of the larger ones took."""
     most: float = math.inf
     """Steps that are larger are known to be hard to solve."""
+    hard: bool = False
+    """Whether it was given up because its own ones are."""
 
     @property
     def relative(self) -> float:
@@ -80,19 +87,39 @@ def order_of(method: OneStepMethod, system: System) -> int:
     )
 
 
-def pilot(task: Task, method: OneStepMethod, h: float, steps: int, *, first: bool = False) -> Pilot:
+def pilot(task: Task, method: OneStepMethod, h: float, steps: int, *, first: bool = False, may_be_hard: bool = True) -> Pilot:
     """Both runs, and what follows from them; many steps are made a few more, so that their end is kept.
 
-    The `first` ones of a motion, of which nothing is known yet, are given up where their steps are hard to solve.
+    Steps that may not be hard to solve are given up where they are: after a few of the `first` ones of a motion, of which
+    nothing is known yet.
     """
     order, every = order_of(method, task.system), math.ceil(steps / MOST_ROWS)
     rows = math.ceil(steps / every)
     h, steps = h * steps / (rows * every), rows * every
-    block, most = (FEW, HARD) if first else (every * max(1, MOST_ROWS // every), math.inf)
+    block, most = FEW if first else every * max(1, min(rows // LOOKS, MOST_ROWS // every)), math.inf if may_be_hard else HARD
     coarse = Path(task, method, h, steps, block=block, most=most)
     fine = Path(task, method, h / 2, 2 * steps, 2, block, coarse, most)
     flown = pair(task, method, order, h, every, np.arange(steps + 1) * h, coarse, fine, every)
-    return replace(flown, reason=coarse.reason or fine.reason, largest=coarse.largest, pace=fine.pace, effort=coarse.effort)
+    flown = replace(flown, reason=coarse.reason or fine.reason, hard=coarse.hard or fine.hard)
+    return replace(flown, largest=coarse.largest, pace=fine.pace, effort=coarse.effort)
+
+
+def time_scale(task: Task) -> float:
+    """A time in which the motion changes much, |v|/|a| or (|q|/|a|)^1/2 at its start, of the slowest unit; inf if unknown.
+
+    Steps that are larger are hard to solve, and the first ones of a long motion would be far larger.
+    """
+    system = task.system
+    if not system.state_blocks[0][1] or system.large:
+        return math.inf
+    q = np.abs(positions(system, task.start.packed[None]))[0]
+    v, a = (np.abs(each)[0] for each in rates(States.of(system, task.start)))
+    found = []
+    for same in map(list, task.units):
+        size, speed, acceleration = (float(np.max(each[same], initial=0.0)) for each in (q, v, a))
+        if 0 < acceleration < math.inf:
+            found.append(max(speed / acceleration, math.sqrt(size / acceleration)))
+    return max(found, default=0.0) or math.inf
 
 
 def not_hard(flown: Pilot) -> float:
@@ -113,10 +140,11 @@ def pair(
 ) -> Pilot:
     """What follows from two runs with h and h/2, whose positions at the times t come in blocks of a multiple of `stride`.
 
-    No state is left out: between the times that are kept, every `stride`-th one, the largest difference counts.
+    No state is left out: between the times that are kept, every `stride`-th one, the largest difference counts. Runs that
+    have parted are not followed further.
     """
     kept: list[list[np.ndarray]] = []
-    seen = 0
+    seen, reached, scale = 0, np.zeros(1), 2**order / (2**order - 1)
     with np.errstate(all="ignore"):
         for a, b in zip(coarse, fine, strict=False):
             n = min(len(a), len(b))
@@ -127,7 +155,10 @@ def pair(
             groups = np.arange(0, n, stride)
             last, seen = np.minimum(groups + stride, n) - 1, seen + n
             differences, largest = (np.maximum.reduceat(np.abs(each), groups) for each in (a[:n] - b[:n], b[:n]))
-            kept.append([t[seen - n :][last], a[last], b[last], differences * 2**order / (2**order - 1), largest])
+            kept.append([t[seen - n :][last], a[last], b[last], differences * scale, largest])
+            reached = np.maximum(reached, np.max(largest, axis=0))
+            if not np.max(differences * scale / task.sizes(reached[None])) < LOST:
+                break
         times, a, b, errors, extent = (np.concatenate(each) for each in zip(*kept, strict=True))
         agreed = agreement(task, errors, extent)
     complete = agreed == len(times) and seen == len(t)

@@ -112,6 +112,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
         raise ModelError(_NO_MASK.format(name))
     if ufunc is np.matmul and method == "__call__" and (rows := _combined_rows(*inputs)) is not None:
         result = rows
+    elif ufunc is np.matmul and method == "__call__" and (product := _product(*inputs)) is not None:
+        result = product
     elif ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
         result = wrap(ufunc(*(_objects(x) for x in inputs), **kwargs))
     elif name == "clip":
@@ -149,6 +151,16 @@ def _combined_rows(weights: Any, rows: Any) -> Any:
         terms = [BINARY["multiply"](ca.SX(factor), column) for factor, column in zip(factors, columns, strict=True)]
         combined.append(ca.densify(functools.reduce(BINARY["add"], terms)))
     return from_column(ca.vertcat(*combined), (*numbers.shape[:-1], rows.shape[1]))
+
+
+def _product(left: Any, right: Any) -> Any:
+    """The product of two large matrices of symbols, without the terms that are zero, as most are in mechanisms; else None."""
+    if not all(isinstance(x, SymbolicArray) and x.ndim == 2 and min(x.shape) >= LONG for x in (left, right)):
+        return None
+    if left.shape[1] != right.shape[0] or not all(isinstance(item, Scalar) for x in (left, right) for item in x.flat):
+        return None
+    columns = [ca.sparsify(ca.reshape(as_column(x.T), *x.shape)) for x in (left, right)]
+    return from_column(ca.densify(ca.vec((columns[0] @ columns[1]).T)), (left.shape[0], right.shape[1]))
 
 
 def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:

@@ -292,9 +292,11 @@ class MechanicalSystem(System):
         matrix, rhs = own["multiplier_matrix"], own["multiplier_rhs"]
         symbols = [self._t, self._q, self._p]
         multipliers = self.solved(matrix, rhs)
-        blurred = rounding(rhs, [*symbols, self.parameters.theta]) / ca.fabs(ca.diag(matrix))
         forces, n_psi = -multipliers, self.n_holonomic + given["k"].shape[0]
-        N, blur_N = forces[n_g : self.n_holonomic], blurred[n_g : self.n_holonomic]
+        pressing, sticking = range(n_g, self.n_holonomic), range(n_psi, rhs.shape[0])
+        blur = rounding(rhs[[*pressing, *sticking]], [*symbols, self.parameters.theta])
+        blur /= ca.fabs(ca.diag(matrix)[[*pressing, *sticking]])
+        N, blur_N = forces[n_g : self.n_holonomic], blur[: len(pressing)]
         guards, blurs, stuck = [N], [blur_N], 0
         for i, (wall, slides) in enumerate(zip(touching, sliding, strict=False)):
             mu, slip = given["friction"][wall], given["slip"][wall]
@@ -302,7 +304,7 @@ class MechanicalSystem(System):
                 guards.append(slides * slip)
                 blurs.append(rounding(slip, [*symbols, self.parameters.theta]))
             else:
-                T, blur_T = forces[n_psi + stuck], blurred[n_psi + stuck]
+                T, blur_T = forces[n_psi + stuck], blur[len(pressing) + stuck]
                 if normal is not None and "friction_law" in given:
                     mu = ca.substitute(given["friction_law"][wall], normal[wall], N[i])
                 guards += [mu * N[i] - T, mu * N[i] + T]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.engine._compiled import compiled, internal
-from dalembert.engine._dense_solve import eliminate_dense, equilibrate, substitute_dense
+from dalembert.engine._dense_solve import eliminate_dense, equilibrate, largest_of, substitute_dense
 from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
 
@@ -40,15 +40,6 @@ LOOSE, BLURRED = 1e-5, 1e-2
 rounding errors of positions, divided by h, blur."""
 BLUR = 1e-5
 """Momenta are known as well as rounding errors of positions let them be, M q/h: what part of it stands for a momentum."""
-
-
-@internal()
-def largest(memory, first, count):
-    """The largest absolute value of some slots."""
-    result = 0.0
-    for k in range(count):
-        result = max(result, abs(memory[first + k]))
-    return result
 
 
 @internal()
@@ -85,20 +76,20 @@ def increment(at, kernels, tables, memory):
         work[i] *= memory[at.scales + n + i]
         memory[at.x + i] -= work[i]
     dim = at.n_state // 2
-    positions = largest(memory, at.state, dim) / memory[1]
+    positions = largest_of(memory, at.state, dim) / memory[at.h]
     blur = 0.0
     for k in range(dim):
-        blur = max(blur, BLUR * memory[at.masses + k] * abs(memory[at.state + k]) / memory[1])
-    momenta = max(memory[at.push], largest(memory, at.state + dim, dim), 1e-5 * memory[at.peak])
+        blur = max(blur, BLUR * memory[at.masses + k] * abs(memory[at.state + k]) / memory[at.h])
+    momenta = max(memory[at.push], largest_of(memory, at.state + dim, dim), 1e-5 * memory[at.peak])
     size, first = 0.0, 0
     for block in range(len(tables.blocks)):
         count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
-        scale = max(largest(memory, at.x + first, count), 1e-4 * (positions if kind == 0 else momenta) + 1e-300)
+        scale = max(largest_of(memory, at.x + first, count), 1e-4 * (positions if kind == 0 else momenta) + 1e-300)
         if abs(kind) == 1:
             scale = max(scale, blur)
         weight = LOOSE if kind >= 2 else BLURRED if kind < 0 else 1.0
-        size = max(size, weight * largest(memory, at.residual + first, count) / scale)
-        if not np.isfinite(largest(memory, at.x + first, count)):
+        size = max(size, weight * largest_of(memory, at.residual + first, count) / scale)
+        if not np.isfinite(largest_of(memory, at.x + first, count)):
             return np.inf
         first += count
     return size
@@ -126,7 +117,7 @@ def newton(at, kernels, tables, memory, counts, diagonal):
 def load(at, tables, memory):
     """A guess under which all contacts stick: normal impulses beyond what momenta there are."""
     dim, first = at.n_state // 2, 0
-    impulse = 1e3 * (largest(memory, at.state + dim, dim) + memory[at.push]) + 1e-300
+    impulse = 1e3 * (largest_of(memory, at.state + dim, dim) + memory[at.push]) + 1e-300
     for block in range(len(tables.blocks)):
         count, kind = tables.blocks[block, 0], tables.blocks[block, 1]
         for k in range(first, first + count):
@@ -138,7 +129,7 @@ def load(at, tables, memory):
 def solve(at, kernels, tables, memory, counts, tally, diagonal):
     """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
     for attempt in range(TRIES):
-        memory[2] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
+        memory[at.relaxation] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
         if newton(at, kernels, tables, memory, counts, diagonal):
             return True
         diagonal = DIAGONAL
@@ -149,7 +140,7 @@ def solve(at, kernels, tables, memory, counts, tally, diagonal):
                 return True
         for k in range(at.n_x):
             memory[at.x + k] = memory[at.guess + k]
-        memory[2] = 1.0 / at.n_laws
+        memory[at.relaxation] = 1.0 / at.n_laws
         for _ in range(PROJECTIONS * 2**attempt):
             if not factorize(at, kernels, tables, memory, 1.0):
                 return False
@@ -167,10 +158,10 @@ def solve_without_gain(at, kernels, tables, memory, counts, tally, diagonal):
     """Solve a step whose contacts add no energy: restitution is reduced, at last left out, while they would."""
     gained = 0
     for share in (1.0, 0.99, 0.95, 0.8, 0.5, 0.0):
-        memory[3] = share
+        memory[at.restitution] = share
         solved = solve(at, kernels, tables, memory, counts, tally, diagonal)
         call_kernel(kernels[2], memory)
-        if solved and (memory[4] <= 1e-9 * memory[5] or memory[5] <= 0.0):
+        if solved and (memory[at.work] <= 1e-9 * memory[at.bounce] or memory[at.bounce] <= 0.0):
             break
         if solved:
             gained = 1
@@ -199,7 +190,7 @@ def advance_stepping(
     while counts.steps_done < last_step:
         if tally[LOGGED] + at.n_contacts > len(log):
             return FULL
-        memory[0] = t0 + counts.steps_done * h
+        memory[at.t] = t0 + counts.steps_done * h
         for k in range(at.n_x):
             memory[at.guess + k] = memory[at.saved + k] = memory[at.x + k]
         diagonal = DIAGONAL
@@ -215,24 +206,24 @@ def advance_stepping(
             for k in range(at.n_x):
                 memory[at.x + k] = memory[at.saved + k]
             return PAINLEVE if near else UNSOLVED
-        if not np.isfinite(memory[6] + largest(memory, at.delta, n)):
+        if not np.isfinite(memory[at.energy] + largest_of(memory, at.delta, n)):
             return NOT_FINITE
-        if memory[7] < 0.0:
+        if memory[at.lawful] < 0.0:
             return UNLAWFUL
-        if memory[8] == 0.0 and memory[9] == 0.0:
+        if memory[at.independent] == 0.0 and memory[at.fresh] == 0.0:
             for k in range(at.n_x):
                 memory[at.x + k] = memory[at.saved + k]
             return DEPENDENT
-        memory[9] = 0.0
+        memory[at.fresh] = 0.0
         for k in range(at.n_contacts):
             memory[at.touched + k] = memory[at.impulses + k]
         for k in range(n):
             memory[at.state + k] += memory[at.delta + k]
-        memory[at.push] = largest(memory, at.delta + n // 2, n // 2)
-        memory[at.peak] = max(memory[at.peak], largest(memory, at.state + n // 2, n // 2))
+        memory[at.push] = largest_of(memory, at.delta + n // 2, n // 2)
+        memory[at.peak] = max(memory[at.peak], largest_of(memory, at.state + n // 2, n // 2))
         for k in range(laws):
             memory[at.sums + k] += memory[at.impulses + k]
-        memory[at.most] = max(memory[at.most], largest(memory, at.impulses, at.n_contacts))
+        memory[at.most] = max(memory[at.most], largest_of(memory, at.impulses, at.n_contacts))
         counts.steps_done += 1
         step = counts.steps_done
         if step % log_every == 0 or step == final:

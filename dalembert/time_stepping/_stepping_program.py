@@ -22,6 +22,7 @@ from dalembert.systems import MechanicalSystem
 from dalembert.time_stepping._impulse_laws import Outcome, Tuning
 from dalembert.time_stepping.stepping_methods import TimeStepping
 
+SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh")
 KERNELS = ("residual", "entries", "finish")
 STICKS = 1e-9
 """Sliding velocities below this part of what they consist of are rounding errors."""
@@ -31,29 +32,30 @@ MOST_PROJECTED = 12
 
 @dataclass(frozen=True)
 class Slots:
-    """Where everything lies in the memory of the kernels (counted in doubles)."""
+    """Where everything lies in the memory of the kernels and of the driver (counted in doubles)."""
 
     n_theta: int
     n_state: int
     n_x: int
+    n_laws: int
+    """Unknowns that are impulses of contacts, which come last."""
     n_entries: int
     n_contacts: int
     n_tangents: int
 
-    t = 0
-    h = 1
-    relaxation = 2
-    restitution = 3
-    work = 4
-    bounce = 5
-    energy = 6
-    lawful = 7
-    independent = 8
+    t: int = field(init=False)
+    h: int = field(init=False)
+    relaxation: int = field(init=False)
+    restitution: int = field(init=False)
+    work: int = field(init=False)
+    bounce: int = field(init=False)
+    energy: int = field(init=False)
+    lawful: int = field(init=False)
+    independent: int = field(init=False)
     """Whether the combinations of redundant constraints still are at the end of the step."""
-    fresh = 9
+    fresh: int = field(init=False)
     """Whether they were chosen for the state at its beginning."""
-    theta = 10
-
+    theta: int = field(init=False)
     state: int = field(init=False)
     x: int = field(init=False)
     residual: int = field(init=False)
@@ -69,13 +71,34 @@ class Slots:
     """mu P_N, where there is friction."""
     stiff: int = field(init=False)
     """What a normal impulse does to the normal velocity of a contact that slides; negative in Painleve's paradox."""
+    guess: int = field(init=False)
+    saved: int = field(init=False)
+    masses: int = field(init=False)
+    """The diagonal of the mass matrix at the start."""
+    sums: int = field(init=False)
+    """Of the impulses since the last stored state."""
+    touched: int = field(init=False)
+    """Normal impulses of the last step."""
+    push: int = field(init=False)
+    """The largest change of a momentum in the last step, then the largest impulse and the largest momentum so far."""
+    most: int = field(init=False)
+    peak: int = field(init=False)
     room: int = field(init=False)
 
     def __post_init__(self) -> None:
         n, m, d = self.n_x, self.n_contacts, self.n_tangents
-        sizes = {"theta": self.n_theta, "state": self.n_state, "x": n, "residual": n, "entries": self.n_entries}
-        sizes |= {"matrix": n * n, "scales": 2 * n, "pivots": n, "delta": self.n_state, "impulses": m * (1 + d)}
-        place_in_order(self, self.theta, sizes | {"slip": m * d, "bound": m if d else 0, "stiff": m, "room": 0})
+        sizes = dict.fromkeys(SCALARS, 1) | {"theta": self.n_theta, "state": self.n_state, "x": n, "residual": n}
+        sizes |= {
+            "entries": self.n_entries,
+            "matrix": n * n,
+            "scales": 2 * n,
+            "pivots": n,
+            "delta": self.n_state,
+            "impulses": m * (1 + d),
+        }
+        sizes |= {"slip": m * d, "bound": m if d else 0, "stiff": m, "guess": n, "saved": n, "masses": self.n_state // 2}
+        sizes |= {"sums": m * (1 + d), "touched": m, "push": 1, "most": 1, "peak": 1, "room": 0}
+        place_in_order(self, 0, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +134,10 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
     assert reduced.last is None
     entries = entries_of(reduced.jacobian)
     m, d = system.n_unilateral, system.n_tangents
-    slots = Slots(step.theta.shape[0], system.n_state, reduced.x.shape[0], entries.shape[0], m, d)
+    kinds = {"V": 0, "L": -1, "Psi": -1, "P_N": 2, "P_F": 3}
+    blocks = np.array([(b.symbols.shape[0], kinds.get(b.name.rstrip("1"), 1)) for b in reduced.blocks], dtype=np.int64)
+    laws = int(blocks[blocks[:, 1] >= 2, 0].sum())
+    slots = Slots(step.theta.shape[0], system.n_state, reduced.x.shape[0], laws, entries.shape[0], m, d)
     inputs = [
         (symbol, getattr(slots, name))
         for name, symbol in {
@@ -126,10 +152,8 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
     )
     assembly, used = emit_module(kernels, slots.room)
     rows, columns = (np.array(table, dtype=np.int64) for table in reduced.jacobian.sparsity().get_triplet())
-    kinds = {"V": 0, "L": -1, "Psi": -1, "P_N": 2, "P_F": 3}
-    blocks = [(b.symbols.shape[0], kinds.get(b.name.rstrip("1"), 1)) for b in reduced.blocks]
     code = compile_module(assembly, KERNELS)
-    return SteppingProgram(slots, code, slots.room + used, rows, columns, np.array(blocks, dtype=np.int64))
+    return SteppingProgram(slots, code, slots.room + used, rows, columns, blocks)
 
 
 def _results(system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, slots: Slots) -> list[tuple[ca.SX, int]]:

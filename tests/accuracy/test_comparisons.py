@@ -10,7 +10,9 @@ from test_tolerances import KEPLER, kepler_exact, kepler_start, relative_error, 
 
 import dalembert as da
 from dalembert.engine._run import Run
-from dalembert.runs import _accurate, _beside, _choice, _path, _smoothness
+from dalembert.runs import _accurate, _beside, _choice, _path, _pilot, _smoothness
+from dalembert.runs._arguments import initial_state
+from dalembert.runs._pilot import time_scale
 from dalembert.runs._smoothness import along, fast, rates, roughness
 from dalembert.runs._windows import fall, places
 from dalembert.systems._states import States
@@ -54,11 +56,21 @@ def test_a_long_smooth_run_is_compared_with_larger_steps(monkeypatch):
 def test_a_long_run_of_higher_order_is_compared_with_one_run_in_larger_steps():
     """Two runs in larger steps would be lost; windows tell how much smaller the errors of the run are."""
     run = da.simulate(KEPLER, da.LobattoIIIAB(4), **kepler_start(), t1=300.0, rtol=1e-6)
-    rows = np.unique(np.append(np.arange(0, len(run), 97), len(run) - 1))
+    rows = np.unique(np.append(np.arange(0, len(run), 7), len(run) - 1))
     exact = kepler_exact(run.t[rows])
     true = np.max(np.abs(run.q[rows] - exact) / np.abs(exact).max(axis=0))
     assert "a run in 1.5 times larger steps, and errors that are 0.088 of its own" in run.choice  # 1.5^-6
     assert true <= run.error <= 1e-6 and run.error < 3 * true
+
+
+def test_a_long_run_of_the_highest_order_is_compared_at_once_with_half_of_h(monkeypatch):
+    """Larger steps of order 14 cost as much as steps h/2, which tell more."""
+    sizes, path = [], _path.Path.__iter__
+    monkeypatch.setattr(_path.Path, "__iter__", lambda self: sizes.append(self.h) or path(self))
+    problem = da.problems.pendulum()
+    run = da.simulate(problem, da.LobattoIIIAB(8), t1=30_000 * problem.h, rtol=1e-10)
+    assert "half of h" in run.choice and run.error <= 1e-10
+    assert sizes[-1] == pytest.approx(run.h / 2) and not np.any(np.isclose(sizes, 1.5 * run.h))
 
 
 def test_errors_of_steps_are_no_kinks():
@@ -185,3 +197,63 @@ def test_pilots_take_no_steps_that_are_hard_to_solve(name, monkeypatch):
     hard = [each for each in flown if not each.complete]
     assert hard and flown[-1].complete and flown[-1].t[-1] == pytest.approx(500 * problem.h)
     assert all(each.effort < 10 for each in flown if each.t[-1] > 250 * problem.h)  # not the first, of a few steps
+
+
+def test_the_first_pilots_of_a_motion_do_not_depend_on_how_long_it_lasts(monkeypatch):
+    """Their steps are a part of the time in which it changes, which for a fall from rest is (r^3 m/k)^1/2."""
+    assert time_scale(_path.Task(KEPLER, da.consistent(KEPLER, q0=[1.5, 0.0], p0=[0.0, 0.0]), 1.0, 1e-6)) == pytest.approx(
+        np.sqrt(1.5**3 * 0.2 / 3.0)
+    )
+    rest = da.consistent(OSCILLATOR, q0=[0.0], v0=[0.0])
+    assert time_scale(_path.Task(OSCILLATOR, rest, 1.0, 1e-6)) == np.inf  # no step is too large for it
+    flown, made = [], _choice.pilot
+    monkeypatch.setattr(_choice, "pilot", lambda *given, **options: flown.append(made(*given, **options)) or flown[-1])
+    for t1 in (3e2, 3e4):
+        _choice._remembered.clear()
+        da.suggest(KEPLER, **kepler_start(), t1=t1, rtol=1e-5)
+    assert all(each.complete for each in flown) and flown[0].h == flown[len(flown) // 2].h
+
+
+@pytest.mark.parametrize("name", ["pendulum", "rigid_body"])
+def test_pilots_cost_a_part_of_a_long_run_of_high_order(name, monkeypatch):
+    """Steps that are exact to rounding, and four times larger ones that cannot be made, tell nothing; those between do."""
+    spent, made = [], _choice.pilot
+    monkeypatch.setattr(_choice, "pilot", lambda *given, **options: spent.append(3 * given[3]) or made(*given, **options))
+    problem = getattr(da.problems, name)()
+    found = da.suggest(problem, t1=30_000 * problem.h, rtol=1e-10)
+    assert sum(spent) < 0.4 * found.steps
+
+
+def test_pilots_that_part_are_not_followed_further(monkeypatch):
+    """Nor those whose steps are hard to solve, where shorter ones may do."""
+    rows, path = [], _path.Path.__iter__
+    monkeypatch.setattr(_path.Path, "__iter__", lambda self: (rows.append(len(q)) or q for q in path(self)))
+    start = da.consistent(KEPLER, **kepler_start())
+    parted = _pilot.pilot(_path.Task(KEPLER, start, 60.0, 1e-6), da.LobattoIIIAB(3), 60 / 864, 864)
+    assert not parted.complete and parted.reason is None and parted.t[-1] < 20 and sum(rows) < 864
+    sphere = da.problems.charged_particle_on_sphere()
+    start = initial_state(sphere)[1]
+    rows.clear()
+    hard = _pilot.pilot(_path.Task(sphere.system, start, 60.0, 1e-6), da.LobattoIIIAB(5), 0.75, 80, may_be_hard=False)
+    assert hard.hard and "hard to solve" in hard.reason and sum(rows) < 40
+
+
+@pytest.mark.parametrize("name", ["nonlinear_multiplier", "pendulum"])
+def test_steps_of_compositions_are_not_hard_because_they_are_many(name):
+    """Those of order 8 take 15 substeps and more, of some ten iterations each where multipliers enter nonlinearly."""
+    problem, method = getattr(da.problems, name)(), da.compose(da.Rattle(), 8) if name == "pendulum" else None
+    run = da.simulate(problem, method, t1=50 * problem.h, rtol=1e-8)
+    if name == "pendulum":
+        q, exact = run.q, da.simulate(problem, da.GaussLobattoSPARK(5), h=run.h, t1=50 * problem.h).q
+    else:
+        q, exact = run.y, problem.exact(run.t)["y"]
+    assert np.max(np.abs(q - exact) / np.abs(exact).max(axis=0)) <= 1e-8
+
+
+@pytest.mark.parametrize(("t0", "length"), [(1.0, 2.3e-16), (1e9, 1e-3), (1e9, 10.0)])
+def test_motions_that_begin_late_are_compared_at_their_own_times(t0, length):
+    """Times are rounded there: steps are told apart by their number."""
+    late, early = (da.simulate(KEPLER, **kepler_start(), t0=t, t1=t + length, rtol=1e-6) for t in (t0, 0.0))
+    if length > 1:
+        assert late.choice == early.choice
+    assert late.error <= 1e-6 and len(late) == late.stats["steps"] + 1

@@ -45,3 +45,25 @@ def test_the_published_state_lies_on_the_cycle(method):
     assert beats == len(periods) + 1
     assert len(run.contacts.of(1)) > 0 and len(run.contacts.of(2)) > 0
     assert np.all(np.abs(run.contacts.friction[:, 0]) <= 0.3 * run.contacts.normal * (1 + 1e-9) + 1e-15)
+
+
+def passes(run, at):
+    """When the bird swings through an angle, and with which velocities, between stored states."""
+    k = np.flatnonzero((run.q[:-1, 2] > at) & (run.q[1:, 2] <= at) & (run.v[1:, 2] < -5))
+    part = (at - run.q[k, 2]) / (run.q[k + 1, 2] - run.q[k, 2])
+    return [x[k] + (part * (x[k + 1] - x[k]).T).T for x in (run.t, run.v)]
+
+
+def test_events_find_the_cycle_of_time_stepping():
+    """Five impacts in each period: sleeve above, beak, sleeve above, and twice below."""
+    at = -0.2788
+    start = {"q0": [0, -(r_M - r_0) / h_M, at], "v0": [-0.3411, 0, -7.4583], "t1": 0.5}
+    events = da.simulate(toy(), da.CVA(da.Gauss(stages=2)), h=5e-4, **start)
+    stepped = da.simulate(toy(), da.NonsmoothRattle(), h=1e-5, **start)
+    (t, v), (other_t, other_v) = passes(events, at), passes(stepped, at)
+    np.testing.assert_allclose(t, other_t, rtol=0, atol=5e-5)
+    np.testing.assert_allclose(v, other_v, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(v[:, 2], -7.4583, rtol=2e-3)
+    struck = [which for k, which in enumerate(events.impacts.which) if events.impacts.t[k] > 0.01]
+    assert struck[:15] == 3 * [2, 0, 2, 1, 1]
+    assert events.contact_forces.normal.min() > -1e-12 and np.all(np.diff(events.energy) < 1e-12)

@@ -50,6 +50,33 @@ def test_a_table_is_called_old_when_what_it_rests_on_has_changed_and_not_before(
     assert old.count(page.EARLIER) == 1 and table in old and page.earlier(old) == {name: (table, sources[::-1])}
 
 
+def test_the_first_table_has_the_fastest_of_each_side_at_the_accuracy_that_is_asked_for():
+    head = ["", f"ms to {page.ASKED}", "least error", ""]
+    rows = [
+        ["dalembert A", "12", "3e-10", ""], [STEPS_ONLY, "11", "", ""], ["dalembert B", "7", "4e-11", ""],
+        [STEPS_ONLY, "6", "", ""], ["dalembert C", "-", "2e-8", ""], [STEPS_ONLY, "-", "", ""], ["peer", "-", "1e-5", "slow"],
+        ["another", "**5**", "1e-12", ""], ["quoted", "", "", "as published"],
+    ]  # fmt: skip
+    text = page.sections({RECORDS[0].name: [head, *rows]})
+    assert f"| {RECORDS[0].item} | 4e-11 | 7, 6 | B | another: **5** ms |" in text
+    text = page.sections({RECORDS[0].name: [head, *rows[4:7]]})
+    assert f"| {RECORDS[0].item} | 2e-8 | - |  | none |" in text
+
+
+def test_the_file_for_iftomm_has_the_fastest_way_and_leaves_out_what_was_not_reached():
+    record = RECORDS[0]
+    head = ["", f"ms to {record.target:.0e}", "least error", ""]
+    rows = [
+        ["dalembert A", "12", "3e-10", ""],
+        [STEPS_ONLY, "11", "", ""],
+        ["dalembert B", "-", "4e-9", ""],
+        [STEPS_ONLY, "-", "", ""],
+    ]
+    (entry,) = page.iftomm({record.name: [head, *rows]})[0]["results"]
+    assert (entry["problem"], entry["method"], entry["CPU seconds"]) == (record.item, "A", 0.012)
+    assert page.iftomm({record.name: [head, *rows[2:]]})[0]["results"] == []
+
+
 def test_pairs_of_methods_behind_references_are_of_different_families_and_orders():
     for name, entry in references().items():
         one, other = (method.split(",")[0] for method in entry["methods"])

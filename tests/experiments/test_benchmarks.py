@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+import subprocess
 import sys
 import time
 import types
@@ -13,7 +14,7 @@ from experiment_data import scaled
 
 import dalembert as da
 from dalembert import experiments
-from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown, _sources, records
+from dalembert.experiments.benchmarks import _benchmark, _motion, _peers, _references, _shown
 from dalembert.experiments.benchmarks.records import RECORDS, energy_drift
 from dalembert.reproduction import _results
 from dalembert.tableaux import gauss
@@ -333,40 +334,84 @@ def test_a_peer_that_fails_with_one_tolerance_is_tried_with_the_next(monkeypatch
     assert [row.message for row in rows] == ["RuntimeError: too large", ""] and rows[1].error == 1e-3
 
 
-def changed_by(monkeypatch, name, text, *, of="read_bytes"):
-    """The benchmarks whose results would have to be measured again if files of this name began with this text."""
-    chosen = [experiments.find(f"benchmarks.{name}") for name in ("car_axis", "fekete", "bricard")]
-    before = [_results.fingerprint(experiment) for experiment in chosen]
-    real = getattr(Path, of)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, of, lambda path, **given: (text if path.name == name else text[:0]) + real(path, **given))
-        _sources._room.cache_clear()
-        after = [_results.fingerprint(experiment) for experiment in chosen]
-    _sources._room.cache_clear()
-    return {e.name.split(".")[1] for e, one, other in zip(chosen, before, after, strict=True) if one != other}
-
-
-def test_a_result_depends_on_its_own_problem_and_on_what_makes_runs_and_not_on_the_rest(monkeypatch):
-    every, changed = {"car_axis", "fekete", "bricard"}, functools.partial(changed_by, monkeypatch)
-    assert changed("_run.py", b"changed = 1\n") == changed("_peers.py", b"changed = 1\n") == every
-    assert changed("records.py", b"changed = 1\n") == every  # what records share
-    assert changed("_run.py", b"# a remark\n") == changed("impacts.py", b"changed = 1\n") == set()
-    assert changed("_rigid.py", b"changed = 1\n") == changed("machines.py", b"changed = 1\n") == {"bricard"}
-    assert changed("ivp_test_set.py", b"changed = 1\n") == {"car_axis", "fekete"}
-    assert changed("fekete.toml", "# changed\n", of="read_text") == {"fekete"}
-
-
-def test_a_result_depends_on_its_own_record_alone(monkeypatch):
-    real = Path.read_bytes
-    before = [_results.fingerprint(experiments.find(f"benchmarks.{name}")) for name in ("car_axis", "fekete")]
+def changed_by(monkeypatch, name, old, new):
+    """The benchmarks whose results would have to be measured again if files of this name had `new` in place of `old`."""
+    chosen = [experiments.find(f"benchmarks.{each}") for each in ("car_axis", "fekete", "bricard", "andrews")]
+    before, found = [_results.fingerprint(experiment) for experiment in chosen], []
+    read_bytes, read_text = Path.read_bytes, Path.read_text
 
     def edited(path):
-        return real(path).replace(b"for n in (80, 280, 1000)", b"for n in (80, 300, 1000)")
+        found.append(path.name == name and old in read_bytes(path))
+        return read_bytes(path).replace(old, new) if path.name == name else read_bytes(path)
 
-    assert edited(Path(records.__file__)) != real(Path(records.__file__))
-    monkeypatch.setattr(Path, "read_bytes", edited)
-    after = [_results.fingerprint(experiments.find(f"benchmarks.{name}")) for name in ("car_axis", "fekete")]
-    assert after[0] == before[0] and after[1] != before[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", edited)
+        patch.setattr(Path, "read_text", lambda path, **given: edited(path).decode() if path.name == name else read_text(path))
+        after = [_results.fingerprint(experiment) for experiment in chosen]
+    return any(found), {e.name.split(".")[1] for e, one, other in zip(chosen, before, after, strict=True) if one != other}
+
+
+EVERY = {"car_axis", "fekete", "bricard", "andrews"}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "measured_again"),
+    [
+        ("_run.py", b"self.system.combines", b"self.system.others", EVERY),  # what makes runs
+        ("_run.py", b"class Run:", b"# a remark\nclass Run:", set()),
+        ("_run.py", b"would run through the walls of this system", b"needs walls", set()),  # the words of an error
+        ("_peers.py", b"SYMBOLIC, LONG = 3", b"SYMBOLIC, LONG = 4", EVERY),
+        ("records.py", b"outputs=50", b"outputs=60", {"bricard"}),  # a record
+        ("records.py", b"def at_end(", b"changed = 1\n\n\ndef at_end(", EVERY),  # what records share
+        ("records.py", b"for n in (60, 120, 240)", b"for n in (60, 130, 240)", {"fekete"}),
+        ("records.py", b"both are right to twelve", b"both are right to 12", set()),  # a remark
+        ("fekete.toml", b"-0.407", b"-0.408", {"fekete"}),
+        ("_rigid.py", b"class Body", b"class Changed", {"bricard", "andrews"}),  # bodies
+        ("machines.py", b'm.start(), "bricard"', b'm.start(g=1), "bricard"', {"bricard"}),  # one problem of a file
+        ("machines.py", b"v0=start.v", b"v0=None", {"bricard", "andrews"}),  # what problems of a file share
+        ("machines.py", b"SQUEEZER_ANGLES", b"CHANGED", {"andrews"}),  # constants that a problem of another file takes
+        ("machines.py", b"def gyroscope(", b"def another(", set()),
+        ("ivp_test_set.py", b"m: float = 5e-4", b"m: float = 6e-4", {"car_axis"}),
+    ],
+)
+def test_a_result_depends_on_its_problem_its_record_and_what_makes_runs_alone(monkeypatch, name, old, new, measured_again):
+    assert changed_by(monkeypatch, name, old, new) == (True, measured_again)
+
+
+def test_no_module_that_is_said_to_take_no_part_does():
+    """Runs with each kind of steps, bodies and what peers are told, followed call by call in a process of their own."""
+    code = """
+import sys
+from dalembert import problems
+from dalembert.experiments.benchmarks import _benchmark, _bodies, _peers, _sources
+from dalembert.methods import GaussLobattoSPARK, LobattoIIIAB, RadauIIA
+import numpy as np
+
+called = set()
+follow = lambda frame, event, argument: called.add(frame.f_code.co_filename) if frame.f_code.co_name != "<module>" else None
+sys.setprofile(follow)
+for problem, method, steps in (
+    (problems.pendulum(g=9.81), LobattoIIIAB(3), ((0.1, 4), (0.5, 8))),
+    (problems.flyball_governor_in_angles(), RadauIIA(3), 10),
+    (problems.flyball_governor_in_angles(), RadauIIA(3), 1e-3),
+    (problems.slider_crank(), LobattoIIIAB(3), 10),
+    (problems.ball_on_slope(), GaussLobattoSPARK(2), 10),
+    (problems.index_two_growth(), RadauIIA(3), 1e-3),
+):
+    run = _benchmark.stepped(problem, method, problem.t0 + 0.5, steps, 2)
+    assert run.status == "done", run.message
+    problem.q0 is None or run.energy
+_bodies.governor()
+_peers.Formulations(problems.pendulum(), np.linspace(0, 1, 3), 1.0)
+sys.setprofile(None)
+out = {f"{room}/{stem}.py" for room, stems in _sources.ELSEWHERE.items() for stem in stems.split()}
+assert all((_sources.LIBRARY / name).is_file() for name in out)
+called = {name.removeprefix(f"{_sources.LIBRARY}/") for name in called}
+assert {"runs/_arguments.py", "engine/_stepper.py", "compiler/_program.py", "systems/_consistent.py"} <= called
+print(sorted(out & called))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
 def test_steps_of_several_sizes_end_where_equal_ones_do():

@@ -12,7 +12,7 @@ from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 import dalembert as da
-from dalembert.contact._contact_base import uninterrupted
+from dalembert._interrupts import uninterrupted
 
 G = 9.81
 

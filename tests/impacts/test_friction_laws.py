@@ -185,3 +185,31 @@ def test_derivatives_refuse_it():
 def test_a_law_without_a_bound_is_refused():
     with pytest.raises(da.errors.InputError, match="friction under an infinite force N, as of impacts, is infinite"):
         da.simulate(surface(), da.CVA(), q0=[0, 1], v0=[1, 0], h=0.01, steps=100, params={"r_f": 1.1})
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.3, 5 / 3])
+@pytest.mark.parametrize("way", [-1, 1])
+def test_a_rod_that_is_pushed_slides_unless_the_rigid_model_has_no_motion(mu, way):
+    """Painleve's rod of length 2 on its tip at tan(angle) = 2: N (8/5 + way mu 6/5) = g while it slides, if that is positive.
+
+    P. Painleve, C. R. Acad. Sci. Paris 121 (1895) 112-115; C. Glocker (1995).
+    """
+    rod = da.Lagrangian(
+        lambda q, v: (v[0] ** 2 + v[1] ** 2) / 2 + v[2] ** 2 / 6 - 10 * q[1],
+        dim=3,
+        unilateral=lambda q: q[1] - np.sin(q[2]),
+        friction=mu,
+        slip=lambda q, v: v[0] + np.sin(q[2]) * v[2],
+        restitution=0.0,
+    )
+    angle = np.arctan(2)
+    start = {"q0": [0, np.sin(angle), angle], "v0": [30 * way, 0, 0], "h": 1e-7, "steps": 3}
+    stiffness = 8 / 5 + way * mu * 6 / 5
+    if stiffness < 0:
+        with pytest.raises(da.StepFailed, match="Painleve"):
+            da.simulate(rod, da.CVA(da.Gauss(stages=2)), **start)
+    else:
+        run = da.simulate(rod, da.CVA(da.Gauss(stages=2)), **start)
+        assert run.contact_forces.normal[0, 0] == pytest.approx(10 / stiffness, rel=1e-9)
+        assert run.contact_forces.friction[0, 0] == pytest.approx(-way * mu * 10 / stiffness, rel=1e-9)
+        assert len(run.impacts) == 0 and list(run.contacts.slides) == [way]

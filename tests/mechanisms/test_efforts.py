@@ -70,3 +70,23 @@ def test_efforts_of_torsion_springs():
     assert at.of(torsion).effort == pytest.approx([-2 * 0.2 - 0.01 * 4])
     with pytest.raises(da.InputError, match="read its effort"):
         _ = at.of(torsion).force
+
+
+@pytest.mark.parametrize("coordinates", ["planar", "quaternion"])
+def test_applied_forces_and_torques_are_read(coordinates):
+    """Drag on a body that a steady force drives, and a brake on its spin: what the functions give for what the run has."""
+    m = da.Mechanism(coordinates=coordinates, params={"c": 0.4})
+    disc = m.body("disc", mass=0.5, inertia=1e-3, at=(0, 0))
+    m.force(disc, lambda t, velocity, c: np.array([1 + t, 0.2, 0.0]) - c * velocity, name="drag")
+    m.torque(disc, lambda angular_velocity: -0.01 * angular_velocity[2], name="brake")
+    run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(angular_velocities={disc: (0, 0, 3.0)}), h=0.01, steps=20)
+    motion, drag, brake = run.of(disc), run.of("drag"), run.of("brake")
+    expected = np.stack([1 + run.t, 0 * run.t + 0.2, 0 * run.t], axis=1) - 0.4 * motion.velocity
+    np.testing.assert_allclose(drag.force, expected, atol=1e-14)
+    np.testing.assert_allclose(brake.torque, -0.01 * motion.angular_velocity * [0, 0, 1], atol=1e-14)
+    np.testing.assert_allclose(np.gradient(0.5 * motion.velocity[:, 0], run.t)[1:-1], drag.force[1:-1, 0], atol=1e-4)
+    many = da.simulate_many(m, da.LobattoIIIAB(3), start=m.start(), h=0.01, steps=5, params={"c": [0.1, 0.2]})
+    assert many.of("drag").force.shape == (2, 6, 3)
+    for read, answer in ((lambda: drag.torque, "read its force"), (lambda: brake.effort, "read its torque")):
+        with pytest.raises(da.InputError, match=answer):
+            read()

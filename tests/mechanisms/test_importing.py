@@ -97,37 +97,64 @@ def test_what_is_not_mapped_is_named():
         da.from_mjcf(text)
     with pytest.raises(da.InputError, match="cannot read this model"):
         da.from_mjcf("<mujoco><nothing/></mujoco>")
-    joints = '<joint axis="1 0 0" type="slide"/><joint axis="0 1 0"/>'
-    two = f'<mujoco><worldbody><body name="b">{joints}<geom size="0.1"/></body></worldbody></mujoco>'
-    with pytest.raises(da.ModelError, match="has 2 joints of its own, which are no planar"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        da.from_mjcf(two)
+    for joints in (
+        '<joint axis="1 0 0"/><joint axis="0 1 0" type="slide"/><joint axis="0 0 1"/>',
+        '<joint axis="1 0 0"/><joint axis="2 0 0"/>',
+        '<joint axis="1 0 0"/><joint axis="0 1 0"/><joint axis="0 0 1" pos="0.1 0 0"/>',
+    ):
+        several = f'<mujoco><worldbody><body name="b">{joints}<geom size="0.1"/></body></worldbody></mujoco>'
+        with pytest.raises(da.ModelError, match="joints of its own, which are no slides before"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            da.from_mjcf(several)
+
+
+LOADS = 'stiffness="3" springref="10" damping="0.05" armature="0.02"'
 
 
 @pytest.mark.parametrize(
     ("joints", "kind"),
     [
-        ('<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint axis="0 1 0" pos="0.1 0 0"/>', "planar"),
-        ('<joint axis="0 0 1" pos="0.1 0 0"/><joint type="slide" axis="0 0 2"/>', "cylindrical"),
-        ('<joint axis="1 0 0" pos="0 0 0.1"/><joint axis="0 1 0.2" pos="0 0 0.1"/>', "link"),
+        (
+            f'<joint name="x" type="slide" axis="1 0 0" {LOADS}/><joint name="z" type="slide" axis="0.4 0 1" stiffness="30"/>'
+            f'<joint name="h" axis="0 1 0" pos="0.1 0 0" {LOADS}/>',
+            "compound",
+        ),
+        ('<joint name="h" axis="0 0 1" pos="0.1 0 0" ref="30"/><joint name="s" type="slide" axis="0 0 2"/>', "compound"),
+        (
+            f'<joint name="h" axis="0 1 0.3" pos="0.1 0 0" {LOADS}/><joint name="s" type="slide" axis="1 0.2 0" ref="0.1"/>',
+            "compound",
+        ),
+        (f'<joint name="s" type="slide" axis="1 0.2 0"/><joint name="h" axis="0 1 0.3" {LOADS}/>', "compound"),
+        (
+            f'<joint name="x" axis="1 0 0" pos="0 0 0.1" {LOADS}/><joint name="y" axis="0 1 0.2" pos="0 0 0.1" ref="15"/>',
+            "compound",
+        ),
         ('<joint axis="0 1 0" pos="0 0 0.4"/><joint axis="1 1 0" pos="0 0 0.1"/>', "link"),
         ('<joint axis="0 1 0" pos="0 0 0.4"/><joint axis="0 1 0" pos="0 0 0.1"/>', "link"),
-        ('<joint axis="0 1 0"/><joint axis="1 0 0"/><joint axis="1 1 1"/>', "spherical"),
         (
-            "".join(f'<joint type="slide" axis="{axis}"/>' for axis in ("1 0 0", "0 1 0", "0 0 1")) + '<joint type="ball"/>',
-            None,
+            f'<joint name="x" axis="0 1 0" {LOADS}/><joint name="y" axis="1 0 0" ref="20"/>'
+            f'<joint name="z" axis="0.2 0.3 1" {LOADS}/>',
+            "compound",
         ),
+        (
+            "".join(f'<joint type="slide" axis="{axis}"/>' for axis in ("1 0 0", "0 1 0", "0 0 1"))
+            + '<joint type="ball" armature="0.03"/>',
+            "compound",
+        ),
+        ('<joint type="ball" armature="0.02"/>', "spherical"),
     ],
 )
 def test_several_joints_of_one_body(joints, kind):
-    """Two bodies, the first with several joints, fall from rest in slanting gravity as in mujoco."""
+    """Two bodies, the first with several joints, fall from rest in slanting gravity as in mujoco: places, angles and rates."""
     text = f"""<mujoco><option gravity="2 1 -9.81" timestep="0.0002" integrator="RK4"/><worldbody><body name="one" pos="0 0 1">
       {joints}<geom type="box" pos="0 0.02 -0.1" size="0.05 0.04 0.1" mass="0.8" contype="0" conaffinity="0"/>
       <body name="two" pos="0.1 0 -0.2"><joint name="last" axis="0 1 0"/>
       <geom type="box" pos="0.1 0 0" size="0.1 0.03 0.02" mass="0.3" contype="0" conaffinity="0"/></body></body>
       </worldbody></mujoco>"""
-    m = da.from_mjcf(text)
-    assert [joint.kind for joint in m.joints] == ([kind] if kind else []) + ["revolute"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m = da.from_mjcf(text)
+    assert m.joints[0].kind == kind
     run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(), h=0.001, t1=0.3)
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
@@ -135,12 +162,18 @@ def test_several_joints_of_one_body(joints, kind):
         mujoco.mj_step(model, data)
     mujoco.mj_forward(model, data)
     for name in ("one", "two"):
-        np.testing.assert_allclose(run.of(name).position[-1], data.body(name).xipos, atol=1e-6)
-        np.testing.assert_allclose(run.of(name).rotation[-1], data.body(name).xmat.reshape(3, 3), atol=1e-5)
+        np.testing.assert_allclose(run.of(name).position[-1], data.body(name).xipos, atol=1e-8)
+        np.testing.assert_allclose(run.of(name).rotation[-1], data.body(name).xmat.reshape(3, 3), atol=1e-7)
+    for motion in getattr(m.joints[0], "motions", ()):
+        own = run.of(motion)
+        found = [own.angle, own.rate] if motion.turns else [own.displacement, own.speed]
+        joint = model.joint(motion.name) if not motion.name.startswith("joint") else model.joint(int(motion.name[6:]))
+        theirs = [data.qpos[joint.qposadr[0]], data.qvel[joint.dofadr[0]]]
+        np.testing.assert_allclose([values[-1] for values in found], theirs, atol=1e-7)
 
 
-def test_loads_of_several_joints_are_listed():
-    text = """<mujoco><worldbody><body name="leg"><joint name="x" axis="1 0 0" stiffness="2"/>
+def test_loads_of_hinges_apart_are_listed():
+    text = """<mujoco><worldbody><body name="leg"><joint name="x" axis="1 0 0" stiffness="2" pos="0 0 0.3"/>
     <joint name="y" axis="0 1 0" damping="1" range="-1 1" limited="true" armature="0.1"/>
     <geom type="box" pos="0 0 -0.1" size="0.05 0.04 0.1" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
     with pytest.warns(

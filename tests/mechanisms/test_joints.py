@@ -62,6 +62,19 @@ CASES = {
         lambda m, a, b: m.universal(a, b, at=AT, axes=(AXIS, ACROSS)),
         [about(AT, AXIS, 0.7), about(AT, ACROSS, 0.5)],
     ),
+    "slide and turn": (
+        lambda m, a, b: m.compound(a, b, at=AT, slides=[ACROSS], turns=[AXIS]),
+        [along(ACROSS), about(AT, AXIS, 0.7)],
+    ),
+    "two slides": (lambda m, a, b: m.compound(a, b, at=AT, slides=[ACROSS, AXIS]), [along(AXIS), along(ACROSS)]),
+    "three slides, two turns": (
+        lambda m, a, b: m.compound(a, b, at=AT, slides=np.eye(3), turns=[AXIS, ACROSS]),
+        [*map(along, np.eye(3)), about(AT, AXIS, 0.7), about(AT, ACROSS, 0.4)],
+    ),
+    "slide and any rotation": (
+        lambda m, a, b: m.compound(a, b, at=AT, slides=[AXIS], turns=None),
+        [along(AXIS), *(about(AT, axis, 0.7) for axis in np.eye(3))],
+    ),
     "fixed": (lambda m, a, b: m.fixed(a, b), []),
     "distance": (
         lambda m, a, b: m.distance(a, b, at=(AT, FAR)),

@@ -159,8 +159,9 @@ def test_backwards_steps_number_of_steps_and_dense_output():
     t = np.linspace(0, 9.0, 61)
     assert np.abs(run.at(t).q[:, 0] - np.cos(t)).max() < 1e-5
     assert np.abs(run.at(run.t[3:7]).q - run.q[3:7]).max() < 1e-12
+    assert np.abs(back.at(-t[:30]).q[:, 0] - np.cos(t[:30])).max() < 1e-5
     with pytest.raises(da.DalembertError, match="not a collocation method with dense output"):
-        back.at(-1.0)
+        da.simulate(soft, da.ControlledSteps(da.LobattoIIIC(3)), q0=[1.0], v0=[0.0], h=0.1, steps=5).at(0.1)
 
 
 def test_ensembles_stores_and_resume(tmp_path):

@@ -9,12 +9,17 @@ import numpy as np
 from dalembert.symbolic import as_column, from_column
 
 
-def on_symbols(function: Callable, point: np.ndarray) -> np.ndarray:
-    x = ca.SX.sym("x", len(point))
+def graph_of(function: Callable, size: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The function of points that a NumPy function's graph for so many symbols computes."""
+    x = ca.SX.sym("x", size)
     value: Any = function(from_column(x))
     value = np.array(value, dtype=object) if isinstance(value, (list, tuple)) else value
-    column = ca.Function("f", [x], [as_column(value)])(point)
-    return np.asarray(column, dtype=float).reshape(np.shape(value))
+    graph, shape = ca.Function("f", [x], [as_column(value)]), np.shape(value)
+    return lambda point: np.asarray(graph(point), dtype=float).reshape(shape)
+
+
+def on_symbols(function: Callable, point: np.ndarray) -> np.ndarray:
+    return graph_of(function, len(point))(point)
 
 
 def on_numbers(function: Callable, point: np.ndarray) -> np.ndarray:

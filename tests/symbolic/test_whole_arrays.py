@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from symbolic_values import on_numbers, on_symbols
 
 from dalembert.errors import ModelError
-from dalembert.symbolic import _array, from_column
+from dalembert.symbolic import _array, _scalar, from_column
 
 RANDOM = np.random.default_rng(8)
 W = RANDOM.standard_normal((3, 3))
@@ -30,7 +30,14 @@ def gathered(q):
     return forces
 
 
+def product(q):
+    """Of a matrix with many zeros, as the gradients of a mechanism's constraints are, and a full one."""
+    many, some = np.arange(20 * 30), (np.arange(20 * 30) % 7 == 0).astype(float)
+    return (q[many % len(q)] * some).reshape(20, 30) @ q[(many * 11) % len(q)].reshape(30, 20)
+
+
 WHOLE = {
+    "product": product,
     "fancy index": lambda q: points(q)[pairs(q)] - points(q),
     "roll": lambda q: np.roll(points(q), 1, axis=0) - points(q),
     "diff": lambda q: np.diff(points(q), axis=0),
@@ -63,6 +70,13 @@ def test_whole_arrays_take_no_scalar_operations(name, monkeypatch):
     calls = []
     monkeypatch.setattr(_array, "elementary", lambda *arguments: calls.append(arguments))
     WHOLE[name](from_column(ca.SX.sym("q", 600)))
+    assert not calls
+
+
+def test_large_products_take_no_scalar_operations(monkeypatch):
+    calls, one = [], _scalar.elementary
+    monkeypatch.setattr(_scalar, "elementary", lambda *arguments: calls.append(arguments) or one(*arguments))
+    product(from_column(ca.SX.sym("q", 600)))
     assert not calls
 
 
