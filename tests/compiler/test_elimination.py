@@ -270,13 +270,17 @@ def test_backward_error_shows_growth(dense, monkeypatch):
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(3, 20), st.floats(1, 60))
 def test_backward_error_does_not_depend_on_units(seed, n, octaves):
-    """The errors of orders that fail more or less: the same, up to what one right-hand side and rounding make of them."""
+    """The errors of orders that fail more or less: the same, up to what one right-hand side and rounding make of them.
+
+    That is seldom more than a hundred for one order, so of several the one in the middle is looked at.
+    """
     random = np.random.default_rng(seed)
     A = sparse(random, n, 0.5) * 10.0 ** random.uniform(-3, 3, (n, n))
-    order = PivotOrder(tuple(random.permutation(n).tolist()), tuple(random.permutation(n).tolist()), 0)
     left, right = (2.0 ** np.round(random.uniform(-octaves, octaves, n)) for _ in range(2))
-    before, after = (np.clip(error_of(order, B)[0], 1e-15, 1.0) for B in (A, left[:, None] * A * right))
-    assert 1e-2 < before / after < 1e2
+    orders = [PivotOrder(tuple(random.permutation(n).tolist()), tuple(random.permutation(n).tolist()), 0) for _ in range(5)]
+    errors = [[error_of(order, B)[0] for B in (A, left[:, None] * A * right)] for order in orders]
+    before, after = np.clip(errors, 1e-15, 1.0).T
+    assert 1e-2 < np.median(before / after) < 1e2
 
 
 def test_neighbours_are_on_the_constraints_and_turned():
