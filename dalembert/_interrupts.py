@@ -57,16 +57,26 @@ def interruptible() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def put_off() -> Iterator[list[int]]:
+    """Let all signals wait that Python handles; which came is in the list, for the caller to raise again."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Let Ctrl-C wait until the end of a block: what is half done may not be left, nor CasADi be interrupted."""
-    if threading.current_thread() is not threading.main_thread():
+    with put_off() as came:
         yield
-        return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-    if asked:
-        raise KeyboardInterrupt
+    for number in came:
+        signal.raise_signal(number)

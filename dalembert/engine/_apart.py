@@ -21,11 +21,14 @@ from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
+from dalembert._interrupts import put_off
 from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.engine._compiled import internal
 from dalembert.engine._layout import COUNTS, KERNELS, LAYOUT, NUMBERS, Substep
 
-ADDRESS, WORD = ctypes.CFUNCTYPE(ctypes.c_int64), ir.IntType(64)
+ADDRESS, WORD, NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64), ir.IntType(64), ir.IntType(32)
+SIGNAL = 56
+"""In an answer the number of a signal is to the left of so many bits, which are enough for an address."""
 _asked: list[Any] = []
 """What machine code calls to ask for addresses, kept alive."""
 
@@ -70,23 +73,22 @@ def _type(name: str | types.Type) -> types.Type:
 
 
 def _address(function: Dispatcher, signature: Any) -> int:
-    """Where the machine code of a function begins; compiled, or loaded, unless it was. After a Ctrl-C, the negative of that.
+    """Where the machine code of a function begins; compiled, or loaded, unless it was. With the number of a signal that came.
 
-    Machine code asks for it, through which no exception passes.
+    Machine code asks for it, through which no exception passes: signals wait, and what else was raised from outside is lost.
     """
-    sign = 1
-    while True:
-        try:
-            with flushed_to_zero(False):
+    with put_off() as came, flushed_to_zero(False):
+        for last in (False, True):
+            try:
                 function.compile(signature)
-            made = function.overloads[signature.args]
-            return sign * int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
-        except KeyboardInterrupt:
-            sign = -1
-        except BaseException:
-            if signature.args not in function.overloads:  # else it could only not be stored
-                traceback.print_exc()
-                os.abort()
+                break
+            except BaseException:
+                if last and signature.args not in function.overloads:  # else it could only not be stored
+                    traceback.print_exc()
+                    os.abort()
+        made = function.overloads[signature.args]
+        address = int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+    return address | (came[0] if came else 0) << SIGNAL
 
 
 def _call(name: str, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -101,7 +103,7 @@ def _call(name: str, context: Any, builder: Any, signature: Any, arguments: Any)
 
 
 def _found(name: str, builder: Any) -> Any:
-    """The address of a function, which the caller remembers; a Ctrl-C that came meanwhile is handed on to Python.
+    """The address of a function, which the caller remembers; a signal that came meanwhile is handed on to Python.
 
     It is asked for again where ctypes dropped an exception of `_address`, and gave a zero.
     """
@@ -114,10 +116,11 @@ def _found(name: str, builder: Any) -> Any:
     builder.cbranch(builder.icmp_signed("==", builder.load(place), WORD(0)), ask, known)
     builder.position_at_end(ask)
     answer = builder.call(cgutils.get_or_insert_function(module, ir.FunctionType(WORD, []), name), [])
-    interrupted = builder.icmp_signed("<", answer, WORD(0))
-    with builder.if_then(interrupted, likely=False):
-        builder.call(cgutils.get_or_insert_function(module, ir.FunctionType(ir.VoidType(), []), "PyErr_SetInterrupt"), [])
-    answer = builder.select(interrupted, builder.neg(answer), answer)
+    number = builder.trunc(builder.lshr(answer, WORD(SIGNAL)), NUMBER)
+    with builder.if_then(builder.icmp_signed("!=", number, NUMBER(0)), likely=False):
+        raised = ir.FunctionType(NUMBER, [NUMBER])
+        builder.call(cgutils.get_or_insert_function(module, raised, "PyErr_SetInterruptEx"), [number])
+    answer = builder.and_(answer, WORD((1 << SIGNAL) - 1))
     builder.store(answer, place)
     builder.cbranch(builder.icmp_signed("==", answer, WORD(0)), ask, known)
     builder.position_at_end(known)

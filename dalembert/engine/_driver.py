@@ -71,6 +71,7 @@ def solve_step(sub):
         sub.counts.age = -1
     if dense:
         sub.counts.pivoted += 1
+        sub.counts.patience += 1
         sub.counts.pivoted_left -= 1
     return True, doubtful
 

@@ -175,7 +175,7 @@ def solve_pivoting(sub):
 @inlined
 def steps_to_pivot(counts):
     """How many steps to make by dense elimination now: one at a single failure, such as next to a singular position."""
-    return min(max(1, counts.pivoted), PIVOTED_STEPS)
+    return min(max(1, counts.patience), PIVOTED_STEPS)
 
 
 @apart(types.UniTuple(types.boolean, 2), "substep")

@@ -25,12 +25,13 @@ COUNTS = np.dtype([
     (name, np.int64)
     for name in (
         "steps_done", "saved", "iterations", "factorizations", "age", "mode", "sign", "periods", "substep", "pivoted",
-        "pivoted_left", "followed", "rescued", "judged", "fresh", "rejected",
+        "pivoted_left", "patience", "followed", "rescued", "judged", "fresh", "rejected",
     )
 ])  # fmt: skip
 """Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so.
 
-`pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried again.
+`pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried
+again, the more the more of them there were since the run, or a part of it that is stored, began: `patience`.
 `followed` steps were in doubt, and their solution followed from small h; `rescued` ones had another solution than was found, or
 none was. `judged` is 1 when the pivot order is known not to be why the pending step does not end at round-off, `fresh` when
 combinations of redundant constraints were chosen for it. `rejected` steps were made again because of their error.

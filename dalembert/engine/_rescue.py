@@ -144,12 +144,11 @@ def _changes_pivots(run: Stepper, x: np.ndarray) -> bool:
     return True
 
 
-def warn_of_pivots(steppers: list[Stepper]) -> None:
-    """Say once why a run is slow if more than a few of its steps needed pivots of their own."""
+def warn_of_pivots(steppers: list[Stepper], steps: int) -> None:
+    """Say once why a run is slow if more than a few of the steps made so far needed pivots of their own."""
     pivoted = sum(int(stepper.counts["pivoted"]) for stepper in steppers)
     trouble = next((stepper.trouble for stepper in steppers if stepper.trouble), "")
-    few = max([A_FEW, *(A_PART * stepper.counts["steps_done"] for stepper in steppers)])
-    if pivoted > few and trouble and not any(stepper.warned for stepper in steppers):
+    if pivoted > max(A_FEW, A_PART * steps * len(steppers)) and trouble and not any(stepper.warned for stepper in steppers):
         for stepper in steppers:
             stepper.warned = True
         warnings.warn(

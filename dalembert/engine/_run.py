@@ -59,6 +59,8 @@ class Run:
     build_time: float = 0.0
     columns: np.ndarray | None = field(default=None, init=False)
     """Where the variables that were asked for, and the clock, are among those that are computed, if that is not in order."""
+    _made: int = field(default=0, init=False)
+    """Steps that were made here; a run that goes on from a store has others before."""
     settled: bool = True
     """False while Python makes steps, and not everything about them is noted yet."""
 
@@ -228,11 +230,12 @@ class Run:
                 if reason is not None:
                     return reason
             done = self.steps_done - before
+            self._made += done
             if done:
                 chunk = next_chunk(done, elapsed, chunk, self.steps)
             if report is not None:
                 report(self.steps_done)
-        warn_of_pivots(self.steppers)
+        warn_of_pivots(self.steppers, self._made)
         return None
 
     def rescue(self) -> str | None:

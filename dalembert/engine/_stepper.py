@@ -229,6 +229,7 @@ def set_rules(
 def begin_steps(counts: Records, numbers: Records, known: np.ndarray) -> None:
     """Let the driver forget all earlier steps, of one trajectory or many."""
     counts["age"], counts["mode"], counts["periods"], counts["judged"], counts["fresh"] = -1, driver.GUESS_READY, 0, 0, 1
+    counts["pivoted_left"], counts["patience"] = 0, 0
     numbers["rate"], numbers["period_cost"] = 1.0, 0.0
     known[...] = 0.0
 

@@ -21,7 +21,7 @@ LOST = 0.1
 """An error, relative to the size of a coordinate, that no longer tells how errors grow."""
 FEW, LOOKS = 4, 16
 """After each so many steps of a first pilot, and so many times during others, it is seen whether both runs still agree, and
-whether the last steps took more than"""
+whether the last steps were hard."""
 HARD, EASIER = 30.0, 1.2
 """Newton iterations in the mean, as where steps are so large that their solutions are followed from those of smaller ones:
 these cost more than they tell. Those of later pilots are EASIER times shorter than such, or not larger than those that took

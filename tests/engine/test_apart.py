@@ -1,5 +1,7 @@
 """Functions that compiled ones call by their address: compiled when they are first called, and once."""
 
+import signal
+
 import pytest
 from numba import types
 
@@ -42,30 +44,54 @@ def test_arguments_become_those_of_its_types():
     assert quotient(7.0, 2) == 3
 
 
-def test_a_ctrl_c_while_it_is_compiled_comes_when_machine_code_returns(monkeypatch):
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, TimeoutError)], ids=str)
+def test_a_signal_while_it_is_compiled_is_handled_when_machine_code_returns(monkeypatch, number, raised):
+    def too_long(*_):
+        raise TimeoutError
+
     own, quotient, _ = functions()
-    compile_it, calls = own.compile, []
+    compile_it, calls, found = own.compile, [], []
 
     def interrupted(signature):
         calls.append(signature)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
+        signal.raise_signal(number)
         return compile_it(signature)
 
     monkeypatch.setattr(own, "compile", interrupted)
-    found = []
-    with pytest.raises(KeyboardInterrupt):
-        found.append(quotient(7, 3))
-        for _ in range(100):  # the interpreter looks for signals at loops
-            pass
-    assert len(calls) == 2 and quotient(7, 3) == 2
+    before = signal.signal(signal.SIGALRM, too_long)
+    try:
+        with pytest.raises(raised):
+            found.append(quotient(7, 3))
+            for _ in range(100):  # the interpreter looks for signals at loops
+                pass
+        assert signal.getsignal(signal.SIGALRM) is too_long
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(calls) == 1 and quotient(7, 3) == 2
+
+
+def test_what_is_raised_from_outside_while_it_is_compiled_does_not_end_the_process(monkeypatch):
+    own, quotient, _ = functions()
+    compile_it, calls = own.compile, []
+
+    def once(signature):
+        calls.append(signature)
+        if len(calls) == 1:
+            raise TimeoutError
+        return compile_it(signature)
+
+    monkeypatch.setattr(own, "compile", once)
+    assert quotient(7, 3) == 2 and len(calls) == 2
 
 
 def test_what_cannot_be_stored_is_used_all_the_same(monkeypatch):
     own, _, remainder = functions()
+    tried = []
 
     def not_stored(signature, result):
+        tried.append(signature)
         raise OSError("no space left on device")
 
+    monkeypatch.setattr(own._cache, "load_overload", lambda *_: None)
     monkeypatch.setattr(own._cache, "save_overload", not_stored)
-    assert remainder(7, 3) == 1
+    assert remainder(7, 3) == 1 and tried

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import warnings
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -18,6 +20,7 @@ from dalembert.engine import _rescue
 from dalembert.engine._dense_solve import PIVOTED_STEPS
 from dalembert.engine._stepper import write_start
 from dalembert.errors import PivotWarning
+from dalembert.runs import _stored_run
 from dalembert.systems import state_at
 from dalembert.systems._states import States
 
@@ -205,11 +208,40 @@ def test_a_failing_pivot_order_has_a_compiled_way_out(method, way, monkeypatch, 
     else:
         with pytest.warns(PivotWarning, match="steps were solved by dense elimination.*a backward error of"):
             run = da.simulate(linkage(), method, **start(), h=2e-3, steps=150)
-        # After every PIVOTED_STEPS the fixed order is tried again, and rounding may let it through a single step.
+        # The fixed order is tried again after as many steps as were made so, and rounding may let it through a single one.
         assert 150 - 150 // PIVOTED_STEPS <= run.stats["pivoted_steps"] <= 150
     assert run.stats["rescued_steps"] == 0
     assert np.abs(run.q - wanted.q).max() < 1e-13
     assert max(np.abs(residual).max() for residual in run.residuals.values()) < 1e-13
+
+
+@pytest.mark.filterwarnings("ignore::dalembert.errors.PivotWarning")
+def test_a_run_with_failing_pivots_goes_on_from_a_store_as_if_it_had_not_ended(monkeypatch, no_known_orders, tmp_path):
+    """How long the fixed order is left alone is forgotten where chunks begin, as it is in another process."""
+    monkeypatch.setattr(_orders, "_orders_for", failing_orders)
+    monkeypatch.setattr(_stored_run, "CHUNK_NUMBERS", 400)
+
+    def stored(name, steps):
+        monkeypatch.setattr(_orders, "_decided", {})
+        monkeypatch.setattr(_program, "_programs", {})
+        return da.simulate(linkage(), da.LobattoIIIAB(3), **start(), h=2e-3, steps=steps, save_to=tmp_path / name)
+
+    whole = stored("whole.zarr", 100)
+    chunk = whole.store.header.chunk
+    stored("half.zarr", 2 * chunk)
+    on = da.resume(tmp_path / "half.zarr", linkage(), da.LobattoIIIAB(3), steps=100)
+    assert 2 * chunk < 80 < whole.stats["pivoted_steps"]
+    assert np.array_equal(on.states, whole.states)
+
+
+@pytest.mark.parametrize(("pivoted", "steps", "warns"), [(3, 10, False), (4, 1000, True), (4, 4000, False), (9, 4000, True)])
+def test_a_few_steps_with_pivots_of_their_own_are_not_worth_a_warning(pivoted, steps, warns):
+    stepper = SimpleNamespace(counts={"pivoted": pivoted}, trouble="at t = 1", warned=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            _rescue.warn_of_pivots([stepper], steps)
+    assert len(caught) == warns
 
 
 @pytest.mark.filterwarnings("ignore::dalembert.errors.PivotWarning")
