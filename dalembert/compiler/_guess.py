@@ -172,17 +172,18 @@ def _corrected(extrapolated: ca.SX, x: ca.SX, layout: Layout) -> tuple[ca.SX, li
     """The guess, to which what the last two steps missed is added, continued as a line.
 
     Each unknown is corrected by itself, and only if that would have come much nearer in the last step: not after an impact or a
-    kink, not where memory was left by other steps, and not by rounding errors. Besides, what is read and what is left for the
-    next guess, with slots.
+    kink, not where memory was left by other steps, and not by rounding errors; nor where steps are solved to a tolerance, for
+    some of it is what these leave. Besides, what is read and what is left for the next guess, with slots.
     """
     slots = (layout.extrapolated, layout.missed, layout.missed_more)
+    exact = ca.SX.sym("exact")
     before, missed_before, more_before = given = [ca.SX.sym("before", x.shape[0]) for _ in slots]
     missed = x - before
     more = missed - missed_before
     nearer = 2 * ca.fabs(more - more_before) < ca.fabs(missed)
-    guess = extrapolated + ca.if_else(nearer, missed + more, 0)
+    guess = extrapolated + ca.if_else(ca.logic_and(nearer, exact > 0), missed + more, 0)
     left = (extrapolated, missed, more)
-    return guess, list(zip(given, slots, strict=True)), list(zip(left, slots, strict=True))
+    return guess, [(exact, layout.exact), *zip(given, slots, strict=True)], list(zip(left, slots, strict=True))
 
 
 def _knows_velocity(block: UnknownBlock, reduced: ReducedStep) -> bool:

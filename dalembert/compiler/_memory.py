@@ -33,7 +33,8 @@ class Layout:
     orientation = 4
     energy = 5
     correction = 6
-    theta = 7
+    exact = 7
+    theta = 8
 
     state: int = field(init=False)
     """The state, then the clock; so are the compensation and the increment `delta` of both."""

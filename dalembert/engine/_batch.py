@@ -68,7 +68,7 @@ class Batch:
                 values[filled].transpose(2, 0, 1)
                 for values in (ensemble.states.theta, ensemble.states.packed, ensemble.guesses[k], ensemble.metric)
             )
-            write_start(part, program.layout, fraction * ensemble.first_h[filled], theta, state, x, metric)
+            write_start(part, program.layout, fraction * ensemble.first_h[filled], theta, state, x, metric, tolerance == 0.0)
             clock = program.layout.clock
             part[clock : clock + program.layout.n_clock] = ensemble.clocks[filled].transpose(2, 0, 1)
             if program.layout.n_clock:

@@ -92,7 +92,7 @@ class Stepper:
     def _load(self, program: Program, state: np.ndarray, x: np.ndarray) -> None:
         self.program = program
         self.memory = np.zeros(program.memory_size)
-        write_start(self.memory, program.layout, self.h, self.start.theta, state, x, self.metric)
+        write_start(self.memory, program.layout, self.h, self.start.theta, state, x, self.metric, self.tolerance == 0.0)
         set_rules(self.counts, self.numbers, program, self.system, self._sign, self.tolerance)
         self.numbers["far"] = self.numbers["far"] if self.watchful else np.inf
 
@@ -150,7 +150,7 @@ class Stepper:
         self.start = self._begun = here
         self.metric = metric_at(States.of(self.system, here))[0]
         x = first_guess(self.program.reduced, self.system, here, self.h)
-        write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x, self.metric)
+        write_start(self.memory, self.program.layout, self.h, here.theta, self.state, x, self.metric, self.tolerance == 0.0)
         self.counts["mode"], self.counts["age"], self.counts["fresh"] = driver.GUESS_READY, -1, 1
         self.renewals += 1
         return True
@@ -204,9 +204,13 @@ def write_start(
     state: np.ndarray,
     x: np.ndarray,
     metric: np.ndarray,
+    exact: bool = True,
 ) -> None:
-    """What the memory of a program holds before the first step, for one trajectory or many: slots are the first axis."""
-    slots[layout.h] = h
+    """What the memory of a program holds before the first step, for one trajectory or many: slots are the first axis.
+
+    Without `exact`, where steps are solved to a tolerance, what guesses miss is not continued: some of it is what is left.
+    """
+    slots[layout.h], slots[layout.exact] = h, float(exact)
     for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x), (layout.metric, metric)):
         slots[first : first + len(values)] = values
 

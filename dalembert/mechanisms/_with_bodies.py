@@ -107,8 +107,9 @@ class WithBodies(Building):
             >>> arm = m.rod("arm", (0, 0, 0), (1, 0, 0), mass=1.0)
             >>> hinge = m.revolute(m.ground, arm, at=(0, 0, 0))
             >>> tool = m.frame("tool", arm, at=(1, 0, 0))
-            >>> m.at(m.start(rates={hinge: 3.0})).of(tool).velocity.round(12).tolist()[0][:2]
-            [0.0, 3.0]
+            >>> velocity = m.at(m.start(rates={hinge: 3.0})).of(tool).velocity[0]
+            >>> (velocity.round(12) + 0.0).tolist()
+            [0.0, 3.0, 0.0]
 
         """
         self._own_bodies("a frame", body)

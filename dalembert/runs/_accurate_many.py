@@ -108,10 +108,10 @@ def smaller(
         try:
             found = choose(own, chosen.method)
         except ToleranceError as error:
-            if isinstance(error, NoWayPastError) and not failed:  # it came past by chance: with shorter steps it does not
-                return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
-            if not failed:
+            if not isinstance(error, NoWayPastError):
                 raise ToleranceError(f"member {member}: {error}") from None
+            if not failed:  # it came past by chance: with shorter steps it does not
+                return suggestion(own, chosen.pilot, chosen.growth, abs(chosen.h) / 2)
             missed_by[member] = np.nan
             continue
         if found.steps <= chosen.steps and failed:

@@ -187,13 +187,13 @@ def test_accelerations_of_many_states_are_those_of_one():
             np.testing.assert_allclose(many[:201], one, rtol=1e-11, atol=1e-11 * np.abs(one).max())
 
 
-@pytest.mark.parametrize("name", ["double_pendulum", "charged_particle_on_sphere"])
-def test_pilots_take_no_steps_that_are_hard_to_solve(name, monkeypatch):
+@pytest.mark.parametrize(("name", "rtol"), [("double_pendulum", 1.3e-8), ("charged_particle_on_sphere", 1.3e-6)])
+def test_pilots_take_no_steps_that_are_hard_to_solve(name, rtol, monkeypatch):
     """Of some hundred Newton iterations each: they cost more than all of the run."""
     flown, made = [], _choice.pilot
     monkeypatch.setattr(_choice, "pilot", lambda *given, **options: flown.append(made(*given, **options)) or flown[-1])
     problem = getattr(da.problems, name)()
-    da.suggest(problem, t1=500 * problem.h, rtol=1.3e-6)
+    da.suggest(problem, t1=500 * problem.h, rtol=rtol)
     hard = [each for each in flown if not each.complete]
     assert hard and flown[-1].complete and flown[-1].t[-1] == pytest.approx(500 * problem.h)
     assert all(each.effort < 10 for each in flown if each.t[-1] > 250 * problem.h)  # not the first, of a few steps

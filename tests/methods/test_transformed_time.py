@@ -97,8 +97,8 @@ def test_close_encounters_are_right_and_the_energy_of_a_chaotic_motion_stays():
     error = np.abs(run.energy / run.energy[0] - 1)
     assert np.linalg.norm(run.q, axis=1).min() < 5e-3
     first, second = np.split(error, [len(error) // 2])
-    # The largest error is that of the closest encounter, which in chaotic motion may come at any time: nine in ten count.
-    assert np.quantile(second, 0.9) < 2 * np.quantile(first, 0.9) and error.max() < 1e-4
+    # The largest error is that of the closest encounter, and hangs on rounding: 2e-6 to 1.3e-4 for starts that are 1e-13 apart.
+    assert np.quantile(second, 0.9) < 2 * np.quantile(first, 0.9) and np.quantile(error, 0.999) < 1e-5
 
 
 def test_stores_go_on(tmp_path):
