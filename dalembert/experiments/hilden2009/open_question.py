@@ -150,8 +150,8 @@ def draw_exponents(data: Data, axes: Any) -> None:
 def exponents_hold(data: Data) -> Checks:
     """The middle orbit parts from its neighbours like n, by log(n)/n; the outer ones by far more.
 
-    By how much hangs on rounding: starts 1e-13 apart have exponents from 0.02 to 0.12 after 4,000 iterates, as these orbits stay
-    for long beside islands.
+    By how much hangs on rounding: starts 1e-13 apart have exponents from 0.02 to 0.12 after 4,000 iterates, as these orbits
+    stay for long beside islands.
     """
     half = len(data["iterate"]) // 2
     n = float(data["iterate"][-1])
