@@ -16,6 +16,10 @@ from dalembert.systems._newton import newton
 from dalembert.systems._states import States
 
 
+MOST_NODES = 12
+"""Through so many values polynomials are continued at most: by each further one rounding errors grow nearly six times."""
+
+
 def first_guess(reduced: ReducedStep, system: System, state: State, h: float) -> np.ndarray:
     """Stages along the tangent: X_i = c_i times the rate of what they sample; impulses h lambda.
 
@@ -109,11 +113,13 @@ def _explicit_stages(reduced: ReducedStep) -> list[tuple[UnknownBlock, ca.Functi
 def extrapolation(block: UnknownBlock, ratio: ca.SX, origin: ca.SX) -> ca.SX:
     """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve).
 
-    The next step is `ratio` times as long, and begins where the other one ends if `origin` is 1, or where it began if 0.
+    Of many stages some are taken, the last one among them. The next step is `ratio` times as long, and begins where the other one ends if `origin` is 1, or where it began if 0.
     """
     nodes = _nodes(block)
     targets = origin + ratio * ca.DM(block.nodes)
-    distinct = [j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))]
+    distinct = np.array([j for j in range(len(nodes)) if not np.any(np.isclose(nodes[j + 1 :], nodes[j]))])
+    if len(distinct) > MOST_NODES:
+        distinct = distinct[np.linspace(0, len(distinct) - 1, MOST_NODES).round().astype(int)]
     matrix = ca.SX.zeros(len(block.nodes), len(nodes))
     for j in distinct:
         column = ca.SX.ones(len(block.nodes), 1)
@@ -194,7 +200,7 @@ def _knows_velocity(block: UnknownBlock, reduced: ReducedStep) -> bool:
     step = reduced.equations.step
     first, second = step.state
     positions, nodes = block.of == first and block.per_h and block.anchored, _nodes(block)
-    return positions and nodes[-1] == 1.0 and bool(np.all(np.diff(nodes) > 0)) and any(b.of == second for b in step.unknowns)
+    return len(nodes) <= MOST_NODES and positions and nodes[-1] == 1.0 and bool(np.all(np.diff(nodes) > 0)) and any(b.of == second for b in step.unknowns)
 
 
 def _nodes(block: UnknownBlock) -> np.ndarray:
