@@ -15,7 +15,6 @@ from dalembert.systems import State, System
 from dalembert.systems._newton import newton
 from dalembert.systems._states import States
 
-
 MOST_NODES = 12
 """Through so many values polynomials are continued at most: by each further one rounding errors grow nearly six times."""
 
@@ -113,7 +112,8 @@ def _explicit_stages(reduced: ReducedStep) -> list[tuple[UnknownBlock, ca.Functi
 def extrapolation(block: UnknownBlock, ratio: ca.SX, origin: ca.SX) -> ca.SX:
     """The matrix that extrapolates a block's stage values from one step to the next (values on this step's curve).
 
-    Of many stages some are taken, the last one among them. The next step is `ratio` times as long, and begins where the other one ends if `origin` is 1, or where it began if 0.
+    Of many stages some are taken, the last one among them. The next step is `ratio` times as long, and begins where the other
+    one ends if `origin` is 1, or where it began if 0.
     """
     nodes = _nodes(block)
     targets = origin + ratio * ca.DM(block.nodes)
@@ -200,7 +200,8 @@ def _knows_velocity(block: UnknownBlock, reduced: ReducedStep) -> bool:
     step = reduced.equations.step
     first, second = step.state
     positions, nodes = block.of == first and block.per_h and block.anchored, _nodes(block)
-    return len(nodes) <= MOST_NODES and positions and nodes[-1] == 1.0 and bool(np.all(np.diff(nodes) > 0)) and any(b.of == second for b in step.unknowns)
+    to_the_end = nodes[-1] == 1.0 and bool(np.all(np.diff(nodes) > 0)) and len(nodes) <= MOST_NODES
+    return positions and to_the_end and any(b.of == second for b in step.unknowns)
 
 
 def _nodes(block: UnknownBlock) -> np.ndarray:

@@ -58,11 +58,15 @@ def step_orientation(
         hidden_z = ca.sparsify(system.function("hidden_z")(step.time_symbol, *step.state.values(), theta))
         values = []
         for lam, psi in _stage_multipliers(step, unknowns):
-            matrix = hidden_z @ ca.sparsify(system.function("directions")(t1, y1, z1, lam, psi, theta))
+            directions = ca.sparsify(system.function("directions")(t1, y1, z1, lam, psi, theta))
+            matrix = hidden_z @ directions
             if _is_left_to_others(matrix, system):
                 turn = Turn(ca.SX.sym("turn"), matrix)
             values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
-        value = values[0] if system.combines is None else ca.if_else(independent_still(matrix, system, theta), values[0], 0)
+        value = values[0]
+        if system.combines is not None:  # rows at one end that nearly depend on each other say little about those at the other
+            at_end = ca.sparsify(system.function("hidden_z")(t1, y1, z1, theta)) @ directions
+            value = ca.if_else(independent_still(at_end, system, theta), value, 0)
         for other in values[1:]:
             value = ca.if_else(value * other > 0, value, 0)
     if "domain" in system.function_names:

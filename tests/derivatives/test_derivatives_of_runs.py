@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import mpmath
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from derivative_cases import cases, method_models
 import dalembert as da
 from dalembert.compiler._elimination import PivotOrder, describe, filled_pattern
 from dalembert.derivatives import _gradient, _record
+from dalembert.derivatives._sweeps import PLAN
 from dalembert.derivatives._table_solves import Rooms, solve_forward
 from dalembert.engine._sparse_solve import eliminate
 from dalembert.verify._multiprecision import _Stepper
@@ -115,14 +114,6 @@ def test_loops_over_tables_agree_with_kernels(monkeypatch):
                 assert np.abs(slope[name] - slope_by_tables[name]).max() < 1e-12 * np.abs(slope[name]).max()
 
 
-class _Plan(NamedTuple):
-    n_u: int
-    n_F_u: int
-    F_u: int
-    at_F_u: int
-    matrix: int
-
-
 @pytest.mark.parametrize("pivot", [1e-20, 1e-9, 0.0])
 def test_every_direction_of_a_solve_is_refined(pivot):
     """A pivot order that is bad, or fails, in some directions: the first one, 0, which nothing can spoil, is no measure."""
@@ -136,7 +127,9 @@ def test_every_direction_of_a_solve_is_refined(pivot):
     memory, together = np.concatenate([A.ravel(), np.zeros(4)]), np.concatenate(tables).astype(np.int64)
     eliminate(memory, together, matrix)
     rooms = Rooms(np.zeros((1, 4)), np.zeros((2, 4)), rhs, *np.zeros((3, 2, 4)), np.zeros(2), np.zeros(2 * 5))
-    assert solve_forward(_Plan(2, 4, 0, where, matrix), memory, together, rooms)
+    plan = np.zeros(1, PLAN)[0]
+    plan["n_u"], plan["n_F_u"], plan["at_F_u"], plan["matrix"] = 2, 4, where, matrix
+    assert solve_forward(plan, memory, together, rooms)
     np.testing.assert_allclose(rooms.u, np.linalg.solve(A, rhs), rtol=1e-12)
 
 
