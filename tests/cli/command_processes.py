@@ -12,4 +12,4 @@ import dalembert as da
 def process(line, **options):
     environment = os.environ | {"PYTHONPATH": str(Path(da.__file__).parents[1])}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    return subprocess.Popen([sys.executable, "-m", "dalembert.cli", *shlex.split(line)], **(pipes | options))
+    return subprocess.Popen([sys.executable, "-m", "dalembert", *shlex.split(line)], **(pipes | options))

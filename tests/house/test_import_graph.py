@@ -18,7 +18,7 @@ ROOMS = [
     "errors", "_version", "_interrupts", "_progress", "_fits",
     "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact", "time_stepping",
     "draw", "plot", "storage", "parallel", "runs", "derivatives", "verify", "problems", "experiments",
-    "_public", "reproduction", "cli", "explorer",
+    "_public", "reproduction", "cli", "explorer", "__main__",
 ]  # fmt: skip
 LATE = {
     "dalembert.compiler._passes": "loads Numba",
