@@ -64,9 +64,9 @@ def step_orientation(
                 turn = Turn(ca.SX.sym("turn"), matrix)
             values.append(_sign_of_determinant(matrix, system) if turn is None else turn.symbol)
         value = values[0]
-        if system.combines is not None:  # rows at one end that nearly depend on each other say little about those at the other
+        if system.combines is not None:
             at_end = ca.sparsify(system.function("hidden_z")(t1, y1, z1, theta)) @ directions
-            value = ca.if_else(independent_still(at_end, system, theta), value, 0)
+            value = ca.if_else(independent_still((matrix, at_end), system, theta), value, 0)
         for other in values[1:]:
             value = ca.if_else(value * other > 0, value, 0)
     if "domain" in system.function_names:

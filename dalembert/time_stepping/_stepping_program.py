@@ -185,7 +185,7 @@ def _independent_at_end(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX
     lam, psi = ca.vertsplit(none, [0, system.n_holonomic, system.n_multipliers])
     directions = ca.sparsify(system.function("directions")(*end, lam, psi, step.theta))
     matrix = ca.sparsify(system.function("hidden_z")(*end, step.theta)) @ directions
-    return independent_still(matrix, system, step.theta)
+    return independent_still((matrix,), system, step.theta)
 
 
 def _stiffness(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:
