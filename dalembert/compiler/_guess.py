@@ -11,7 +11,7 @@ from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.methods._step import UnknownBlock
 from dalembert.symbolic._kept import kept
-from dalembert.systems import State, System
+from dalembert.systems import MechanicalSystem, State, System
 from dalembert.systems._newton import newton
 from dalembert.systems._states import States
 
@@ -164,9 +164,10 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         if clock is None and _knows_velocity(block, reduced):
             values += _with_velocity(block, known, _velocity(reduced))
         predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
-    extrapolated = ca.vertcat(ca.SX(0, 1), *predicted)
-    guess, given_before, left = _corrected(extrapolated, reduced.x, layout)
-    symbols += given_before
+    guess, left = ca.vertcat(ca.SX(0, 1), *predicted), []
+    if not _combines(reduced):
+        guess, given_before, left = _corrected(guess, reduced.x, layout)
+        symbols += given_before
     given = ca.vertcat(*stage.values())
     symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
     t, _, theta, state = reduced.data
@@ -201,7 +202,13 @@ def _knows_velocity(block: UnknownBlock, reduced: ReducedStep) -> bool:
     first, second = step.state
     positions, nodes = block.of == first and block.per_h and block.anchored, _nodes(block)
     to_the_end = nodes[-1] == 1.0 and bool(np.all(np.diff(nodes) > 0)) and len(nodes) <= MOST_NODES
-    return positions and to_the_end and any(b.of == second for b in step.unknowns)
+    return positions and to_the_end and not _combines(reduced) and any(b.of == second for b in step.unknowns)
+
+
+def _combines(reduced: ReducedStep) -> bool:
+    """Whether redundant constraints are combined: how, changes between steps, and with it what guesses miss."""
+    system = reduced.equations.step.definition
+    return isinstance(system, MechanicalSystem) and system.combines is not None
 
 
 def _nodes(block: UnknownBlock) -> np.ndarray:

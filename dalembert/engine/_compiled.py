@@ -18,6 +18,7 @@ ELSEWHERE = (
     *(f"contact/_{name}.py" for name in ("driver_with_impacts", "partial_steps", "resets", "resolution")),
     *(f"time_stepping/_{name}.py" for name in ("stepping_driver", "sphere_driver")),
     *(f"derivatives/_{name}.py" for name in ("kernel_sweeps", "sweeps", "table_solves")),
+    "_interrupts.py",
     *(f"compiler/_{name}.py" for name in ("denormals", "differential", "elimination", "increments")),
     *(f"compiler/_{name}.py" for name in ("lane_kernels", "metric", "stopping")),
 )

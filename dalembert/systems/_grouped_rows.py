@@ -70,8 +70,13 @@ def _loops(matrices: Sequence[Matrix], factors: np.ndarray, pattern: Pattern, co
 def _group(
     parts: list[np.ndarray], pattern: Pattern, component: list[int], own: list[int], least: float
 ) -> Group | None:  # fmt: skip
-    """Those rows of its `own` that suffice: they add most to N_S^T N_S, and share variables; None if all do not suffice."""
+    """Those rows of its `own` that suffice: they add most to N_S^T N_S, and share variables; None if all do not suffice.
+
+    Nor are there any where nothing follows from other rows, as in a loop that another one includes.
+    """
     redundant = parts[0].shape[1]
+    if not redundant:
+        return None
     weights = [1e-3 * np.eye(redundant) for _ in parts]
     used, chosen, allowed = set[int](), list[int](), [row in set(own) for row in component]
     while min(np.linalg.eigvalsh(W)[0] for W in weights) < least + 1e-3 and len(chosen) < len(own):
