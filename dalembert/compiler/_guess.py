@@ -133,7 +133,8 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
     """Extrapolate each block's stage polynomial, relative to the state that the last step ended in.
 
     Steps that are not contiguous start from their last unknowns. Where step sizes vary, they are known: that of the last step
-    and that of the next one. What this misses is seen after each step, and added to later guesses (`_corrected`).
+    and that of the next one. What this misses is seen after each step, and added to later guesses (`_corrected`), unless steps
+    are solved to a tolerance: some of it is what these leave.
     """
     h = last = reduced.equations.step.h_symbol
     clock, symbols, ratio, origin = reduced.equations.step.clock, [(h, layout.h)], ca.SX(1), ca.SX(1)
@@ -143,6 +144,8 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         if clock.following is not None:  # a step that was rejected is made again from where it began
             origin = ca.SX.sym("taken")
             symbols = [*symbols, (origin, layout.taken)]
+    exact = ca.SX.sym("exact")
+    symbols.append((exact, layout.exact))
     sizes = [symbols.shape[0] for symbols in reduced.equations.step.state.values()]
     deltas = dict(zip(reduced.equations.step.state, ca.vertsplit(delta, [0, *np.cumsum(sizes).tolist()]), strict=True))
     stage = {name: ca.SX.sym(f"stage_{name}", value.shape[0]) for name, value in reduced.stage_multipliers.items()}
@@ -162,11 +165,12 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
         known = ca.vertcat(known, at_end.T) if block.ends else known
         values = ca.mtimes(extrapolation(block, ratio, origin), known)
         if clock is None and _knows_velocity(block, reduced):
-            values += _with_velocity(block, known, _velocity(reduced))
+            bent = _with_velocity(block, known, _velocity(reduced))
+            values += bent if len(_nodes(block)) == 2 else ca.if_else(exact, bent, 0)  # high degrees amplify loose solves
         predicted.append(unit * ca.vec((values - ca.repmat(moved.T, stages, 1)).T))
-    guess, left = ca.vertcat(ca.SX(0, 1), *predicted), []
+    guess, left = ca.vertcat(ca.SX(0, 1), *predicted), list[tuple[ca.SX, int]]()
     if not _combines(reduced):
-        guess, given_before, left = _corrected(guess, reduced.x, layout)
+        guess, given_before, left = _corrected(guess, reduced.x, exact, layout)
         symbols += given_before
     given = ca.vertcat(*stage.values())
     symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
@@ -175,22 +179,23 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
     return Kernel("predict", symbols, [(guess, layout.x), *left])
 
 
-def _corrected(extrapolated: ca.SX, x: ca.SX, layout: Layout) -> tuple[ca.SX, list[tuple[ca.SX, int]], list[tuple[ca.SX, int]]]:
+def _corrected(
+    extrapolated: ca.SX, x: ca.SX, exact: ca.SX, layout: Layout
+) -> tuple[ca.SX, list[tuple[ca.SX, int]], list[tuple[ca.SX, int]]]:
     """The guess, to which what the last two steps missed is added, continued as a line.
 
     Each unknown is corrected by itself, and only if that would have come much nearer in the last step: not after an impact or a
-    kink, not where memory was left by other steps, and not by rounding errors; nor where steps are solved to a tolerance, for
-    some of it is what these leave. Besides, what is read and what is left for the next guess, with slots.
+    kink, not where memory was left by other steps, and not by rounding errors. Besides, what is read and what is left for the
+    next guess, with slots.
     """
     slots = (layout.extrapolated, layout.missed, layout.missed_more)
-    exact = ca.SX.sym("exact")
     before, missed_before, more_before = given = [ca.SX.sym("before", x.shape[0]) for _ in slots]
     missed = x - before
     more = missed - missed_before
     nearer = 2 * ca.fabs(more - more_before) < ca.fabs(missed)
-    guess = extrapolated + ca.if_else(ca.logic_and(nearer, exact > 0), missed + more, 0)
+    guess = extrapolated + ca.if_else(ca.logic_and(nearer, exact), missed + more, 0)
     left = (extrapolated, missed, more)
-    return guess, [(exact, layout.exact), *zip(given, slots, strict=True)], list(zip(left, slots, strict=True))
+    return guess, list(zip(given, slots, strict=True)), list(zip(left, slots, strict=True))
 
 
 def _knows_velocity(block: UnknownBlock, reduced: ReducedStep) -> bool:

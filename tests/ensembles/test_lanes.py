@@ -136,7 +136,7 @@ def test_a_loose_tolerance_is_loose_in_lanes_too(method):
         ]
         for simd in (True, False)
     )
-    assert sloppy.stats["newton_iterations"] < 0.9 * exact.stats["newton_iterations"]  # whose guesses are better
+    assert sloppy.stats["newton_iterations"] < 0.8 * exact.stats["newton_iterations"]
     assert sloppy.stats["newton_iterations"] < 1.5 * alone.stats["newton_iterations"]
     for name, residual in sloppy.residuals.items():
         typical, expected = (float(np.sqrt(np.mean(x**2))) for x in (residual, alone.residuals[name]))
