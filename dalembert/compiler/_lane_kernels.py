@@ -47,7 +47,7 @@ def compile_lanes(
 
     `fastest` is the best rate of convergence to believe in; `watchful` says whether a solution may be in doubt.
     """
-    predict, weigh, factor, iterate, finish, *clock = kernels
+    predict, weigh, factor, iterate, finish, *others = kernels
     slot = {name: layout.work + k for k, name in enumerate(CONTROL)}
     lane = {name: ca.SX.sym(name) for name in CONTROL}
     control = [(lane[name], slot[name]) for name in CONTROL]
@@ -59,16 +59,7 @@ def compile_lanes(
     noise = ca.SX.sym("noise")
     # a product with the mask would let what is not finite through
     new_x, decided = x - ca.if_else(lane["mask"], step, 0), _decide(lane, size, noise, fastest)
-    orientation, energy, delta, correction = (
-        next(value for value, at in finish.outputs if at == place)
-        for place in (layout.orientation, layout.energy, layout.delta, layout.correction)
-    )
-    total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
-    # With a tolerance the step may miss its constraints, which makes the orientation nan.
-    agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
-    certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR) if watchful else 1
-    right = ca.logic_and(ca.logic_and(total < np.inf, agrees), certain)
-    wrong = ca.if_else(right, 0.0, lane["alive"])
+    wrong = _wrong(dict((place, value) for value, place in finish.outputs), lane, layout, watchful)
     altered = (
         predict,
         replace(weigh, inputs=[*weigh.inputs, *control], outputs=[*weigh.outputs, *anew]),
@@ -80,11 +71,35 @@ def compile_lanes(
         ),
         replace(finish, inputs=[*finish.inputs, *control], outputs=[*finish.outputs, (wrong, slot["wrong"])]),
         _weigh_again(weigh, layout, lane["attention"], slot),
-        *clock,
+        *(_look(kernel, finish, control, lane, layout, watchful) if kernel.name == "look" else kernel for kernel in others),
     )
     work = layout.work + len(CONTROL)
     assembly, used = emit_module(altered, work, lanes)
     return LaneCode(compile_module(assembly, tuple(kernel.name for kernel in altered)), work + used)
+
+
+def _wrong(results: dict[int, ca.SX], lane: dict[str, ca.SX], layout: Layout, watchful: bool) -> ca.SX:
+    """Whether a step is not to be taken for what it was found to be; `results` are the values of slots when it is finished."""
+    orientation, energy, delta, correction = (
+        results[place] for place in (layout.orientation, layout.energy, layout.delta, layout.correction)
+    )
+    total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
+    # With a tolerance the step may miss its constraints, which makes the orientation nan.
+    agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
+    certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR) if watchful else 1
+    right = ca.logic_and(ca.logic_and(total < np.inf, agrees), certain)
+    return ca.if_else(right, 0.0, lane["alive"])
+
+
+def _look(
+    look: Kernel, finish: Kernel, control: list[tuple[ca.SX, int]], lane: dict[str, ca.SX], layout: Layout, watchful: bool
+) -> Kernel:
+    """What decides where a glance at the constraints of a step does not: it looks at all lanes."""
+    results = {place: ca.SX.sym("result", value.shape[0]) for value, place in finish.outputs}
+    wrong = _wrong(results | {place: value for value, place in look.outputs}, lane, layout, watchful)
+    slot = dict(zip(lane, (place for _, place in control), strict=True))
+    left = [(symbols, place) for place, symbols in results.items() if place != layout.orientation]
+    return replace(look, inputs=[*look.inputs, *left, *control], outputs=[*look.outputs, (wrong, slot["wrong"])])
 
 
 def _weigh_again(weigh: Kernel, layout: Layout, asks: ca.SX, slot: dict[str, int]) -> Kernel:

@@ -86,8 +86,12 @@ def leaves(step: Step, new: list[ca.SX]) -> ca.SX:
     return ca.mmax(off**2 + ahead**2 - FAR_OFF**2 * ca.sum2(G * G) * ca.sumsqr(y1)) > 0
 
 
-def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric, iterated: bool) -> ca.SX:
+def misses(
+    step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric, iterated: bool
+) -> tuple[ca.SX, ca.SX]:
     """Whether the new state is off the constraints that the step imposes on it, by far more than rounding errors explain.
+
+    Besides, whether it may be: not where already the terms that constraints add up explain it. That takes few operations.
 
     Positions are known to eps y, so velocities to eps y/h; momenta to eps z and to eps times the impulses that act on them.
     Their energies, times the square of the gradient of a constraint in the metric of the masses, are in the units of that
@@ -98,7 +102,7 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     Newton's iteration should have seen to it; this is the last look.
     """
     if residual.shape[0] == 0:
-        return ca.SX(0)
+        return (nothing := ca.SX(0)), nothing
     system, t1, (y1, z1), h = all_rows(step.definition), step.time_symbol + step.h_symbol, new, step.h_symbol
     theta, n = step.theta[: system.parameters.size], system.n_holonomic
     names = sorted(step.ends, key=lambda name: name != "g")
@@ -121,18 +125,23 @@ def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca
     terms_of_g, terms_of_k = ca.vertsplit(metric.terms, [0, n, metric.terms.shape[0]])
     one_rounding = HELD * ca.fmin(G_squared * positions, ca.sum2(G * G) * ca.sumsqr(y1) / h**2)
     at_velocities = one_rounding if iterated else at_positions
-    scales = []
+    scales, by_terms = [], []
     for name in names:
         if name == "k":
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
             carried = (HELD if iterated else 1) * positions
-            scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + carried) + terms_of_k**2)
+            scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + carried))
+            by_terms.append(terms_of_k**2)
         elif name == "g_dot":
-            scales.append(at_velocities + G_squared * (motion + impulses) + (0 if iterated else 1) * (terms_of_g / h) ** 2)
+            scales.append(at_velocities + G_squared * (motion + impulses))
+            by_terms.append((0 if iterated else 1) * (terms_of_g / h) ** 2)
         else:  # impulses that cancel each other beside a singular position are large, but positions do not feel them
             at_rest = HELD if system.may_rest else 0  # what rounding leaves of forces that hold a body at rest
-            scales.append(at_positions + G_squared * (motion + at_rest * impulses) + (terms_of_g / h) ** 2)
-    return ca.mmax(residual**2 - metric.tolerated * ca.vertcat(*scales)) > 0
+            scales.append(at_positions + G_squared * (motion + at_rest * impulses))
+            by_terms.append((terms_of_g / h) ** 2)
+    explained = ca.vertcat(*by_terms)
+    missed, maybe = (ca.mmax(residual**2 - metric.tolerated * size) > 0 for size in (explained + ca.vertcat(*scales), explained))
+    return missed, missed if iterated else maybe
 
 
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:

@@ -240,8 +240,10 @@ def _straight_line_kernels(
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
+    exact = _last_solved(reduced, [reduced.signed(reduced.orientation)], last_order)[0]
+    look = _look(reduced, layout, [*_symbols(reduced, layout), metric], exact)
     once = ca.vertcat(ca.SX(0, 1), *(value for _, value in coefficients))
-    return _assemble(reduced, layout, (factor, iterate, finish), once, (step, size), contiguous)
+    return _assemble(reduced, layout, (factor, iterate, finish, *look), once, (step, size), contiguous)
 
 
 @kept
@@ -253,16 +255,25 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     results = list(zip(_results(reduced), layout.results, strict=True))
+    exact = reduced.orientation
     if reduced.turn is not None:
-        results = [(ca.substitute(value, reduced.turn.symbol, 1), slot) for value, slot in results]
+        exact, *values = (ca.substitute(value, reduced.turn.symbol, 1) for value in (exact, *(value for value, _ in results)))
+        results = [(value, slot) for value, (_, slot) in zip(values, results, strict=True)]
         results.append((entries_of(reduced.turn.matrix), layout.turn_entries))
     symbols = [*symbols, (reduced.metric.column, layout.metric)]
     if reduced.last is None:
-        return _assemble(reduced, layout, (factor, iterate, Kernel("finish", symbols, results)), ca.SX(0, 1), None, contiguous)
+        solving = (factor, iterate, Kernel("finish", symbols, results), *_look(reduced, layout, symbols, exact))
+        return _assemble(reduced, layout, solving, ca.SX(0, 1), None, contiguous)
     results += [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
-    whole = Kernel("finish", [*symbols, (reduced.last.y, layout.last_unknowns)], results)
-    last, finish, handed = in_two_parts(whole, layout.work, ("last", "finish"))
-    return _assemble(reduced, layout, (factor, iterate, last, finish), ca.SX(0, 1), None, contiguous, handed)
+    symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
+    last, finish, handed = in_two_parts(Kernel("finish", symbols, results), layout.work, ("last", "finish"))
+    solving = (factor, iterate, last, finish, *_look(reduced, layout, symbols, exact))
+    return _assemble(reduced, layout, solving, ca.SX(0, 1), None, contiguous, handed)
+
+
+def _look(reduced: ReducedStep, layout: Layout, symbols: list[tuple[ca.SX, int]], orientation: ca.SX) -> tuple[Kernel, ...]:
+    """What decides about a step where a glance at its constraints does not, in programs that need it."""
+    return () if reduced.glance is reduced.orientation else (Kernel("look", symbols, [(orientation, layout.orientation)]),)
 
 
 def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
@@ -302,7 +313,7 @@ def _assemble(
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
-    code, used = _machine_code(kernels, work, seldom=() if increment is not None else ("factor", "last", "finish"))
+    code, used = _machine_code(kernels, work, seldom=() if increment is not None else ("factor", "last", "finish", "look"))
     return _Compiled(kernels, layout, increment, code, work + used)
 
 
@@ -321,17 +332,22 @@ def _machine_code(kernels: tuple[Kernel, ...], work: int, seldom: tuple[str, ...
 def _results(reduced: ReducedStep) -> list[ca.SX]:
     """The results in the order of `Layout.results`."""
     multipliers = ca.vertcat(*reduced.stage_multipliers.values())
-    return [reduced.increment, multipliers, reduced.orientation, reduced.energy, measure_of(reduced).correction(reduced)]
+    return [reduced.increment, multipliers, reduced.glance, reduced.energy, measure_of(reduced).correction(reduced)]
 
 
 def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
     """The same with the last unknowns solved for."""
     results = _results(reduced)
-    results[2] = reduced.signed_orientation
-    if reduced.last is not None and last_order is not None:
-        y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
-        results = [ca.substitute(result, reduced.last.y, y) for result in results]
-    return results
+    results[2] = reduced.signed(reduced.glance)
+    return _last_solved(reduced, results, last_order)
+
+
+def _last_solved(reduced: ReducedStep, results: list[ca.SX], last_order: PivotOrder | None) -> list[ca.SX]:
+    """Expressions with the last unknowns solved for, in straight-line code."""
+    if reduced.last is None or last_order is None:
+        return results
+    y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
+    return [ca.substitute(result, reduced.last.y, y) for result in results]
 
 
 def _used(forms: LinearForms, expressions: ca.SX) -> list[tuple[ca.SX, ca.SX]]:

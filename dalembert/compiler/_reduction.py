@@ -50,6 +50,8 @@ class ReducedStep:
     independence between the ends of the step, or if multipliers that enter nonlinearly solve their equations on another branch.
     It is zero where a function of `domain` is not positive, and nan where the step misses a constraint that it imposes.
     """
+    glance: ca.SX
+    """The same, or nan already where the step may miss a constraint, for all that a few operations tell."""
     turn: Turn | None
     """A determinant that the orientation contains as a symbol."""
     energy: ca.SX
@@ -100,10 +102,9 @@ class ReducedStep:
 
         return evaluate
 
-    @cached_property
-    def signed_orientation(self) -> ca.SX:
-        """The orientation with its determinant in straight-line code."""
-        return self.orientation if self.turn is None else ca.substitute(self.orientation, self.turn.symbol, self.turn.sign())
+    def signed(self, orientation: ca.SX) -> ca.SX:
+        """The orientation, or what a glance tells of it, with its determinant in straight-line code."""
+        return orientation if self.turn is None else ca.substitute(orientation, self.turn.symbol, self.turn.sign())
 
     def express(self, expression: ca.SX) -> ca.SX:
         """An expression of the step's unknowns in terms of x and the data alone."""
@@ -206,8 +207,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
-    missing = ca.logic_and(misses(step, new, missed, unknowns, metric, last is None), sign != 0)  # a refusal must not be hidden
-    orientation = ca.if_else(missing, np.nan, sign)
+    missing, maybe = misses(step, new, missed, unknowns, metric, last is None)
+    orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
+    glance = orientation if maybe is missing else ca.if_else(ca.logic_and(maybe, sign != 0), np.nan, sign)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -222,6 +224,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
+        glance=glance,
         turn=turn,
         energy=ca.sum1(end),
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),

@@ -214,6 +214,8 @@ def make_step_lanes(sub):
     if n_x == 0 or solve_step_lanes(sub):
         verdict = sub.control + WRONG * lanes
         call_kernel(sub.kernels.finish, memory)
+        if sub.kernels.look != 0 and any_lane(sub.bits, verdict, lanes):
+            call_kernel(sub.kernels.look, memory)
         if not any_lane(sub.bits, verdict, lanes):
             counts.mode = PREDICT
             return True
