@@ -83,7 +83,7 @@ def _wrong(results: dict[int, ca.SX], lane: dict[str, ca.SX], layout: Layout, wa
     orientation, energy, delta, correction = (
         results[place] for place in (layout.orientation, layout.energy, layout.delta, layout.correction)
     )
-    total = ca.fabs(ca.sum1(ca.densify(delta)) + energy)
+    total = ca.fabs(ca.sumsqr(ca.densify(delta)) + energy)
     # With a tolerance the step may miss its constraints, which makes the orientation nan.
     agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
     certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR) if watchful else 1

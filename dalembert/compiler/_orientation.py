@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.compiler._elimination import SINGULAR, reciprocal_pivots, sign_of_pivots
 from dalembert.compiler._independence import independent_still
 from dalembert.compiler._metric import Metric, all_rows
+from dalembert.compiler._tape import members, read_tape
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._matrices import Matrix, diagonal_pivots
@@ -19,6 +20,14 @@ HELD = 1e-2**2
 
 FAR_OFF = 0.3
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
+
+
+EVERYWHERE = members({
+    ca.OP_ASSIGN, ca.OP_CONST, ca.OP_INPUT, ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE, ca.OP_NEG, ca.OP_SIN,
+    ca.OP_COS, ca.OP_TANH, ca.OP_ATAN, ca.OP_ATAN2, ca.OP_ERF, ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX, ca.OP_HYPOT, ca.OP_LT, ca.OP_LE,
+    ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
+})  # fmt: skip
+"""Operations whose results are finite for all operands, unless they overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +85,33 @@ def step_orientation(
     if system.n_holonomic and not {"g", "g_dot"} <= set(step.ends):
         value = ca.if_else(leaves(step, new), 0, value)
     return value, turn
+
+
+def energy_at_end(step: Step, new: list[ca.SX]) -> ca.SX:
+    """H at the end, or v where there is no energy: not a finite number outside the domain of the model.
+
+    Derivatives may be finite there, too. Zero where no operation has an end to its domain, as in polynomials.
+    """
+    system = step.definition
+    function = system.function("H" if "H" in system.function_names else "v")
+    symbols = [ca.SX.sym("s", part.shape[0]) for part in (step.time_symbol, *new, step.theta)]
+    if is_defined_everywhere(ca.densify(function(*symbols)), ca.vertcat(*symbols[:-1]), symbols[-1]):
+        return ca.SX(0)
+    return ca.sum1(function(step.time_symbol + step.h_symbol, *new, step.theta))
+
+
+def is_defined_everywhere(column: ca.SX, variables: ca.SX, parameters: ca.SX) -> bool:
+    """Whether a function of `variables` is finite for all their values, but for overflow: divisors may be of `parameters` only."""
+    from dalembert.compiler._passes import mark_dependent
+
+    tape = read_tape(ca.Function("column", [ca.vertcat(variables, parameters)], [column]))
+    varies = (tape.inputs >= 0) & (tape.inputs < variables.shape[0])
+    mark_dependent(tape.operands, varies)
+    second = tape.operands[:, 1]
+    exponents = np.where(tape.code[second] == ca.OP_CONST, tape.constants[second], np.nan)
+    powers = np.isin(tape.code, (ca.OP_POW, ca.OP_CONSTPOW)) & (exponents >= 0) & (exponents == np.floor(exponents))
+    quotients = (tape.code == ca.OP_DIV) & ~varies[second]
+    return bool(np.all((EVERYWHERE[tape.code] | powers | quotients)[varies]))
 
 
 def leaves(step: Step, new: list[ca.SX]) -> ca.SX:

@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.compiler._last_block import LastBlock, split_off_last
 from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
 from dalembert.compiler._metric import Metric
-from dalembert.compiler._orientation import Turn, misses, step_orientation
+from dalembert.compiler._orientation import Turn, energy_at_end, misses, step_orientation
 from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_stages
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
@@ -55,7 +55,7 @@ class ReducedStep:
     turn: Turn | None
     """A determinant that the orientation contains as a symbol."""
     energy: ca.SX
-    """H, or v where there is no energy, at the end: a model may leave its domain where its derivatives are finite."""
+    """H, or v where there is no energy, at the end, if it may not be finite there (`energy_at_end`)."""
     eliminated: tuple[ca.SX, ca.SX]
     """The unknowns that were substituted away, and their values."""
     metric: Metric
@@ -202,8 +202,6 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     rows = residual.shape[0]
     slopes, combination = slopes[:rows], combination[:rows, :rows]
     jacobian = ca.jacobian(slopes, x)
-    energy = "H" if "H" in step.definition.function_names else "v"
-    end = step.definition.function(energy)(step.time_symbol + step.h_symbol, *new, step.theta)
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
@@ -226,7 +224,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         orientation=orientation,
         glance=glance,
         turn=turn,
-        energy=ca.sum1(end),
+        energy=energy_at_end(step, new),
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
         metric=metric,
         explicit_stage=explicit_stage,

@@ -204,7 +204,7 @@ def try_own_order(sub):
 
 @inlined
 def finish(sub):
-    """The increment of the state; False if it or H is not finite."""
+    """The increment of the state; False if it, or a square in it, or H is not finite."""
     memory, layout = sub.memory, sub.layout
     if layout.last >= 0:  # in large programs the last unknowns and the determinant are found by elimination
         call_kernel(sub.kernels.last, memory)
@@ -216,7 +216,7 @@ def finish(sub):
         memory[ORIENTATION_SLOT] *= eliminate_apart(memory, sub.tables, layout.turn)
     total = memory[ENERGY_SLOT]
     for k in range(layout.n_state):
-        total += memory[at(layout.delta + k)]
+        total += memory[at(layout.delta + k)] ** 2
     return np.isfinite(total)
 
 
