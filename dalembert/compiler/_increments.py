@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._metric import components
+from dalembert.compiler._metric import NOTHING, components
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.methods._step import UnknownBlock
 from dalembert.systems import System
@@ -29,10 +29,6 @@ REST = 1e-8**2
 
 PROJECTED = 0.25
 """How much less, squared, corrections weigh than guesses: one that is larger than all else makes up the whole increment."""
-
-NOTHING = 1e-250
-"""An energy that is zero in all units."""
-
 
 @dataclass(frozen=True, eq=False)
 class Groups:

@@ -24,6 +24,10 @@ ROUND_OFF, TOLERATED = 3e-14**2, 1e-13**2
 """How far a new state may be off a constraint before it is iterated further, and before the step counts as unsolved."""
 
 
+NOTHING = 1e-250
+"""A square that is zero in all units."""
+
+
 @dataclass(frozen=True, eq=False)
 class Metric:
     """Symbols for the numbers that a run is given once."""
@@ -41,17 +45,21 @@ class Metric:
     """The energy of unit impulses of lam, then of psi."""
     terms: ca.SX
     """The size of the terms that g, then k, add up, redundant rows included: what their rounding errors are relative to."""
+    per_rounding: ca.SX
+    """The reciprocal squares of these rounding errors, tolerated ones at first."""
 
     @classmethod
     def of(cls, system: System) -> Metric:
         (_, n_y), (_, n_z) = system.state_blocks
-        sizes = (1, n_y, n_y, n_z, n_z, system.n_multipliers, all_rows(system).n_multipliers)
-        names = ("tolerated", "mass", "inverse_mass", "mobility", "inertia", "impulse", "terms")
+        rows = all_rows(system).n_multipliers
+        sizes = (1, n_y, n_y, n_z, n_z, system.n_multipliers, rows, rows)
+        names = ("tolerated", "mass", "inverse_mass", "mobility", "inertia", "impulse", "terms", "per_rounding")
         return cls(system.n_holonomic, *(ca.SX.sym(name, size) for name, size in zip(names, sizes, strict=True)))
 
     @property
     def column(self) -> ca.SX:
-        return ca.vertcat(self.tolerated, self.mass, self.inverse_mass, self.mobility, self.inertia, self.impulse, self.terms)
+        masses = (self.mass, self.inverse_mass, self.mobility, self.inertia)
+        return ca.vertcat(self.tolerated, *masses, self.impulse, self.terms, self.per_rounding)
 
     @property
     def impulses(self) -> dict[str, ca.SX]:
@@ -82,6 +90,7 @@ def metric_at(states: States) -> np.ndarray:
         impulse = _numbers(impulses.rows(*places, mobility))
         own = states.theta[:, : rows.parameters.size]
         sizes = [size(*(values[a] for a in rows.arguments(name)), own) for name, size in zip("gk", terms, strict=True)]
+    added = np.nan_to_num(np.concatenate(sizes, axis=1))
     parts = (
         np.full((count, 1), ROUND_OFF),
         1 / inverse_mass,
@@ -89,7 +98,8 @@ def metric_at(states: States) -> np.ndarray:
         mobility,
         1 / mobility,
         impulse,
-        np.nan_to_num(np.concatenate(sizes, axis=1)),
+        added,
+        1 / (ROUND_OFF * added**2 + NOTHING),
     )
     return np.concatenate(parts, axis=1)
 

@@ -207,7 +207,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
     missing, maybe = misses(step, new, missed, unknowns, metric, last is None)
     orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
-    glance = orientation if maybe is missing else ca.if_else(ca.logic_and(maybe, sign != 0), np.nan, sign)
+    glance = orientation if maybe is missing else ca.if_else(maybe, np.nan, sign)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
