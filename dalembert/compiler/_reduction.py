@@ -51,7 +51,10 @@ class ReducedStep:
     It is zero where a function of `domain` is not positive, and nan where the step misses a constraint that it imposes.
     """
     glance: ca.SX
-    """The same, or nan already where the step may miss a constraint, for all that a few operations tell."""
+    """The same, or a number that has that sign only where the orientation has it, and is found in few operations.
+
+    It comes last in a step, so that what it waits for counts: neither choices nor comparisons.
+    """
     turn: Turn | None
     """A determinant that the orientation contains as a symbol."""
     energy: ca.SX
@@ -205,9 +208,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
-    missing, maybe = misses(step, new, missed, unknowns, metric, last is None)
+    missing, errors = misses(step, new, missed, unknowns, metric, last is None)
     orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
-    glance = orientation if maybe is missing else ca.if_else(maybe, np.nan, sign)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -222,7 +224,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
-        glance=glance,
+        glance=orientation if errors is None else sign * (1 - errors),
         turn=turn,
         energy=energy_at_end(step, new),
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),

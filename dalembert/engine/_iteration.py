@@ -210,7 +210,7 @@ def finish(sub):
         call_kernel(sub.kernels.last, memory)
         solve_sparse_apart(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
     call_kernel(sub.kernels.finish, memory)
-    if sub.kernels.look != 0 and np.isnan(memory[ORIENTATION_SLOT]):
+    if sub.kernels.look != 0 and not memory[ORIENTATION_SLOT] * sub.counts.sign > 0.0:
         call_kernel(sub.kernels.look, memory)
     if layout.turn >= 0:
         memory[ORIENTATION_SLOT] *= eliminate_apart(memory, sub.tables, layout.turn)
