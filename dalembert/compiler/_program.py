@@ -308,7 +308,7 @@ def _assemble(
     """Put the kernels that predict and weigh before those that factor, iterate and finish, and compile all."""
     delta = ca.SX.sym("delta", layout.n_state)
     weights = weights_and_noise(reduced, measure_of(reduced), delta)
-    outputs = list(zip((*weights, once), (layout.weights, layout.noise, layout.once), strict=True))
+    outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))

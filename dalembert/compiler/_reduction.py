@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.compiler._last_block import LastBlock, split_off_last
 from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
-from dalembert.compiler._metric import Metric
+from dalembert.compiler._metric import NOTHING, Metric
 from dalembert.compiler._orientation import Turn, energy_at_end, misses, step_orientation
 from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_stages
 from dalembert.compiler._tape import entries_of
@@ -51,9 +51,9 @@ class ReducedStep:
     It is zero where a function of `domain` is not positive, and nan where the step misses a constraint that it imposes.
     """
     glance: ca.SX
-    """The same, or a number that has that sign only where the orientation has it, and is found in few operations.
+    """The same, or a number that has this sign only where the orientation does and all results are finite.
 
-    It comes last in a step, so that what it waits for counts: neither choices nor comparisons.
+    It takes few operations. They come last in a step, so that what they wait for counts: neither choices nor comparisons.
     """
     turn: Turn | None
     """A determinant that the orientation contains as a symbol."""
@@ -210,6 +210,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
     missing, errors = misses(step, new, missed, unknowns, metric, last is None)
     orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
+    energy = energy_at_end(step, new)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -224,9 +225,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
-        glance=orientation if errors is None else sign * (1 - errors),
+        glance=orientation if errors is None else sign * (1 - errors - NOTHING * (ca.sumsqr(increment) + energy)),
         turn=turn,
-        energy=energy_at_end(step, new),
+        energy=energy,
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
         metric=metric,
         explicit_stage=explicit_stage,

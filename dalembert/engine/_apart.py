@@ -96,7 +96,8 @@ def _call(name: str, context: Any, builder: Any, signature: Any, arguments: Any)
     convention = context.call_conv
     kind = convention.get_function_type(signature.return_type, signature.args)
     result_type = convention.get_return_type(signature.return_type).pointee
-    result, raised = (cgutils.alloca_once(builder, of) for of in (result_type, kind.args[1].pointee))
+    with builder.goto_entry_block():  # Numba would clear them every time the caller begins
+        result, raised = builder.alloca(result_type), builder.alloca(kind.args[1].pointee)
     own = context.get_arg_packer(signature.args).as_arguments(builder, arguments)
     builder.call(builder.inttoptr(_found(name, builder), kind.as_pointer()), [result, raised, *own])
     return context.get_returned_value(builder, signature.return_type, builder.load(result))

@@ -20,7 +20,7 @@ from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import KNOWN_AGES, Substep
 from dalembert.engine._sparse_solve import COLUMNS, eliminate_apart, solve_sparse_apart, substitute_apart
 
-H_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 3, 4, 5, 6
+H_SLOT, SIZE_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 2, 3, 4, 5, 6
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
 copied = compiled(forceinline=True, no_cpython_wrapper=True)
@@ -71,7 +71,7 @@ def newton_increment(sub):
         return dense_increment(sub)
     call_kernel(sub.kernels.iterate, memory)
     if layout.straight_line:
-        return memory[2]
+        return memory[SIZE_SLOT]
     substitute_apart(memory, index, layout.matrix, work)
     total, columns = 0.0, index[layout.matrix + COLUMNS]
     x, weights = layout.x, layout.weights  # not to be read every turn
@@ -82,14 +82,30 @@ def newton_increment(sub):
     return total
 
 
+@apart("float64", "substep")
+def newton_increment_apart(sub):
+    """`newton_increment` where it is more than a kernel: once in machine code is enough."""
+    return newton_increment(sub)
+
+
+@inlined
+def next_increment(sub, one_kernel):
+    """The same as `newton_increment`, where it is known whether a kernel does it."""
+    if one_kernel:
+        call_kernel(sub.kernels.iterate, sub.memory)
+        return sub.memory[SIZE_SLOT]
+    return newton_increment_apart(sub)
+
+
 @copied
 def solve(sub):
     """Iterate until the increments are lost in round-off; the number of iterations, or -1, and what makes them doubtful."""
     counts, numbers, memory = sub.counts, sub.numbers, sub.memory
     previous, refreshed, noise = np.inf, 0, memory[NOISE_SLOT]
     rate, guessed_far, slowly = first_rate(numbers.rate), False, False
+    one_kernel = 0 < sub.layout.straight_line < PIVOTING
     for iteration in range(1, MAX_ITERATIONS + 1):
-        size = newton_increment(sub)
+        size = next_increment(sub, one_kernel)
         counts.iterations += 1
         converged, rate, slow, diverges = judge(
             size, previous, rate, noise, numbers.tolerance, numbers.fastest, STALL, iteration
@@ -101,7 +117,7 @@ def solve(sub):
             if iteration > 1:
                 numbers.rate = rate
             for _ in range(sub.layout.polish):
-                newton_increment(sub)
+                next_increment(sub, one_kernel)
             return iteration, guessed_far, slowly
         if diverges or (slow and refreshed == MAX_REFRESHES):
             return -1, True, True
@@ -210,10 +226,17 @@ def finish(sub):
         call_kernel(sub.kernels.last, memory)
         solve_sparse_apart(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
     call_kernel(sub.kernels.finish, memory)
-    if sub.kernels.look != 0 and not memory[ORIENTATION_SLOT] * sub.counts.sign > 0.0:
+    certain = sub.kernels.look != 0 and memory[ORIENTATION_SLOT] * sub.counts.sign > 0.0
+    if sub.kernels.look != 0 and not certain:
         call_kernel(sub.kernels.look, memory)
     if layout.turn >= 0:
         memory[ORIENTATION_SLOT] *= eliminate_apart(memory, sub.tables, layout.turn)
+    return certain or is_finite(memory, layout)
+
+
+@inlined
+def is_finite(memory, layout):
+    """Whether the increment of the state, its squares, and H are."""
     total = memory[ENERGY_SLOT]
     for k in range(layout.n_state):
         total += memory[at(layout.delta + k)] ** 2
