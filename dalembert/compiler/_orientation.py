@@ -29,6 +29,12 @@ EVERYWHERE = members({
 })  # fmt: skip
 """Operations whose results are finite for all operands, unless they overflow."""
 
+CHOICES = members({
+    ca.OP_FMIN, ca.OP_FMAX, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO, ca.OP_SIGN,
+    ca.OP_COPYSIGN,
+})  # fmt: skip
+"""Operations whose results may be finite though an operand is not a number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Turn:
@@ -112,6 +118,21 @@ def is_defined_everywhere(column: ca.SX, variables: ca.SX, parameters: ca.SX) ->
     powers = np.isin(tape.code, (ca.OP_POW, ca.OP_CONSTPOW)) & (exponents >= 0) & (exponents == np.floor(exponents))
     quotients = (tape.code == ca.OP_DIV) & ~varies[second]
     return bool(np.all((EVERYWHERE[tape.code] | powers | quotients)[varies]))
+
+
+def unseen_increments(step: Step, increment: ca.SX) -> ca.SX:
+    """The increments that may not be finite numbers though all constraints at the end of the step are such."""
+    system, seen = all_rows(step.definition), np.zeros(increment.shape[0], dtype=bool)
+    (_, n_y), _ = system.state_blocks
+    for name in step.ends:
+        function, arguments = system.function(name), system.arguments(name)
+        symbols = [ca.SX.sym("s", function.size1_in(k)) for k in range(function.n_in())]
+        tape = read_tape(ca.Function("condition", [ca.vertcat(*symbols)], [function(*symbols)]))
+        for argument, first in (("y", 0), ("z", n_y)):
+            if argument in arguments and not np.any(CHOICES[tape.code]):
+                columns = function.jac_sparsity(0, arguments.index(argument)).get_triplet()[1]
+                seen[first + np.array(columns, dtype=int)] = True
+    return increment[np.flatnonzero(~seen).tolist()]
 
 
 def leaves(step: Step, new: list[ca.SX]) -> ca.SX:

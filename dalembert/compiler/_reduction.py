@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.compiler._last_block import LastBlock, split_off_last
 from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
 from dalembert.compiler._metric import NOTHING, Metric
-from dalembert.compiler._orientation import Turn, energy_at_end, misses, step_orientation
+from dalembert.compiler._orientation import Turn, energy_at_end, misses, step_orientation, unseen_increments
 from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_stages
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
@@ -211,6 +211,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     missing, errors = misses(step, new, missed, unknowns, metric, last is None)
     orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
     energy = energy_at_end(step, new)
+    finite = NOTHING * (ca.sumsqr(unseen_increments(step, increment)) + energy)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -225,7 +226,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
-        glance=orientation if errors is None else sign * (1 - errors - NOTHING * (ca.sumsqr(increment) + energy)),
+        glance=orientation if errors is None else sign * (1 - errors - finite),
         turn=turn,
         energy=energy,
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),

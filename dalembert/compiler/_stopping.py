@@ -83,7 +83,7 @@ def stopping_rule(both: Callable, either: Callable, choose: Callable, larger: Ca
         converged = either(either(size * rate <= ROUND_OFF, size <= tolerance), stalled)
         slow = ratio > SLOW
         # Increments that are larger than the unknowns, and grow, lead anywhere, maybe to another solution.
-        grows = both(both(slow, size > previous), previous > 1.0)
+        grows = both(size > previous, previous > 1.0)
         diverges = either(grows, (size < float("inf")) == 0)
         return converged, rate, slow, diverges
 

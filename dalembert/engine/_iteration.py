@@ -22,6 +22,9 @@ from dalembert.engine._sparse_solve import COLUMNS, eliminate_apart, solve_spars
 
 H_SLOT, SIZE_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 2, 3, 4, 5, 6
 
+TRIED = 4096
+"""After how many periods it is tried again whether factors that did not serve do now: a trial costs as much as ten steps."""
+
 inlined = compiled(inline="always")  # a call passes 7 words an array
 copied = compiled(forceinline=True, no_cpython_wrapper=True)
 """The same by LLVM, for what is long: Numba copies all variables of a function for each of its blocks."""
@@ -161,7 +164,7 @@ def keep_factors(kept, spent, iterations, counts, numbers, known, cost_ratio):
     age = min(counts.age, KNOWN_AGES - 1)
     if not (renewed and iterations == spent):  # else iterations with both factors
         known[age - 1] = iterations
-    expected = known[age] if known[age] > 0.0 and counts.periods % 512 != 511 else float(iterations)
+    expected = known[age] if known[age] > 0.0 and counts.periods % TRIED != TRIED - 1 else float(iterations)
     if expected <= numbers.period_cost / counts.age:
         return True
     counts.periods += 1
