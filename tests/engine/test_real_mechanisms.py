@@ -86,7 +86,9 @@ def test_kernels_compute_what_their_graphs_say(method):
             glance = slots == program.layout.orientation
             np.testing.assert_allclose(computed[glance], wanted[glance], rtol=1e-6)
             computed, wanted = computed[~glance], wanted[~glance]
-        np.testing.assert_allclose(computed, wanted, rtol=1e-9, atol=1e-12 * np.nanmax(np.abs(wanted)), err_msg=kernel.name)
+        np.testing.assert_allclose(
+            computed, wanted, rtol=1e-9, atol=1e-12 * np.nanmax(np.abs(wanted), initial=0.0), err_msg=kernel.name
+        )
 
 
 @pytest.mark.parametrize("method", ERRORS, ids=str)
