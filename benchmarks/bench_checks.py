@@ -79,9 +79,9 @@ def run() -> Section:
     body = f"""
 Every step ends with a last look at its constraints, at whether they lost independence, at whether its results and H are finite,
 and at what puts a solution in doubt (`compiler/_orientation.py`, `compiler/_stopping.py`). A few operations decide nearly all
-steps: the sum of the squares of all residuals at the end, in rounding errors of the terms that the constraints add up; H is left
-out where it is defined everywhere. The same runs without: the least CPU time of {ROUNDS} rounds of {STEPS:,} steps that alternate
-between both.
+steps: the sum of the squares of all residuals at the end, in rounding errors of the terms that the constraints add up; H is
+left out where it is defined everywhere. The same runs without: the least CPU time of {ROUNDS} rounds of {STEPS:,} steps that
+alternate between both.
 
 {table(header, rows)}
 

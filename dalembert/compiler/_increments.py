@@ -30,6 +30,7 @@ REST = 1e-8**2
 PROJECTED = 0.25
 """How much less, squared, corrections weigh than guesses: one that is larger than all else makes up the whole increment."""
 
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Which variables and multipliers are measured together, and which groups of them the step's equations couple."""

@@ -23,7 +23,6 @@ from dalembert.systems._states import States
 ROUND_OFF, TOLERATED = 3e-14**2, 1e-13**2
 """How far a new state may be off a constraint before it is iterated further, and before the step counts as unsolved."""
 
-
 NOTHING = 1e-250
 """A square that is zero in all units."""
 
