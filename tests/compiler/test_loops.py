@@ -11,8 +11,7 @@ from compiled_kernels import call
 
 import dalembert as da
 from dalembert.compiler import _program, _rolled
-from dalembert.compiler._ir import Kernel, emit_kernel, emit_module
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels, emit_kernel
 from dalembert.compiler._tape import _asked_records, _stored_records, read_tape
 
 N = 300
@@ -143,8 +142,7 @@ def test_a_chain_moves_the_same_with_and_without_loops(monkeypatch, method):
 def test_loops_in_lanes(loops_everywhere, lanes):
     kernel, random = kernel_of(N), np.random.default_rng(4)
     alone = [np.concatenate([random.normal(size=N), [1.7], np.full(N + 4, np.nan)]) for _ in range(lanes)]
-    assembly, used = emit_module([kernel], 2 * N + 5, lanes)
-    code = compile_module(assembly, ("f",))
+    code, used = compile_kernels([kernel], 2 * N + 5, lanes)
     memory = aligned((2 * N + 5 + used) * lanes).reshape(-1, lanes)
     memory[: 2 * N + 5] = np.stack(alone, axis=1)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])(memory.ctypes.data)
