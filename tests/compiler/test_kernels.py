@@ -122,6 +122,21 @@ def test_assembly_grows_linearly_and_pieces_stay_short(n):
     assert crossing < operations
 
 
+def test_outputs_that_overwrite_inputs_are_stored_by_many_pieces():
+    """Not all by the last one, which would have as many stores as the kernel has outputs."""
+    n = 1000
+    x = ca.SX.sym("x", n)
+    results = ca.sin(x) * x + ca.vertcat(x[-3:], x[:-3])  # what is overwritten is read again three results later
+    text, _, _ = emit_kernel(Kernel("f", [(x, 0)], [(results, 0)]), work=n)
+    bodies = text.split("define ")
+    assert len(bodies) > 10
+    assert max(body.count(" store ") for body in bodies) < n / 3
+    memory = np.random.default_rng(4).normal(size=n)
+    wanted = np.sin(memory) * memory + np.roll(memory, 3)
+    call(Kernel("f", [(x, 0)], [(results, 0)]), memory, work=n)
+    np.testing.assert_allclose(memory, wanted, rtol=1e-13, atol=1e-13)
+
+
 def test_pieces_have_a_bounded_number_of_outputs(monkeypatch):
     """LLVM schedules 1200 stores in one function in six seconds, in three functions in half a second."""
     monkeypatch.setattr(_ir, "WHOLE", 10_000)
