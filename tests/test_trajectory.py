@@ -17,7 +17,7 @@ import pytest
 
 import dalembert as da
 from dalembert import _progress
-from dalembert.compiler import _jit, _program
+from dalembert.compiler import _ir, _jit
 
 ROOT = str(Path(da.__file__).parents[1])
 SPRING = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -356,7 +356,7 @@ def test_a_ctrl_c_that_casadi_drops_ends_the_preparation(monkeypatch):
             time.sleep(5)
         return compiled(*arguments)
 
-    monkeypatch.setattr(_program, "compile_module", dropped)
+    monkeypatch.setattr(_ir, "compile_module", dropped)
     oscillator = da.Hamiltonian(lambda q, p: p @ p / 2 + 0.123 * q @ q, dim=1)
     with pytest.raises(KeyboardInterrupt):
         da.simulate(oscillator, da.Rattle(), q0=[1.0], p0=[0.0], h=0.1, steps=5)

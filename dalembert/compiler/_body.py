@@ -83,7 +83,7 @@ class Body:
         self.declarations: set[str] = set()
         self._vector = False
         self._simple = {code: f"{name} {FLAGS} {self.kind} " for code, name in _ARITHMETIC.items() if code != ca.OP_INV}
-        self._place = f"getelementptr inbounds {self.kind}, ptr %memory, i64 "
+        self._element = f"getelementptr inbounds {self.kind}, ptr "
         self._aligned = f"align {8 * lanes}"
         self._truths: dict[str, str] = {}
         """The truth values of which numbers were made."""
@@ -155,14 +155,14 @@ class Body:
         self._truths[number] = truth
         return number
 
-    def load(self, slot: int) -> str:
+    def load(self, slot: int, source: str = "%memory") -> str:
         lines = self.lines
         address = f"%v{len(lines)}"
-        lines.append(f"  {address} = {self._place}{slot}")
+        lines.append(f"  {address} = {self._element}{source}, i64 {slot}")
         return self.assign(f"load {self.kind}, ptr {address}, {self._aligned}")
 
     def store(self, value: str, slot: int) -> None:
-        address = self.assign(f"{self._place}{slot}")
+        address = self.assign(f"{self._element}%memory, i64 {slot}")
         self.lines.append(f"  store {self.kind} {value}, ptr {address}, {self._aligned}")
 
     def function(self, signature: str, result: str = "void") -> str:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import casadi as ca
 
 from dalembert.compiler._elimination import eliminate, substitute
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.compiler._memory import place_in_order
 from dalembert.compiler._program import Program
 from dalembert.symbolic._kept import kept
@@ -84,8 +84,7 @@ def differential(program: Program, chosen: tuple[int, ...], kind: str) -> Differ
     if kernel.operations > LONGEST:
         return None
     width = WIDTH if kind == "push" else 1
-    assembly, used = emit_module([kernel], layout.work, width)
-    code = compile_module(assembly, (kernel.name,))
+    code, used = compile_kernels([kernel], layout.work, width)
     return Differential(layout, code, code.addresses[kernel.name], layout.work + used, width)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._body import SCALAR_LOOP, VECTOR_LOOP, Body
+from dalembert.compiler._jit import LEVEL, LOOP, QUICK, Code, compile_module
 from dalembert.compiler._rolled import LONG, emit_rolled
 from dalembert.compiler._tape import Tape, read_tape
 from dalembert.symbolic._lock import one_at_a_time
@@ -32,8 +33,16 @@ Values that cross from piece to piece cost too little to be measured. For pieces
 takes for those of 1,500.
 """
 
+PIECE_ARGUMENTS = "ptr noundef %memory, ptr noalias noundef readonly %read"
+"""Of a piece: twice the same memory. What is only read comes by a way of its own, so that LLVM, which spends a seventh of its
+time on it, need not ask whether a store changes it."""
+
 STORES = 400
 """Outputs a piece: the time in which LLVM schedules stores grows with the square of their number."""
+
+
+Emitted = tuple[str, set[str], int]
+"""Assembly of a kernel, what it calls, and how many slots of the work area it uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +91,7 @@ def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str]) -> tuple[Ker
     return Kernel(names[0], (), (), early), Kernel(names[1], (), (), rest), len(handed)
 
 
-def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> tuple[str, set[str], int]:
+def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> Emitted:
     """LLVM assembly of a kernel whose pieces pass values through memory from slot `work` on, what it calls, the slots used."""
     tape, load_slots, store_slots = kernel.tape()
     if len(tape.computed) > LONG:
@@ -107,18 +116,20 @@ def _pieces(computed: list[int], stores: list[int], size: int) -> np.ndarray:
     return piece_of
 
 
-def _emit_straight(
-    name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int
-) -> tuple[str, set[str], int]:
+def _emit_straight(name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int) -> Emitted:
     """A kernel without loops, cut into pieces."""
     computed, size = tape.computed, len(tape.code)
     piece_of = _pieces(computed.tolist(), np.bincount(tape.outputs, minlength=size).tolist(), size)
     n_pieces = int(np.max(piece_of, initial=0)) + 1
-    # In a kernel of several pieces an output that overwrites an input must wait until the last piece has loaded it.
-    delayed = np.isin(store_slots, load_slots) & (n_pieces > 1)
-    last = np.where(delayed | (piece_of[tape.outputs] < 0), n_pieces - 1, piece_of[tape.outputs])
-
     used, users = tape.operands[computed].ravel(), np.repeat(piece_of[computed], 2)
+    last = np.where(piece_of[tape.outputs] < 0, n_pieces - 1, piece_of[tape.outputs])
+    # An output that overwrites an input waits until the last piece that loads it: not for the end, where too many would meet.
+    values, loading = np.concatenate([used, tape.outputs]), np.concatenate([users, last])
+    inputs = np.flatnonzero((values >= 0) & (tape.inputs[values] >= 0))
+    loaded = np.full(1 + max(load_slots.max(initial=0), store_slots.max(initial=0)), -1)
+    np.maximum.at(loaded, load_slots[tape.inputs[values[inputs]]], loading[inputs])
+    last = np.maximum(last, loaded[store_slots])
+
     handed = np.concatenate([used[(used >= 0) & (piece_of[used] != users)], tape.outputs[piece_of[tape.outputs] != last]])
     handed = handed[piece_of[handed] >= 0]
     crossing = handed[np.sort(np.unique(handed, return_index=True)[1])]  # in the order in which they are met
@@ -126,20 +137,20 @@ def _emit_straight(
     slots[tape.inputs >= 0] = load_slots[tape.inputs[tape.inputs >= 0]]
     slots[crossing] = work + np.arange(len(crossing))
 
-    values = _Values(tape.code.tolist(), tape.operands.tolist(), tape.constants.tolist(), slots.tolist())
+    lists = _Values(tape.code.tolist(), tape.operands.tolist(), tape.constants.tolist(), slots.tolist())
     ends = np.searchsorted(piece_of[computed], np.arange(n_pieces + 1))
     handed_on, texts, declarations = set(crossing.tolist()), list[str](), set[str]()
     for piece in range(n_pieces):
         members = computed[ends[piece] : ends[piece + 1]].tolist()
         mine = np.flatnonzero(last == piece)
-        stores = [(k, values.slots[k]) for k in members if k in handed_on]
+        stores = [(k, lists.slots[k]) for k in members if k in handed_on]
         stores += zip(tape.outputs[mine].tolist(), store_slots[mine].tolist(), strict=True)
-        body = _emit_piece(values, members, stores, lanes)
-        suffix = f"_{piece}" if n_pieces > 1 else ""
-        texts.append(body.function(f"void @{name}{suffix}(ptr noundef %memory) #1"))
+        body = _emit_piece(lists, members, stores, lanes, "%memory" if n_pieces == 1 else "%read")
+        head = f"@{name}(ptr noundef %memory)" if n_pieces == 1 else f"@{name}_{piece}({PIECE_ARGUMENTS})"
+        texts.append(body.function(f"void {head} #1"))
         declarations |= body.declarations
     if n_pieces > 1:
-        calls = "\n".join(f"  call void @{name}_{piece}(ptr %memory)" for piece in range(n_pieces))
+        calls = "\n".join(f"  call void @{name}_{piece}(ptr %memory, ptr %memory)" for piece in range(n_pieces))
         texts.append(f"define void @{name}(ptr noundef %memory) #1 {{\n{calls}\n  ret void\n}}")
     return "\n\n".join(texts), declarations, len(crossing)
 
@@ -154,10 +165,11 @@ class _Values:
     slots: list[int]
 
 
-def _emit_piece(values: _Values, members: list[int], outputs: list[tuple[int, int]], lanes: int) -> Body:
+def _emit_piece(values: _Values, members: list[int], outputs: list[tuple[int, int]], lanes: int, source: str) -> Body:
     """One piece: what it reads is loaded where it is first needed, and stored as soon as known if the piece reads no such slot.
 
-    So few values wait in registers, to which LLVM gives a third of its time.
+    So few values wait in registers, to which LLVM gives a third of its time. Slots that it does not store to it reads through
+    the pointer `source`.
     """
     body, codes, operands, slots = Body(lanes), values.code, values.operands, values.slots
     names, produced, stores = dict[int, str](), set(members), defaultdict[int, list[int]](list)
@@ -166,14 +178,15 @@ def _emit_piece(values: _Values, members: list[int], outputs: list[tuple[int, in
     constant = int(ca.OP_CONST)
     needed = {k for member in members for k in operands[member]} | set(stores)
     needed.discard(-1)
-    read = {slots[k] for k in needed - produced if codes[k] != constant}
+    read, written = {slots[k] for k in needed - produced if codes[k] != constant}, {slot for _, slot in outputs}
     late = [(value, slot) for value, own in stores.items() for slot in own if slot in read or value not in produced]
 
     def name(value: int) -> str:
         known = names.get(value)
         if known is None:
             number = codes[value] == constant
-            known = names[value] = body.number(values.constants[value]) if number else body.load(slots[value])
+            place = "%memory" if slots[value] in written else source
+            known = names[value] = body.number(values.constants[value]) if number else body.load(slots[value], place)
         return known
 
     for k in members:
@@ -220,17 +233,31 @@ def _erfinv() -> tuple[str, set[str]]:
     return text, body.declarations
 
 
-@one_at_a_time
-def emit_module(kernels: Sequence[Kernel], work: int, lanes: int = 1) -> tuple[str, int]:
-    """LLVM assembly of several kernels that share one work area, and how many slots of it they use."""
-    emitted = [emit_kernel(kernel, work, lanes) for kernel in kernels]
+def _module(emitted: Collection[Emitted]) -> str:
+    """LLVM assembly of several kernels."""
     text = "\n\n".join(body for body, _, _ in emitted)
     helper, needs = _erfinv() if "@dalembert_erfinv(" in text else ("", set())
     declarations = sorted(needs.union(*(names for _, names, _ in emitted)))
     attributes = ["attributes #0 = { nounwind willreturn memory(none) }", "attributes #1 = { nounwind }"]
-    used = max((used for _, _, used in emitted), default=0)
     text, properties = _number_loops(text)
-    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes, *properties])), used
+    return "\n\n".join(filter(None, [*declarations, helper, text, *attributes, *properties]))
+
+
+@one_at_a_time
+def compile_kernels(kernels: Sequence[Kernel], work: int, lanes: int = 1, quick: Collection[str] = ()) -> tuple[Code, int]:
+    """Machine code of kernels that share one work area, and how many slots of it they use.
+
+    Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
+    are compiled `quick` are another one.
+    """
+    modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
+    for kernel in kernels:
+        emitted = emit_kernel(kernel, work, lanes)
+        modules[LOOP in emitted[0], QUICK if kernel.name in quick else LEVEL][kernel.name] = emitted
+        used = max(used, emitted[2])
+    codes = [compile_module(_module(own.values()), tuple(own), level) for (_, level), own in modules.items()]
+    addresses = {name: address for code in codes for name, address in code.addresses.items()}
+    return codes[0] if len(codes) == 1 else Code(addresses, codes), used
 
 
 def _number_loops(text: str) -> tuple[str, list[str]]:

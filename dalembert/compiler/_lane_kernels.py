@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._stopping import FAR, FASTEST_GUESS, STALL, doubt_rule, stopping_rule
 
@@ -74,8 +74,8 @@ def compile_lanes(
         *(_look(kernel, finish, control, lane, layout, watchful) if kernel.name == "look" else kernel for kernel in others),
     )
     work = layout.work + len(CONTROL)
-    assembly, used = emit_module(altered, work, lanes)
-    return LaneCode(compile_module(assembly, tuple(kernel.name for kernel in altered)), work + used)
+    code, used = compile_kernels(altered, work, lanes)
+    return LaneCode(code, work + used)
 
 
 def _wrong(results: dict[int, ca.SX], lane: dict[str, ca.SX], layout: Layout, watchful: bool) -> ca.SX:

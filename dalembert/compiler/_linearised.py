@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._elimination import PivotOrder, SingularMatrix, choose_pivots, describe, diagonal_order, filled_pattern
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.compiler._memory import place_in_order
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.compiler._tape import entries_of
@@ -133,8 +133,7 @@ def _kernels(reduced: ReducedStep, chosen: tuple[int, ...]) -> _Kernels:
         kernels.append(Kernel("last", symbols, outputs))
     outputs = [(entries_of(matrix), getattr(layout, name)) for name, matrix in zip(MATRICES, equations.matrices, strict=True)]
     kernels.append(Kernel("linearise", [*symbols, (equations.last, layout.last)], outputs))
-    assembly, used = emit_module(kernels, layout.work)
-    code = compile_module(assembly, tuple(kernel.name for kernel in kernels))
+    code, used = compile_kernels(kernels, layout.work)
     return _Kernels(equations, layout, code, layout.work + used)
 
 

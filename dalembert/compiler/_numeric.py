@@ -9,8 +9,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
 
 
 def numeric(function: ca.Function) -> Callable[..., np.ndarray]:
@@ -29,8 +28,7 @@ def numeric(function: ca.Function) -> Callable[..., np.ndarray]:
     first, size = starts[-1], shape[0] * shape[1]
     value = ca.vec(ca.densify(function(*arguments)))
     kernel = Kernel("numeric", list(zip(arguments, starts[:-1], strict=True)), [(value, first)])
-    assembly, used = emit_module([kernel], first + size)
-    code = compile_module(assembly, ("numeric",))
+    code, used = compile_kernels([kernel], first + size)
     memory = np.zeros(first + size + used)
     pointer = memory.ctypes.data_as(ctypes.c_void_p)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["numeric"])

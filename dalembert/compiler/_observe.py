@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import casadi as ca
 
 from dalembert.compiler._elimination import SingularMatrix, diagonal_order, eliminate, substitute
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.compiler._tape import entries_of
 from dalembert.symbolic._kept import Recent
 from dalembert.symbolic._lock import one_at_a_time
@@ -99,5 +99,5 @@ def _compile(system: System, quantities: Callable[..., dict[str, ca.SX]]) -> Obs
     kernels = [Kernel(f"observe_{name}", inputs, [(ca.densify(value), first_output)]) for name, value in found.items()]
     sizes = {name: value.shape[0] for name, value in found.items()}
     work = first_output + max(sizes.values())
-    assembly, used = emit_module(kernels, work)
-    return Observer(compile_module(assembly, tuple(k.name for k in kernels)), sizes, n_theta, first_output, work + used)
+    code, used = compile_kernels(kernels, work)
+    return Observer(code, sizes, n_theta, first_output, work + used)

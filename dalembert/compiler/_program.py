@@ -19,8 +19,8 @@ from dalembert.compiler._elimination import (
 )
 from dalembert.compiler._guess import clock_kernels, predictor
 from dalembert.compiler._increments import Measure, weights_and_noise
-from dalembert.compiler._ir import Kernel, emit_module, in_two_parts
-from dalembert.compiler._jit import QUICK, Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels, in_two_parts
+from dalembert.compiler._jit import Code
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
@@ -87,12 +87,11 @@ class Program:
             Kernel("entries", symbols, [(entries, dense)]),
             Kernel("residual", symbols, [(reduced.residual, layout.residual)]),
         )
-        assembly, used = emit_module(kernels, work)
+        code, used = compile_kernels(kernels, work, quick=WAY_OUT)
         index, starts = self.index, dict(self.index_start)
         for name, table in zip(("entry_row", "entry_column"), rows_and_columns, strict=True):
             starts[name] = len(index)
             index = np.concatenate([index, np.array(table, dtype=np.int64)])
-        code = compile_module(assembly, WAY_OUT, QUICK)
         return replace(self, memory_size=work + used, index=index, index_start=starts, way_out=code, dense=dense)
 
     @property
@@ -313,20 +312,10 @@ def _assemble(
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
-    code, used = _machine_code(kernels, work, seldom=() if increment is not None else ("factor", "last", "finish", "look"))
+    seldom = () if increment is not None else ("factor", "last", "finish", "look")
+    quick = {kernel.name for kernel in kernels if kernel.name in seldom and kernel.operations >= SELDOM}
+    code, used = compile_kernels(kernels, work, quick=quick)
     return _Compiled(kernels, layout, increment, code, work + used)
-
-
-def _machine_code(kernels: tuple[Kernel, ...], work: int, seldom: tuple[str, ...]) -> tuple[Code, int]:
-    """Kernels in machine code, long ones that are called `seldom` compiled quickly; and how many slots they use to work."""
-    quick = tuple(kernel for kernel in kernels if kernel.name in seldom and kernel.operations >= SELDOM)
-    assembly, used = emit_module([kernel for kernel in kernels if kernel not in quick], work)
-    code = compile_module(assembly, tuple(kernel.name for kernel in kernels if kernel not in quick))
-    if not quick:
-        return code, used
-    assembly, more = emit_module(quick, work)
-    other = compile_module(assembly, tuple(kernel.name for kernel in quick), QUICK)
-    return Code(code.addresses | other.addresses, (code, other)), max(used, more)
 
 
 def _results(reduced: ReducedStep) -> list[ca.SX]:

@@ -9,8 +9,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.errors import InputError
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
@@ -50,8 +50,8 @@ class Watch:
     @one_at_a_time
     def code(self, lanes: int) -> tuple[Code, int]:
         """Machine code for so many trajectories side by side, and the size of its memory for each of them."""
-        assembly, used = emit_module([self.kernel], len(self.start), lanes)
-        return compile_module(assembly, (self.kernel.name,)), len(self.start) + used
+        code, used = compile_kernels([self.kernel], len(self.start), lanes)
+        return code, len(self.start) + used
 
 
 def reductions(reduce: Sequence[str] | Mapping[str, Any], system: System) -> tuple[dict[str, ca.Function], tuple[str, ...]]:

@@ -17,8 +17,8 @@ from dalembert.compiler._elimination import (
     name_factors,
     substitute,
 )
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.compiler._orders import chosen_from
 from dalembert.contact._collision import CollisionIntegrator, Maps
 from dalembert.contact._event_memory import KERNEL_PLACES, KERNELS, MARKS, SCALARS, lay_out
@@ -125,8 +125,7 @@ class _Parts:
 
 
 def _compile(parts: _Parts, method: CollisionIntegrator) -> EventProgram:
-    assembly, used = emit_module(parts.kernels, parts.size)
-    code = compile_module(assembly, tuple(kernel.name for kernel in parts.kernels))
+    code, used = compile_kernels(parts.kernels, parts.size)
     at, tables = parts.at, []  # type: tuple[np.void, list[int]]
     for name, equations in parts.problems.items():
         addresses = [code.addresses.get(f"{name}_{part}", 0) for part in NEWTON]

@@ -10,8 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.derivatives._given import finite
 from dalembert.engine._driver import map_kernel
 from dalembert.engine._spec import RunSpec
@@ -136,8 +135,8 @@ class Running:
         self.symbols, self.gradient, self.chosen = (t, theta, state), outputs[1:], list(chosen)
         self.first_output = n_theta + 1 + n
         inputs = [(theta, 0), (t, n_theta), (state, n_theta + 1)]
-        assembly, used = emit_module([Kernel("running", inputs, [(outputs, self.first_output)])], self.first_output + self.size)
-        self.code = compile_module(assembly, ("running",))
+        kernel = Kernel("running", inputs, [(outputs, self.first_output)])
+        self.code, used = compile_kernels([kernel], self.first_output + self.size)
         self.memory_size = self.first_output + self.size + used
 
     def along(self, t: np.ndarray, states: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

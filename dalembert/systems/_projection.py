@@ -71,12 +71,13 @@ class _Projection:
             independent = pivots is not None and np.min(pivots) > INDEPENDENT
             added = 0.0 if independent else max(damping, 1e-14)
             return solve(unitless + added * identity(len(rhs), K), rhs / scale) / scale
-        values, vectors = np.linalg.eigh(unitless)
-        if values[0] > INDEPENDENT:
+        if definite_pivots(unitless - INDEPENDENT * identity(len(rhs), K)) is not None:  # all eigenvalues are larger
             return np.linalg.solve(K, rhs)
-        along, damped = vectors.T @ (rhs / scale), values + damping
+        # Not by eigh: from 30 rows on OpenBLAS shares it among threads, which wait a hundred times as long as they compute.
+        left, values, right = np.linalg.svd(unitless)
+        along, damped = left.T @ (rhs / scale), values + damping
         kept = values > 1e-14  # the others are rounding errors
-        return vectors[:, kept] @ (along[kept] / damped[kept]) / scale
+        return right[kept].T @ (along[kept] / damped[kept]) / scale
 
     def onto(self, q: np.ndarray) -> np.ndarray | None:
         """Reach g = 0 from q by damped Gauss-Newton steps to round-off; None if that fails."""

@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._independence import independent_still
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import Code, compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
+from dalembert.compiler._jit import Code
 from dalembert.compiler._memory import place_in_order
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._tape import entries_of
@@ -23,7 +23,6 @@ from dalembert.time_stepping._impulse_laws import Outcome, Tuning
 from dalembert.time_stepping.stepping_methods import TimeStepping
 
 SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh")
-KERNELS = ("residual", "entries", "finish")
 STICKS = 1e-9
 """Sliding velocities below this part of what they consist of are rounding errors."""
 MOST_PROJECTED = 12
@@ -150,9 +149,8 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
         Kernel("entries", inputs, [(entries, slots.entries)]),
         Kernel("finish", inputs, _results(system, reduced, outcome, slots)),
     )
-    assembly, used = emit_module(kernels, slots.room)
+    code, used = compile_kernels(kernels, slots.room)
     rows, columns = (np.array(table, dtype=np.int64) for table in reduced.jacobian.sparsity().get_triplet())
-    code = compile_module(assembly, KERNELS)
     return SteppingProgram(slots, code, slots.room + used, rows, columns, blocks)
 
 

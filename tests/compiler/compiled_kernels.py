@@ -6,14 +6,12 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
 
 
 def call(kernel: Kernel, memory: np.ndarray, work: int) -> None:
     """Compile one kernel and run it once on a block of memory (slots from `work` on are its work area)."""
-    assembly, used = emit_module([kernel], work)
-    code = compile_module(assembly, (kernel.name,))
+    code, used = compile_kernels([kernel], work)
     block = np.concatenate([memory, np.zeros(used)])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses[kernel.name])(block.ctypes.data)
     memory[:] = block[: len(memory)]
@@ -22,8 +20,7 @@ def call(kernel: Kernel, memory: np.ndarray, work: int) -> None:
 def compiled(expression: ca.SX, x: ca.SX) -> Callable[[np.ndarray], np.ndarray]:
     """Machine code of `expression` as a function of rows of values of x."""
     n, m = x.shape[0], expression.shape[0]
-    assembly, used = emit_module([Kernel("f", [(x, 0)], [(expression, n)])], n + m)
-    code = compile_module(assembly, ("f",))
+    code, used = compile_kernels([Kernel("f", [(x, 0)], [(expression, n)])], n + m)
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])
     memory = np.zeros(n + m + used)
 

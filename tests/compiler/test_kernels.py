@@ -8,8 +8,7 @@ import pytest
 from compiled_kernels import by_casadi, call, compiled
 
 from dalembert.compiler import _ir, _jit
-from dalembert.compiler._ir import Kernel, emit_kernel, emit_module, in_two_parts
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels, emit_kernel, in_two_parts
 
 
 def tangled(n_inputs, n_operations, seed=0):
@@ -123,6 +122,21 @@ def test_assembly_grows_linearly_and_pieces_stay_short(n):
     assert crossing < operations
 
 
+def test_outputs_that_overwrite_inputs_are_stored_by_many_pieces():
+    """Not all by the last one, which would have as many stores as the kernel has outputs."""
+    n = 1000
+    x = ca.SX.sym("x", n)
+    results = ca.sin(x) * x + ca.vertcat(x[-3:], x[:-3])  # what is overwritten is read again three results later
+    text, _, _ = emit_kernel(Kernel("f", [(x, 0)], [(results, 0)]), work=n)
+    bodies = text.split("define ")
+    assert len(bodies) > 10
+    assert max(body.count(" store ") for body in bodies) < n / 3
+    memory = np.random.default_rng(4).normal(size=n)
+    wanted = np.sin(memory) * memory + np.roll(memory, 3)
+    call(Kernel("f", [(x, 0)], [(results, 0)]), memory, work=n)
+    np.testing.assert_allclose(memory, wanted, rtol=1e-13, atol=1e-13)
+
+
 def test_pieces_have_a_bounded_number_of_outputs(monkeypatch):
     """LLVM schedules 1200 stores in one function in six seconds, in three functions in half a second."""
     monkeypatch.setattr(_ir, "WHOLE", 10_000)
@@ -150,19 +164,19 @@ class Compilations:
         monkeypatch.setattr(_jit, "_object_code", counting)
 
 
-def _assembly(constant):
-    """Fresh symbols every time: equal models must give equal text."""
+def _code(constant):
+    """Of fresh symbols every time: equal models must give equal text."""
     x = ca.SX.sym("anything", 2)
-    return emit_module([Kernel("f", [(x, 0)], [(constant * ca.sin(x[0]) + x[1], 2)])], 3)[0]
+    return compile_kernels([Kernel("f", [(x, 0)], [(constant * ca.sin(x[0]) + x[1], 2)])], 3)[0]
 
 
 def test_equal_assembly_is_compiled_once(monkeypatch, tmp_path):
     monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(tmp_path))
     compilations = Compilations(monkeypatch)
-    first = compile_module(_assembly(1.25), ("f",))
-    assert compile_module(_assembly(1.25), ("f",)) is first
+    first = _code(1.25)
+    assert _code(1.25) is first
     assert compilations.count == 1
-    other = compile_module(_assembly(np.nextafter(1.25, 2)), ("f",))
+    other = _code(np.nextafter(1.25, 2))
     assert other is not first
     assert compilations.count == 2
 
@@ -171,10 +185,10 @@ def test_machine_code_that_is_made_quickly_computes_the_same():
     """The quick level of LLVM, of a kernel in several pieces."""
     x, values = tangled(10, 4_000)
     kernel, rows = Kernel("f", [(x, 0)], [(ca.vertcat(*values[-40:]), 10)]), np.random.default_rng(5).normal(size=10)
-    assembly, used = emit_module([kernel], 50)
     found = []
-    for level in (_jit.LEVEL, _jit.QUICK):
-        code, memory = compile_module(assembly, ("f",), level), np.concatenate([rows, np.zeros(40 + used)])
+    for quick in ((), ("f",)):
+        code, used = compile_kernels([kernel], 50, quick=quick)
+        memory = np.concatenate([rows, np.zeros(40 + used)])
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])(memory.ctypes.data)
         found.append(memory[10:50])
     wanted = by_casadi(ca.vertcat(*values[-40:]), x, rows[None])[0]

@@ -10,9 +10,8 @@ import pytest
 from compiled_kernels import call
 
 import dalembert as da
-from dalembert.compiler import _program, _rolled
-from dalembert.compiler._ir import Kernel, emit_kernel, emit_module
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler import _ir, _program, _rolled
+from dalembert.compiler._ir import Kernel, compile_kernels, emit_kernel
 from dalembert.compiler._tape import _asked_records, _stored_records, read_tape
 
 N = 300
@@ -57,6 +56,24 @@ def test_loops_compute_what_numpy_does(loops_everywhere, in_place):
     terms = np.where(np.arange(N - 1) % 3 == 0, -np.sin(stretch), stretch**2 / 2)
     wanted = [0.25 + terms.sum(), np.abs(stretch).max(), q[3], 2.5]
     np.testing.assert_allclose(memory[2 * N + 1 : 2 * N + 5], wanted, rtol=1e-12)
+
+
+def test_kernels_with_and_without_loops_share_a_program_but_no_module(loops_everywhere, monkeypatch):
+    """LLVM's passes, which loops need, go over a whole module."""
+    modules, compiled = [], _ir.compile_module
+    monkeypatch.setattr(_ir, "compile_module", lambda *given: modules.append(given[0]) or compiled(*given))
+    x = ca.SX.sym("x", 2)
+    first = Kernel("straight", [(x, 0)], [(x[0] * x[1], N)])
+    code, used = compile_kernels([first, kernel_of(N, in_place=True)], 2 * N + 5)
+    assert sorted(("@straight(" in text, "!llvm.loop" in text) for text in modules) == [(False, True), (True, False)]
+    q = np.random.default_rng(5).normal(size=N)
+    memory = np.concatenate([q, np.full(N + 5 + used, 1.7)])
+    for name in ("straight", "f"):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses[name])(memory.ctypes.data)
+        assert name == "f" or memory[N] == q[0] * q[1]
+        memory[N] = 1.7
+    tension = 1.7 * np.diff(q) * np.sqrt(1 + np.diff(q) ** 2)
+    np.testing.assert_allclose(memory[:N], np.append(tension, 0.0) - np.append(0.0, tension), rtol=1e-13, atol=1e-13)
 
 
 def test_code_does_not_grow_with_the_model(loops_everywhere):
@@ -143,8 +160,7 @@ def test_a_chain_moves_the_same_with_and_without_loops(monkeypatch, method):
 def test_loops_in_lanes(loops_everywhere, lanes):
     kernel, random = kernel_of(N), np.random.default_rng(4)
     alone = [np.concatenate([random.normal(size=N), [1.7], np.full(N + 4, np.nan)]) for _ in range(lanes)]
-    assembly, used = emit_module([kernel], 2 * N + 5, lanes)
-    code = compile_module(assembly, ("f",))
+    code, used = compile_kernels([kernel], 2 * N + 5, lanes)
     memory = aligned((2 * N + 5 + used) * lanes).reshape(-1, lanes)
     memory[: 2 * N + 5] = np.stack(alone, axis=1)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])(memory.ctypes.data)

@@ -11,8 +11,7 @@ from ensemble_cases import Case, angles, double_pendulums, falling_into_a_hole, 
 
 import dalembert as da
 from dalembert.compiler._body import _ARITHMETIC, _COMPARISONS, _INTRINSICS, _LIBRARY
-from dalembert.compiler._ir import Kernel, emit_module
-from dalembert.compiler._jit import compile_module
+from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.compiler._lane_kernels import CONTROL
 from dalembert.engine import _batch
 from dalembert.engine import _ensemble_run as _ensemble
@@ -25,8 +24,7 @@ OTHERS = {ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO, ca.OP_SIGN}
 
 def run_kernel(kernel: Kernel, rows: np.ndarray, work: int, lanes: int) -> np.ndarray:
     """The memory after one call, (lane, slot), lanes of the same call for lanes > 1."""
-    assembly, used = emit_module([kernel], work, lanes)
-    code = compile_module(assembly, (kernel.name,))
+    code, used = compile_kernels([kernel], work, lanes)
     raw = np.zeros((work + used) * lanes + 8)
     first = (-raw.ctypes.data // 8) % 8
     memory = raw[first : first + (work + used) * lanes].reshape(work + used, lanes)
