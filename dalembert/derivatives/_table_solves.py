@@ -3,9 +3,9 @@
 Solves use the factors of `engine._sparse_solve`, forwards for `WIDTH` directions at once and backwards for one. They are
 refined; where the pivot order fails, a dense matrix is eliminated with pivots of its own.
 
-Unknowns that vanish, as those across the plane or axis of a motion do, are left with rounding errors of the others. Rows in which
-there is nothing else have a backward error of size one in any order. So an order fails only if the error of the whole system is
-large, too, with rows and columns of one size.
+Unknowns that vanish, as those across the plane or axis of a motion do, are left with rounding errors of the others. Rows in
+which there is nothing else have a backward error of size one in any order. So an order fails only if the error of the whole
+system is large, too, with rows and columns of one size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ at = np.uintp  # an unsigned index spares Numba the test for negative ones
 
 
 class Rooms(NamedTuple):
-    """Memory that solves need: columns for unknowns, right-hand sides, residuals and their sizes, a line, factors of rows and columns, a dense matrix."""
+    """Memory that solves need: columns for unknowns, right-hand sides, residuals and their sizes, a line, a dense matrix."""
 
     z: np.ndarray
     """The state and the parameters."""
@@ -46,6 +46,7 @@ class Rooms(NamedTuple):
     size: np.ndarray
     line: np.ndarray
     scales: np.ndarray
+    """Of rows, then of columns."""
     dense: np.ndarray
 
 
@@ -179,7 +180,7 @@ def equilibrate_entries(plan, memory, tables, scales, line):
 
 @compiled()
 def as_a_whole(rhs, x, rest, of_rows, of_columns):
-    """The largest residual relative to the largest unknown and right-hand side, all of them scaled; infinite if not a number."""
+    """The largest residual relative to the largest unknown and right-hand side, all scaled; infinite if it is not a number."""
     left, size = 0.0, 0.0
     for i in range(len(of_rows)):
         size = max(size, abs(x[i]) / of_columns[i], abs(rhs[i]) * of_rows[i])

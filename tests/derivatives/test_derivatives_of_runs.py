@@ -490,7 +490,7 @@ def test_a_parameter_that_is_called_like_an_initial_value_is_refused():
 
 
 def test_bodies_that_turn_about_an_axis_have_derivatives_though_most_unknowns_vanish(monkeypatch):
-    """Rows with nothing but rounding errors have large backward errors in any order. The linear equations are solved by hand."""
+    """Rows with nothing but rounding errors have large backward errors in any order; the angles follow by hand."""
     inner, outer, c, t = 2e-3, 1e-3, 2e-3, 0.1
     m = da.Mechanism(params={"c": c, "torque": 0.8})
     hub, wheel = m.body(mass=1.0, inertia=inner), m.body(mass=0.3, inertia=outer, at=(0.1, 0, 0))
