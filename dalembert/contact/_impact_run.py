@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -82,6 +83,7 @@ class ImpactRun(Run):
         assert isinstance(spec.start, State)
         if spec.h < 0:
             raise InputError("collision integrators run forwards: take h > 0")
+        began = time.perf_counter()
         self.walled, self.collision, self.start = system, method, spec.start
         with symbolic():
             if not self.part:
@@ -95,6 +97,7 @@ class ImpactRun(Run):
             self.h, self._first = spec.h, (self.walled, self._program, self.start)
             self._forget(spec.start.t, spec.start.packed)
             super().__post_init__()
+        self.build_time = time.perf_counter() - began
 
     def _smooth_spec(self) -> RunSpec:
         return replace(self.spec, system=self.walled.smooth, method=self.collision.full, start=self.start)
@@ -164,8 +167,10 @@ class ImpactRun(Run):
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""
         self.until = self.steps if last_step is None else last_step
         if self.touching and self.steps_done < self.until:
+            began = time.perf_counter()
             left = [int(k) for k in np.flatnonzero(self.event_state.marks("just_hit")) if k not in self.touching]
             reason = self._move_in_contact((self.time, self.state.copy(), list(self.touching), left, False), self.since)
+            self.wall_time += time.perf_counter() - began
             if reason is not None:
                 return reason
         return super().advance(report, last_step)

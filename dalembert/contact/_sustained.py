@@ -8,6 +8,7 @@ MOST_IN_A_STEP events in one step end the run.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -156,10 +157,12 @@ class Contact:
     @one_at_a_time
     def _part(self, h: float, steps: int) -> ImpactRun:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
-        run, mode = self.run, self._mode
+        run, mode, began = self.run, self._mode, time.perf_counter()
         self.others, self.model = mode.others(run.walled), mode.system(run.walled)
         method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
         part = run.part_of(RunSpec(self.model, method, start, h, steps))
+        built = time.perf_counter() - began
+        run.build_time, run.wall_time = run.build_time + built, run.wall_time - built  # wall_time has all of the contact
         part.event_state.touch([self.others.index(k) for k in self.released])
         kept = [len(self.others) + j for j, (k, _, _) in enumerate(mode.guards) if k in self._kept_in_step]
         part.event_state.marks("ignored")[kept] = 1

@@ -113,7 +113,7 @@ class Part:
         n_z = steps[0].layout.n_state + len(self.substeps.chosen)
         u, rhs, rest, work, size = np.zeros((5, n_u, width))
         dense = np.zeros(n_u * (n_u + 3) if n_u <= DENSE else 0)
-        return Rooms(np.zeros((n_z, width)), u, rhs, rest, work, size, np.zeros(n_u), dense)
+        return Rooms(np.zeros((n_z, width)), u, rhs, rest, work, size, np.zeros(n_u), np.zeros(2 * n_u), dense)
 
 
 def _plan(step: Linearised) -> dict[str, int]:

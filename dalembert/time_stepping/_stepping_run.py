@@ -18,6 +18,7 @@ from dalembert.engine._records import SteppedContacts
 from dalembert.engine._run import Run
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, Spheres, State
+from dalembert.systems._consistent import CONSISTENCY_TOLERANCE
 from dalembert.time_stepping import _stepping_driver as driver
 from dalembert.time_stepping._stepping_program import Slots, stepping_program
 from dalembert.time_stepping.stepping_methods import TimeStepping, counted_of
@@ -136,9 +137,8 @@ class SteppingRun(Run):
         self.memory[slots.x :][: system.dim] = start.v
         phi, rounding = (system.evaluate(name, start.t, start.first, theta=start.theta) for name in ("phi", "phi_rounding"))
         rate = system.evaluate("phi_dot", start.t, start.first, start.second, theta=start.theta)
-        self.memory[slots.touched : slots.push] = (phi <= 10 * rounding) & (
-            np.abs(rate) <= 1e-9 * (1e-300 + np.max(np.abs(start.v)))
-        )
+        lasts = np.abs(rate) <= 1e-9 * (1e-300 + np.max(np.abs(start.v)))
+        self.memory[slots.touched : slots.push] = lasts & (phi <= CONSISTENCY_TOLERANCE * rounding)
         H_pp = system.evaluate("H_pp", start.t, start.first, start.second, theta=start.theta)
         self.memory[slots.masses : slots.sums] = np.abs(np.diag(np.linalg.pinv(H_pp)))
         least = 1e-4 / np.max(np.abs(H_pp)) * np.max(np.abs(start.first)) / self.h

@@ -232,3 +232,13 @@ def test_painleve_stops_or_takes_the_impact_without_collision():
         assert run.contacts.friction[0, 0] == pytest.approx(12, rel=1e-3)
         reverse = da.simulate(rod(5 / 3), method, **start | {"v0": [30, 0, 0]})
         assert reverse.status == "done"
+
+
+def test_a_contact_that_is_far_above_the_ground_has_no_paradox():
+    """The same rod thrown level, far above the ground as against its own size, falls as any body does."""
+    angle, h = np.arctan(2), 1e-3
+    start = {"q0": [0, 3.0, angle], "v0": [-30, 0, 0], "h": h, "steps": 100}
+    for method in METHODS:
+        run = da.simulate(rod(5 / 3), method, **start)
+        assert np.allclose(run.q[-1], [-3.0, 3.0 - 10 * 0.1**2 / 2, angle], rtol=0, atol=2 * 10 * h * 0.1)
+        assert len(run.contacts) == 0

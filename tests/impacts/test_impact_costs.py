@@ -1,10 +1,13 @@
 """What steps of collision integrators cost beside smooth ones, with an impact about every 50 steps."""
 
+import time
+
 import numpy as np
 import pytest
 from impact_models import cart_pendulum
 
 import dalembert as da
+from dalembert.contact._impact_run import ImpactRun
 from dalembert.systems import _mechanical
 
 
@@ -35,3 +38,19 @@ def test_rounding_is_looked_at_where_a_wall_is_touched_and_nowhere_else(mu, monk
     m.contact(links[-1], at=(3, 0.5), normal=(0, 1), origin=(0, 0.5), friction=mu)
     held = m.system().in_contact((0,), (0,) if mu else ())
     assert held.n_holonomic == 7 and max(looked) == (2 if mu else 1)
+
+
+def test_compiling_for_a_contact_is_no_time_of_its_steps(monkeypatch):
+    """On a clock of its own, on which making the motion in contact takes 1000 s; no real step takes so long."""
+    ball = da.Lagrangian(lambda q, v: v @ v / 2 - 9.81 * q[0], 1, unilateral=lambda q: q[0], restitution=0.0)
+    clock, late, part_of = time.perf_counter, [0.0], ImpactRun.part_of
+
+    def slowly(spec):
+        late[0] += 1000.0
+        return part_of(spec)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + late[0])
+    monkeypatch.setattr(ImpactRun, "part_of", staticmethod(slowly))
+    run = da.simulate(ball, da.CVA(), q0=[0.1], v0=[0.0], h=0.01, steps=30)
+    assert late[0] >= 1000.0 and run.q[-1, 0] == pytest.approx(0.0, abs=1e-12)
+    assert run.stats["build_seconds"] >= late[0] and 0.0 <= run.stats["wall_seconds"] < 1000.0
