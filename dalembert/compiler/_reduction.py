@@ -53,7 +53,8 @@ class ReducedStep:
     glance: ca.SX
     """The same, or a number that has this sign only where the orientation does and all results are finite.
 
-    It takes few operations. They come last in a step, so that what they wait for counts: neither choices nor comparisons.
+    It takes few operations. They come last in a step, so that what they wait for counts: neither choices nor comparisons. Where
+    the constraints do not hold it is zero, for else it would have the right sign on the other branch.
     """
     turn: Turn | None
     """A determinant that the orientation contains as a symbol."""
@@ -211,7 +212,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     missing, errors = misses(step, new, missed, unknowns, metric, last is None)
     orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
     energy = energy_at_end(step, new)
-    finite = NOTHING * (ca.sumsqr(unseen_increments(step, increment)) + energy)
+    finite = NOTHING * (ca.sumsqr(unseen_increments(step, increment)) + energy**2)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -226,7 +227,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
-        glance=orientation if errors is None else sign * (1 - errors - finite),
+        glance=orientation if errors is None else sign * ca.fmax(1 - errors - finite, 0),
         turn=turn,
         energy=energy,
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),

@@ -51,6 +51,17 @@ def test_a_glance_accepts_no_step_that_misses_a_constraint(problem, method):
     assert evaluate(x, *data, metric)[0].item() > 0
 
 
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_glance_accepts_no_step_that_misses_a_constraint_on_another_branch(problem, method):
+    """Unknowns moved far at random: in many of these places the determinant has the other sign, and so has the miss."""
+    reduced, x, data, metric = solved_step(getattr(da.problems, problem)(), method)
+    evaluate, random = judgements(reduced), np.random.default_rng(1)
+    for size in 10 ** random.uniform(-2, 2, 1000):
+        moved = x + size * random.normal(size=len(x))
+        assert not evaluate(moved, *data, metric)[0].item() > 0
+
+
 @pytest.mark.parametrize("place", range(8))
 def test_a_glance_accepts_no_increment_that_is_not_finite(place):
     """Of a pendulum, which the constraint sees, and of a particle beside it, which it does not."""
@@ -91,3 +102,12 @@ def test_a_pendulum_that_leaves_the_domain_of_its_energy_is_stopped(method):
     with pytest.raises(da.errors.StepFailed) as stopped:
         da.simulate(system, method, q0=[1, 0], p0=[0, 0], h=H, steps=1000)
     assert -0.5 < stopped.value.run.q[-1, 1] < -0.4
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_a_pendulum_is_stopped_where_its_energy_is_minus_infinity(method):
+    """At t = 0, which steps of 1/8 meet without rounding errors; the forces do not depend on time."""
+    system = da.Hamiltonian(lambda t, q, p: p @ p / 2 + q[1] + np.log(t**2), dim=2, holonomic=length)
+    with pytest.raises(da.errors.StepFailed) as stopped:
+        da.simulate(system, method, q0=[1, 0], p0=[0, 0], t0=-1.0, h=0.125, steps=12)
+    assert stopped.value.run.t[-1] == -0.125
