@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from compositions import ORDER_4
 from scipy.spatial.transform import Rotation
 
 import dalembert as da
-
-ORDER_4 = da.compose(da.Rattle(), 4)
-"""Of the order of LobattoIIIAB(3), and compiled in a fraction of its time: the kernels are those of one RATTLE step."""
 
 AT = np.array([0.1, -0.2, 0.3])
 AXES = np.array([[0, 0, 1.0], [0.2, 1, 0], [1, 0.3, -0.4]])

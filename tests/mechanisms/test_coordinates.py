@@ -7,12 +7,10 @@ from itertools import combinations
 import casadi as ca
 import numpy as np
 import pytest
+from compositions import ORDER_4, ORDER_6
 from references import Minimal, bar, circles
 
 import dalembert as da
-
-ORDER_4, ORDER_6 = (da.compose(da.Rattle(), order) for order in (4, 6))
-"""Compiled in a fraction of the time of LobattoIIIAB(3) and (4), whose orders they have: the kernels are those of RATTLE."""
 
 
 def test_heavy_top_as_in_rotation_matrices():

@@ -6,13 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from compositions import ORDER_4
 
 import dalembert as da
 
 mujoco = pytest.importorskip("mujoco")
-
-ORDER_4 = da.compose(da.Rattle(), 4)
-"""Of the order of LobattoIIIAB(3), and compiled in a fraction of its time: the kernels are those of one RATTLE step."""
 
 LOOP = """
 <mujoco>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from compositions import ORDER_6
 from references import Minimal, bar, circles, frame_along, planar, turned_about, uniform_rod
 from scipy.integrate import solve_ivp
 
@@ -12,9 +13,6 @@ import dalembert as da
 from dalembert.experiments.benchmarks._bodies import P3, off_track
 from dalembert.mechanisms import Box, Cylinder
 from dalembert.problems.machines import ARM
-
-ORDER_6 = da.compose(da.Rattle(), 6)
-"""Of the order of LobattoIIIAB(4), and compiled in a fraction of its time: the kernels are those of one RATTLE step."""
 
 
 def test_slider_crank_by_the_angle_of_its_crank():
