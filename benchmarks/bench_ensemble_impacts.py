@@ -129,7 +129,7 @@ def scipy_one(y: np.ndarray) -> np.ndarray:
     def floor(t, y):
         return y[0] if t > begin else 1.0
 
-    floor.terminal, floor.direction = True, -1  # type: ignore[attr-defined]
+    floor.terminal, floor.direction = True, -1
     begin, tolerance = 0.0, TOLERANCE["SciPy"]
     while begin < H * STEPS:
         part = solve_ivp(rhs, (begin, H * STEPS), y, method="DOP853", rtol=tolerance, atol=tolerance, events=floor)
