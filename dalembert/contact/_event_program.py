@@ -209,8 +209,10 @@ def _in_fixed_order(name: str, equations: Equations, matrix: ca.SX, slot: Mappin
     reciprocals, lower, upper, stored = name_factors(*factors)
     names, values = (ca.vertcat(ca.SX(0, 1), *(pair[k] for pair in stored)) for k in (0, 1))
     increment = substitute(reciprocals, lower, upper, order, equations.residual)
+    at_once = ca.substitute(increment, names, values)
+    factor = [(values, slot["matrix"]), (growth, slot["growth"]), (at_once, slot["residual"])]
     return [
-        Kernel(f"{name}_factor", inputs, [(values, slot["matrix"]), (growth, slot["growth"])]),
+        Kernel(f"{name}_factor", inputs, factor),  # with an increment, which shares its subexpressions
         Kernel(f"{name}_increment", [*inputs, (names, slot["matrix"])], [(increment, slot["residual"])]),
     ]
 

@@ -255,7 +255,7 @@ def resolve(events, t0, h, grid):
         elapsed, first = elapsed + tau, False
         copy(events, at.contact, at.here)
         if guarded:
-            events.memory[at.t] = t0 + elapsed
+            place(events, at.here, t0 + elapsed)
             return GUARDED
         status = hit(events, t0 + elapsed, which, tau, h)
         after = status == TO_END
