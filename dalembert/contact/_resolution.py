@@ -41,10 +41,14 @@ GONE = 1e-6
 
 @apart_as("void", "float64", "float64")
 def begin_step(events, t, h):
-    """How round-off blurs phi HERE, how far the step may lead, and no guard passed yet."""
+    """How round-off blurs phi HERE, how far the step may lead, and no guard passed yet.
+
+    A step starts behind a wall by round-off only, be it that of longer steps or other places that led to it.
+    """
     at, memory = events.at, events.memory
     for k in range(at.m):
-        memory[at.blur + k], events.tables[at.passed + k] = 0.0, 0
+        behind = -memory[at.here.phi + k] if k < at.walls else 0.0
+        memory[at.blur + k], events.tables[at.passed + k] = max(behind, 0.0), 0
     energy_of(events, at.here, t)
     speed, gained, forces = whole_motion(events, t), 0.0, at.tangent + at.n
     for k in range(at.n):
