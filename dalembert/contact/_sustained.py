@@ -159,7 +159,7 @@ class Contact:
         run, mode = self.run, self._mode
         self.others, self.model = mode.others(run.walled), mode.system(run.walled)
         method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
-        part = run.part_of(RunSpec(self.model, method, start, h, steps))
+        part = run.part_of(RunSpec(self.model, method, start, h, steps), self.others)
         part.event_state.touch([self.others.index(k) for k in self.released])
         kept = [len(self.others) + j for j, (k, _, _) in enumerate(mode.guards) if k in self._kept_in_step]
         part.event_state.marks("ignored")[kept] = 1
