@@ -15,12 +15,12 @@ from dalembert.engine._kernel_call import call_kernel
 def place(events, point, t):
     """Put a state, and its time, where the kernels look for it; what they found is kept if it is the one that was there."""
     at, memory = events.at, events.memory
-    same = memory[at.t] == t
+    moved = memory[at.t] != t
     memory[at.t] = t
     for k in range(2 * at.n):
-        same = same and memory[at.state + k] == memory[point.state + k]
+        moved |= memory[at.state + k] != memory[point.state + k]
         memory[at.state + k] = memory[point.state + k]
-    if not same:
+    if moved:
         at.looked = at.measured = 0
 
 
