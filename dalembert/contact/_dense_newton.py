@@ -59,7 +59,7 @@ def begin_sizes(events, equations, dt):
 
 @inlined
 def in_fixed_order(events, equations):
-    """LU in straight-line code, without a choice of pivots, and the increment; False if pivots are too small, or there is none."""
+    """LU without a choice of pivots, and the increment, in straight-line code; False if pivots are too small, or without it."""
     at, memory = events.at, events.memory
     if equations.factor == 0:
         return False

@@ -43,13 +43,11 @@ class EventProgram:
     tables: np.ndarray
     memory_size: int
     code: Code
-    coupled: bool
-    """The reset is part of the partial step that follows it."""
 
     @property
     def counted(self) -> tuple[str, ...]:
         """What `run.stats` counts: impacts, and those of da.VCI that had no variational reset."""
-        return ("impacts", *(["impacts_without_variational_reset"] if self.coupled else []))
+        return ("impacts", *(["impacts_without_variational_reset"] if self.at["coupled"] else []))
 
 
 _programs: dict[tuple[str, CollisionIntegrator], EventProgram] = Recent()
@@ -138,7 +136,7 @@ def _compile(parts: _Parts, method: CollisionIntegrator) -> EventProgram:
     for name in KERNELS:
         at[f"call_{name}"] = code.addresses.get(name, 0)
     at["coupled"], at["full_is_partial"] = parts.coupled, method.full_is_partial
-    return EventProgram(at, np.array(tables, dtype=np.int64), parts.size + used, code, parts.coupled)
+    return EventProgram(at, np.array(tables, dtype=np.int64), parts.size + used, code)
 
 
 def _observations(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping[str, int], inputs: list) -> list[Kernel]:

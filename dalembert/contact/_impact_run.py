@@ -102,7 +102,7 @@ class ImpactRun(Run):
     def part_of(self, spec: RunSpec, walls: list[int]) -> ImpactRun:
         """A part of this run, which goes on itself where impacts accumulate; of its walls the part has only some."""
         part = ImpactRun(spec, part=True)
-        part.wall_called = lambda k: self.wall_called(walls[k])  # type: ignore[method-assign]
+        part.wall_called = lambda which: self.wall_called(walls[which])  # type: ignore[method-assign]
         return part
 
     def wall_called(self, which: int) -> str:

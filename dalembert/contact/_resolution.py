@@ -2,6 +2,13 @@
 
     while t < t_{k+1}:   tau = CollisionTime;   (q, p) = Phi^partial_tau;   (q, p) = R^reset;   and Phi^partial to t_{k+1}
 
+Deviations from the print:
+    - Walls that are crossed between the ends of a step, which (31) misses, are looked for (`_collision_times.observe_between`).
+    - Walls that are hit within MERGE h are one impact (`_resets.collide`), and an impact so near to the end of the step is
+      moved there (`merge_with_end`).
+    - Where impacts accumulate, on which the loop of the print would not end, the wall becomes a constraint (`_sustained`).
+    - A reset that has no solution together with the partial step after it (VCI) is replaced by that of CVA.
+
 Like the driver, it knows no model (`_event_memory`). HERE is where the motion stands, THERE the end of the step without a
 further collision, CONTACT the next collision.
 """

@@ -212,7 +212,9 @@ def test_a_pinned_lever_comes_to_rest_as_it_does_in_its_angle_alone(e, h):
     assert np.all(np.diff(np.abs(run.impacts.impulse)) < 0)  # every bounce is smaller than the one before
 
 
-@pytest.mark.parametrize(("h", "v"), [(0.017662025763908813, 1.84681198), (0.0178, 1.842857142857143), (0.0178, 1.8485714285714288)])
+@pytest.mark.parametrize(
+    ("h", "v"), [(0.017662025763908813, 1.84681198), (0.0178, 1.842857142857143), (0.0178, 1.8485714285714288)]
+)
 def test_a_point_that_changes_sides_in_a_wedge_comes_to_rest_at_its_bottom(h, v):
     """It arrives there with positions that are rounded as those far up are, and then moves slowly."""
     a, b = 0.4194050570912454, 0.8280137157642123
