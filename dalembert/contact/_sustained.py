@@ -27,7 +27,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._consistent import unpack
-from dalembert.systems._projection import project_momentum
+from dalembert.systems._projection import project_momentum, project_position
 
 if TYPE_CHECKING:
     from dalembert.contact._impact_run import ImpactRun
@@ -140,8 +140,10 @@ class Contact:
             press = pressing_walls(held("multiplier_matrix"), held("multiplier_rhs"), bound)[first:last]
             self._leave([k for k, presses in zip(self.touching, press, strict=True) if not presses])
         if self.touching:
-            p = project_momentum(self._mode.system(walled), here.t, here.q, here.p, here.theta)
-            self.here = np.concatenate([here.q, p])
+            model, q, off = self._mode.system(walled), here.q, np.abs(here("phi")) > ROUND_OFF * here("phi_rounding")
+            if np.any(off[list(self.touching)]):  # else a short step would move there at a speed that means nothing
+                q = project_position(model, here.t, q, here.p, here.theta)
+            self.here = np.concatenate([q, project_momentum(model, here.t, q, here.p, here.theta)])
         self.settled = True
 
     def _leave(self, walls: list[int]) -> None:

@@ -228,3 +228,21 @@ def test_a_point_that_changes_sides_in_a_wedge_comes_to_rest_at_its_bottom(h, v)
     along = run.impacts.p_before[1:4], run.impacts.p_after[1:4]
     kept = [np.sum(after**2) / np.sum(before**2) for before, after in zip(*along, strict=True)]
     np.testing.assert_allclose(kept, slowed, rtol=1e-12)
+
+
+def test_a_point_pinched_between_rough_walls_stays_where_the_moving_one_has_pushed_it():
+    """Contact begins so near to the other wall that positions off the first one by round-off are as far as the way to it."""
+    a, b, c, w = 0.987291760704499, 0.49391530100493997, 0.03224128209655504, 4.265326547099636
+
+    def walls(t, q):
+        return [q[1] * np.cos(a) + q[0] * np.sin(a) - c * np.sin(w * t), q[1] * np.cos(b) - q[0] * np.sin(b)]
+
+    wedge = da.Lagrangian(
+        lambda q, v: 0.2 * (v @ v / 2 - 9.81 * q[1]), dim=2, unilateral=walls, restitution=0.7, friction=1.0,
+        slip=lambda q, v: [v[0] * np.cos(a) - v[1] * np.sin(a), v[0] * np.cos(b) + v[1] * np.sin(b)],
+    )  # fmt: skip
+    start = {"q0": [0.37426858360317994, 0.48939242457715776], "v0": [0.17688957421957544, -0.016590539385059038]}
+    run = da.simulate(wedge, da.CVA(), **start, h=0.016779034752892916, steps=119)
+    top = np.linalg.solve([[np.sin(a), np.cos(a)], [-np.sin(b), np.cos(b)]], [c, 0.0])
+    np.testing.assert_allclose(run.q[-1], top, atol=1e-16)  # tan(b) < 1: it sticks to the wall at rest
+    assert np.abs(run.v[-1]).max() < 1e-15
