@@ -96,7 +96,7 @@ class Runs:
     def __init__(self) -> None:
         self.made: list[tuple[str, Any]] = []
         for kind, module in (("pair", _path), ("pair", _windows), ("run", _simulate)):
-            module.make_run = self._recording(kind, module.make_run)  # type: ignore[attr-defined]
+            module.make_run = self._recording(kind, module.make_run)
 
     def _recording(self, kind: str, make: Any) -> Any:
         def made(*arguments: Any, **options: Any) -> Any:

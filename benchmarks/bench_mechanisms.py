@@ -191,7 +191,7 @@ def measure(joint: str) -> dict[str, float]:
 
     run(1)
     first = time.process_time() - began
-    least = [least_of(lambda steps=steps: run(steps), for_seconds=5.0) for steps in (1, 1 + STEPS)]  # type: ignore[misc]
+    least = [least_of(lambda steps=steps: run(steps), for_seconds=5.0) for steps in (1, 1 + STEPS)]
     return {"first": first, "step": 1e6 * (least[1] - least[0]) / STEPS / len(case.m.bodies)}
 
 

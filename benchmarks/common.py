@@ -108,11 +108,11 @@ def stepping_time() -> Iterator[list[float]]:
         finally:
             spent.append(time.thread_time() - began)
 
-    Run.advance = timed  # type: ignore[method-assign]
+    Run.advance = timed
     try:
         yield spent
     finally:
-        Run.advance = advance  # type: ignore[method-assign]
+        Run.advance = advance
 
 
 def machine() -> str:

@@ -15,7 +15,7 @@ from common import table
 
 import dalembert as da
 
-STARTS, TURNS = 3, 4
+STARTS, TURNS = 3, 12
 SYSTEM = cart_pendulum()
 TOLERANCES = (1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
 GAUSS = ((2, 0.5), (2, 0.25), (2, 0.125), (3, 0.4), (3, 0.2))

@@ -17,7 +17,7 @@ class CurvedMetric(Quartic):
     """A Hamiltonian that is not separable: (1 + k q.q) p.W.p/2 + V(q), on quadrics that do not move."""
 
     @property
-    def methods(self) -> tuple[da.OneStepMethod, ...]:  # type: ignore[override]
+    def methods(self) -> tuple[da.OneStepMethod, ...]:
         served = [da.LobattoIIIAB(2), da.LobattoIIIAB(3), da.RadauIIA(2, projected=True), da.SymplecticEuler()]
         return (*served, *(() if self.holonomic else (da.Gauss(2), da.Gauss(3), da.LobattoIIIC(3))))
 

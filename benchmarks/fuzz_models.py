@@ -119,7 +119,7 @@ class Quartic(Family):
     nonholonomic: int = 0
 
     @property
-    def methods(self) -> tuple[da.OneStepMethod, ...]:  # type: ignore[override]
+    def methods(self) -> tuple[da.OneStepMethod, ...]:
         served = [da.GaussLobattoSPARK(2), da.GaussLobattoSPARK(3), da.LobattoSPARK(3)]
         if not self.nonholonomic:
             served += [da.LobattoIIIAB(2), da.LobattoIIIAB(3), da.RadauIIA(2, projected=True), da.Rattle()]

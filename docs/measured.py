@@ -63,7 +63,7 @@ def call(method: da.OneStepMethod) -> str:
         # compositions and adjoints write themselves
         return str(method).replace(str(da.SymplecticEuler()), "da.SymplecticEuler()")
     given = []
-    for field in fields(method):  # type: ignore[arg-type]
+    for field in fields(method):
         value = getattr(method, field.name)
         named = field.name in ("stages", "coefficients")
         if field.init and (named or field.default is MISSING or value != field.default):
@@ -287,7 +287,7 @@ def write(page: Path) -> Path:
     text = page.read_text(encoding="utf-8")
     for name, table in written.items():
         pattern = rf"(<!-- measured: {name} -->\n).*?(<!-- end -->)"
-        text, found = re.subn(pattern, lambda match, table=table: f"{match[1]}\n{table}\n\n{match[2]}", text, flags=re.DOTALL)  # type: ignore[misc]
+        text, found = re.subn(pattern, lambda match, table=table: f"{match[1]}\n{table}\n\n{match[2]}", text, flags=re.DOTALL)
         if found != 1:
             raise SystemExit(f"docs: {page.name} has no place for the table {name!r}")
     page.write_text(text, encoding="utf-8")

@@ -38,7 +38,7 @@ def structure(method: da.OneStepMethod, system: Any, start: dict[str, Any]) -> d
     """Symplectic? Symmetric?"""
     plain = {"symplectic": da.verify.symplecticity_defect, "symmetric": da.verify.reversibility_defect}
     return {
-        name: verdict(lambda h, defect=defect: defect(system, method, h=h, **start), getattr(method, name))  # type: ignore[misc]
+        name: verdict(lambda h, defect=defect: defect(system, method, h=h, **start), getattr(method, name))
         for name, defect in plain.items()
     }
 

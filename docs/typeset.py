@@ -134,7 +134,7 @@ def in_text(text: str, template: str) -> str:
     parts = re.split(r"(`[^`]+`\w*|\$[^$]+\$)", text)
     for i in range(0, len(parts), 2):
         part = parts[i]
-        parts[i] = RUN.sub(lambda run, part=part: _in_pieces(run[0], part[run.end() :], template), part)  # type: ignore[misc]
+        parts[i] = RUN.sub(lambda run, part=part: _in_pieces(run[0], part[run.end() :], template), part)
     return "".join(parts)
 
 
@@ -154,8 +154,8 @@ def _in_pieces(run: str, after: str, template: str) -> str:
 def _formula(piece: str, after: str, template: str) -> str:
     """A formula, without the article in front of it or behind it, the parentheses around it and the units of a number."""
     article = r"[-+/=<> ]*\s[aA]\s*$" if FOLLOWED.match(after) else r"(?<![-+/=<>*])\s[aA]\s*$"
-    head = re.match(r"\s*(?:[aAI]\s+(?![-+/=<>*]))?", piece)[0]  # type: ignore[index]
-    tail = (re.search(article, piece[len(head) :]) or re.search(r"\s*$", piece[len(head) :]))[0]  # type: ignore[index]
+    head = re.match(r"\s*(?:[aAI]\s+(?![-+/=<>*]))?", piece)[0]
+    tail = (re.search(article, piece[len(head) :]) or re.search(r"\s*$", piece[len(head) :]))[0]
     body = piece[len(head) : len(piece) - len(tail)]
     while body.startswith("(") and body.count("(") > body.count(")"):
         head, body = f"{head}(", body[1:]
@@ -262,7 +262,7 @@ def _symbol(name: str) -> str:
     """A single letter with an index, a Greek letter, a function, a product of letters, or a word."""
     if name.endswith("'s"):
         return rf"\text{{{name}}}"
-    stem, digits = re.fullmatch(r"([A-Za-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+    stem, digits = re.fullmatch(r"([A-Za-z]+)(\d*)", name).groups()
     index = f"_{digits}" if len(digits) == 1 else f"_{{{digits}}}" if digits else ""
     if stem in FUNCTIONS:
         return FUNCTIONS[stem] + index

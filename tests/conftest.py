@@ -1,5 +1,6 @@
 """What tests of several folders share: Ctrl-C, and a browser for the pages that the library and its documentation write."""
 
+import gc
 import importlib.util
 import shutil
 import signal
@@ -18,6 +19,7 @@ def pytest_configure():
     """Ctrl-C reaches the processes that tests start, also where this one is a background job, in which it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.set_threshold(50_000, 10, 10)  # to look for cycles among the many small objects of models took up to a tenth of the time
 
 
 SHARING = (

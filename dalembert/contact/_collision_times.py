@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.contact._cubic import first_root, hermite, lowest
 from dalembert.contact._dense_newton import apart_as, compiled_as, newton
-from dalembert.contact._partial_steps import choose, copy, end_flow, flow, observe, place
+from dalembert.contact._partial_steps import choose, copy, end_flow, flow, measure, observe, place
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 
@@ -46,7 +46,7 @@ def observe_between(events, t, dt):
         if phi0 + u * (slope0 + u * (c2 + u * c3)) <= 0.0:
             found = True
             continue
-        memory[at.t] = t + meet * dt
+        memory[at.t], at.looked, at.measured = t + meet * dt, 0, 0
         for i in range(2 * at.n):
             memory[at.state + i] = memory[here.state + i] + meet * (memory[there.state + i] - memory[here.state + i])
         call_kernel(at.call_look, memory)
@@ -130,7 +130,7 @@ def behind_a_wall(events, point, collides):
     negative as far as the time of that is known.
     """
     at, memory = events.at, events.memory
-    call_kernel(at.call_measure, memory)
+    measure(events)
     for k in range(at.walls):
         hit = collides or events.tables[at.just_hit + k] != 0
         span = (MERGE if hit else BEHIND * ROUND_OFF) * memory[at.h]
@@ -156,7 +156,7 @@ def is_contact(events, which):
     at, memory = events.at, events.memory
     here, there = abs(memory[at.here.rate + which]), abs(memory[at.there.rate + which])
     rate = min(max(here, there), abs(memory[at.contact.rate + which]))  # at a pole it knows no bounds
-    call_kernel(at.call_measure, memory)
+    measure(events)
     depth = rounding_of(events, which) + MERGE * memory[at.h] * rate
     return abs(memory[at.contact.phi + which]) <= depth
 

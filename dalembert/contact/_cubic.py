@@ -7,6 +7,9 @@ import numpy as np
 from dalembert.engine._apart import apart
 from dalembert.engine._compiled import internal
 
+SMALL_CHANGE = 1e-8
+"""The last change by Newton's method, as a fraction of the zero, which is then known to round-off."""
+
 
 @internal("UniTuple(float64, 2)(float64, float64, float64, float64)")
 def hermite(phi0, slope0, phi1, slope1):
@@ -40,9 +43,9 @@ def falls_through_zero(c0, c1, c2, c3, b):
         following = u - value / slope if slope < 0.0 else b
         if not a < following < b:
             following = 0.5 * (a + b)
-        if abs(following - u) <= 1e-12 * following:
+        change, u = abs(following - u), following
+        if change <= SMALL_CHANGE * u:
             break
-        u = following
     return u
 
 

@@ -59,7 +59,7 @@ def begin_sizes(events, equations, dt):
 
 @inlined
 def in_fixed_order(events, equations):
-    """LU in straight-line code, without a choice of pivots; False if these are too small here, or there is no such code."""
+    """LU without a choice of pivots, and the increment, in straight-line code; False if pivots are too small, or without it."""
     at, memory = events.at, events.memory
     if equations.factor == 0:
         return False
@@ -101,9 +101,9 @@ def newton(events, equations, dt):
             fixed = in_fixed_order(events, equations)
             if not (fixed or in_any_order(events, equations)):
                 return False
-        if fixed:
+        elif fixed:
             call_kernel(equations.increment, memory)
-        else:
+        if not fixed:
             call_kernel(equations.residual, memory)
             substitute_dense(memory, at.matrix, at.pivots, n, memory[f : f + n])
         size, apart, total, first = 0.0, 0.0, 0.0, 0

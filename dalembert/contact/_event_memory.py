@@ -45,12 +45,12 @@ AT = np.dtype([
     *((f"call_{name}", np.int64) for name in KERNELS),
     *((name, POINT) for name in POINTS),
     *((name, EQUATIONS) for name in SYSTEMS),
-    *((name, np.int64) for name in ("logged", "status", "uncoupled", "which")),
+    *((name, np.int64) for name in ("looked", "measured", "logged", "status", "uncoupled", "which")),
 ])  # fmt: skip
 """What the driver knows: coordinates `n`, guards `m`, of which the first are `walls`; whether resets are `coupled` with the
 partial step that follows, whether Phi^partial is Phi^full, whether a hit is left to Python because of friction; places;
-kernels; points; systems of equations. At last what the driver says: rows in the log, how the last step with impacts ended,
-resets that could not be coupled, and which guard it is about."""
+kernels; points; systems of equations; whether `look` and `measure` have seen the state in memory. At last what the driver
+says: rows in the log, how the last step with impacts ended, resets that could not be coupled, and which guard it is about."""
 
 LOG_T, LOG_WHICH, LOG_IMPULSE, LOG_BEFORE, LOG_AFTER, LOG_FRICTION, LOG_STATE = range(7)
 """Columns of the log, followed by q, p_before and p_after."""

@@ -43,13 +43,11 @@ class EventProgram:
     tables: np.ndarray
     memory_size: int
     code: Code
-    coupled: bool
-    """The reset is part of the partial step that follows it."""
 
     @property
     def counted(self) -> tuple[str, ...]:
         """What `run.stats` counts: impacts, and those of da.VCI that had no variational reset."""
-        return ("impacts", *(["impacts_without_variational_reset"] if self.coupled else []))
+        return ("impacts", *(["impacts_without_variational_reset"] if self.at["coupled"] else []))
 
 
 _programs: dict[tuple[str, CollisionIntegrator], EventProgram] = Recent()
@@ -137,7 +135,7 @@ def _compile(parts: _Parts, method: CollisionIntegrator) -> EventProgram:
     for name in KERNELS:
         at[f"call_{name}"] = code.addresses.get(name, 0)
     at["coupled"], at["full_is_partial"] = parts.coupled, method.full_is_partial
-    return EventProgram(at, np.array(tables, dtype=np.int64), parts.size + used, code, parts.coupled)
+    return EventProgram(at, np.array(tables, dtype=np.int64), parts.size + used, code)
 
 
 def _observations(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping[str, int], inputs: list) -> list[Kernel]:
@@ -208,8 +206,10 @@ def _in_fixed_order(name: str, equations: Equations, matrix: ca.SX, slot: Mappin
     reciprocals, lower, upper, stored = name_factors(*factors)
     names, values = (ca.vertcat(ca.SX(0, 1), *(pair[k] for pair in stored)) for k in (0, 1))
     increment = substitute(reciprocals, lower, upper, order, equations.residual)
+    at_once = ca.substitute(increment, names, values)
+    factor = [(values, slot["matrix"]), (growth, slot["growth"]), (at_once, slot["residual"])]
     return [
-        Kernel(f"{name}_factor", inputs, [(values, slot["matrix"]), (growth, slot["growth"])]),
+        Kernel(f"{name}_factor", inputs, factor),  # with an increment, which shares its subexpressions
         Kernel(f"{name}_increment", [*inputs, (names, slot["matrix"])], [(increment, slot["residual"])]),
     ]
 

@@ -28,8 +28,6 @@ class ImpactMember(MemberRun, ImpactRun):
     def __post_init__(self) -> None:
         self.tally = dict.fromkeys(TALLIED, 0.0) | {"last_t": np.nan}
         super().__post_init__()
-        if self.watch is not None:
-            self.watching.begin(self.start.packed[None, None])
 
     def record(self, state: np.ndarray) -> None:
         """One more step, made in contact, which the watch sees as it sees the others."""

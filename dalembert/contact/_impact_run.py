@@ -102,10 +102,15 @@ class ImpactRun(Run):
     def _smooth_spec(self) -> RunSpec:
         return replace(self.spec, system=self.walled.smooth, method=self.collision.full, start=self.start)
 
-    @staticmethod
-    def part_of(spec: RunSpec) -> ImpactRun:
-        """A part of another run, which goes on itself where impacts accumulate."""
-        return ImpactRun(spec, part=True)
+    def part_of(self, spec: RunSpec, walls: list[int]) -> ImpactRun:
+        """A part of this run, which goes on itself where impacts accumulate; of its walls the part has only some."""
+        part = ImpactRun(spec, part=True)
+        part.wall_called = lambda which: self.wall_called(walls[which])  # type: ignore[method-assign]
+        return part
+
+    def wall_called(self, which: int) -> str:
+        """What a wall is called."""
+        return self.walled.row_called("phi", which)
 
     def _forget(self, t: float, state: np.ndarray) -> None:
         """Events as if the run began with this state."""
@@ -192,7 +197,8 @@ class ImpactRun(Run):
         if how == ended.ACCUMULATED:
             self.accumulation = self._accumulated()
             return "impacts accumulate" if self.part else self._move_in_contact(self.accumulation, self.accumulation[0])
-        wall = self.walled.row_called("phi", min(int(events.at["which"]), events.walls - 1))
+        which = int(events.at["which"])
+        wall = self.wall_called(which) if which < events.walls else "a force of the contact"
         return STOPS[how].format(wall=wall, e=2.0 * events.number("fraction") - 1.0, speed=events.number("speed"))
 
     def _make_room(self) -> None:

@@ -13,11 +13,15 @@ from dalembert.engine._kernel_call import call_kernel
 
 @compiled_as("void", "point", "float64")
 def place(events, point, t):
-    """Put a state, and its time, where the kernels look for it."""
+    """Put a state, and its time, where the kernels look for it; what they found is kept if it is the one that was there."""
     at, memory = events.at, events.memory
+    moved = memory[at.t] != t
     memory[at.t] = t
     for k in range(2 * at.n):
+        moved |= memory[at.state + k] != memory[point.state + k]
         memory[at.state + k] = memory[point.state + k]
+    if moved:
+        at.looked = at.measured = 0
 
 
 @compiled_as("void", "point", "float64", from_python=True)
@@ -25,9 +29,19 @@ def observe(events, point, t):
     """phi and phi_dot at a point."""
     at, memory = events.at, events.memory
     place(events, point, t)
-    call_kernel(at.call_look, memory)
+    if not at.looked:
+        call_kernel(at.call_look, memory)
+        at.looked = 1
     for k in range(at.m):
         memory[point.phi + k], memory[point.rate + k] = memory[at.phi + k], memory[at.rate + k]
+
+
+@compiled_as("void")
+def measure(events):
+    """H, how far round-off blurs phi, and grad phi^T H_pp grad phi, at the point that was just placed."""
+    if not events.at.measured:
+        call_kernel(events.at.call_measure, events.memory)
+        events.at.measured = 1
 
 
 @compiled_as("void", "point", "point")

@@ -23,7 +23,7 @@ from dalembert.contact._event_memory import (
     RESOLVED,
     TOO_MANY,
 )
-from dalembert.contact._partial_steps import choose, copy, observe, place
+from dalembert.contact._partial_steps import choose, copy, measure, observe, place
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
 
@@ -42,7 +42,7 @@ def energy_of(events, point, t):
     """H at a point, and with it how far round-off blurs phi: here, or where positions come from in this step."""
     at, memory = events.at, events.memory
     place(events, point, t)
-    call_kernel(at.call_measure, memory)
+    measure(events)
     for k in range(at.m):
         memory[at.blur + k] = max(memory[at.blur + k], ROUND_OFF * memory[at.slack + k])
     return memory[at.energy]
@@ -141,7 +141,7 @@ def fastest_approach(events, t):
     """
     at, memory = events.at, events.memory
     observe(events, at.here, t)
-    call_kernel(at.call_measure, memory)
+    measure(events)
     worst, fastest = -1, 0.0
     for k in range(at.walls):
         if events.tables[at.just_hit + k] == TOUCHING and memory[at.here.rate + k] < 0.0:

@@ -2,6 +2,13 @@
 
     while t < t_{k+1}:   tau = CollisionTime;   (q, p) = Phi^partial_tau;   (q, p) = R^reset;   and Phi^partial to t_{k+1}
 
+Deviations from the print:
+    - Walls that are crossed between the ends of a step, which (31) misses, are looked for (`_collision_times.observe_between`).
+    - Walls that are hit within MERGE h are one impact (`_resets.collide`), and an impact so near to the end of the step is
+      moved there (`merge_with_end`).
+    - Where impacts accumulate, on which the loop of the print would not end, the wall becomes a constraint (`_sustained`).
+    - A reset that has no solution together with the partial step after it (VCI) is replaced by that of CVA.
+
 Like the driver, it knows no model (`_event_memory`). HERE is where the motion stands, THERE the end of the step without a
 further collision, CONTACT the next collision.
 """
@@ -41,10 +48,14 @@ GONE = 1e-6
 
 @apart_as("void", "float64", "float64")
 def begin_step(events, t, h):
-    """How round-off blurs phi HERE, how far the step may lead, and no guard passed yet."""
+    """How round-off blurs phi HERE, how far the step may lead, and no guard passed yet.
+
+    A step starts behind a wall by round-off only, be it that of longer steps or other places that led to it.
+    """
     at, memory = events.at, events.memory
     for k in range(at.m):
-        memory[at.blur + k], events.tables[at.passed + k] = 0.0, 0
+        behind = -memory[at.here.phi + k] if k < at.walls else 0.0
+        memory[at.blur + k], events.tables[at.passed + k] = max(behind, 0.0), 0
     energy_of(events, at.here, t)
     speed, gained, forces = whole_motion(events, t), 0.0, at.tangent + at.n
     for k in range(at.n):
@@ -255,7 +266,7 @@ def resolve(events, t0, h, grid):
         elapsed, first = elapsed + tau, False
         copy(events, at.contact, at.here)
         if guarded:
-            events.memory[at.t] = t0 + elapsed
+            place(events, at.here, t0 + elapsed)
             return GUARDED
         status = hit(events, t0 + elapsed, which, tau, h)
         after = status == TO_END

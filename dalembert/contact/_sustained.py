@@ -28,7 +28,7 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import DalembertError
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems._consistent import unpack
-from dalembert.systems._projection import project_momentum
+from dalembert.systems._projection import project_momentum, project_position
 
 if TYPE_CHECKING:
     from dalembert.contact._impact_run import ImpactRun
@@ -141,8 +141,10 @@ class Contact:
             press = pressing_walls(held("multiplier_matrix"), held("multiplier_rhs"), bound)[first:last]
             self._leave([k for k, presses in zip(self.touching, press, strict=True) if not presses])
         if self.touching:
-            p = project_momentum(self._mode.system(walled), here.t, here.q, here.p, here.theta)
-            self.here = np.concatenate([here.q, p])
+            model, q, off = self._mode.system(walled), here.q, np.abs(here("phi")) > ROUND_OFF * here("phi_rounding")
+            if np.any(off[list(self.touching)]):  # else a short step would move there at a speed that means nothing
+                q = project_position(model, here.t, q, here.p, here.theta)
+            self.here = np.concatenate([q, project_momentum(model, here.t, q, here.p, here.theta)])
         self.settled = True
 
     def _leave(self, walls: list[int]) -> None:
@@ -160,7 +162,7 @@ class Contact:
         run, mode, began = self.run, self._mode, time.perf_counter()
         self.others, self.model = mode.others(run.walled), mode.system(run.walled)
         method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
-        part = run.part_of(RunSpec(self.model, method, start, h, steps))
+        part = run.part_of(RunSpec(self.model, method, start, h, steps), self.others)
         built = time.perf_counter() - began
         run.build_time, run.wall_time = run.build_time + built, run.wall_time - built  # wall_time has all of the contact
         part.event_state.touch([self.others.index(k) for k in self.released])

@@ -45,6 +45,7 @@ class BatchApart:
         try:
             if run is None:
                 run = self._running = ensemble.begun(member)
+            run.watching.begin(run.spec.start.packed[None, None])
             reason = run.run_to_end(ensemble.stop, unsolved=False)
         except Exception as error:  # whatever goes wrong with one member must not stop the others
             reason = f"{type(error).__name__}: {error}"

@@ -15,10 +15,11 @@ from dalembert.compiler._metric import TOLERATED
 from dalembert.engine import _driver as driver
 from dalembert.errors import PivotWarning
 from dalembert.systems import State, System
-from dalembert.systems._consistent import short, unpack
+from dalembert.systems._consistent import unpack
 from dalembert.systems._matrices import Matrix, determinant_sign, is_finite, is_sparse, row_norms, scaled_rows, sparse_matrix
 from dalembert.systems._newton import newton
 from dalembert.systems._rank import least_singular_value, smallest_singular_value
+from dalembert.systems._start_checks import short
 from dalembert.systems._states import States
 
 if TYPE_CHECKING:

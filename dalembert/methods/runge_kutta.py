@@ -115,8 +115,8 @@ class PartitionedRungeKutta(PartitionedEquations):
 
     """
 
-    tableau: Tableau  # type: ignore[assignment]
-    hat: Tableau  # type: ignore[assignment]
+    tableau: Tableau
+    hat: Tableau
     reference: ClassVar[str] = "Jay (1996), SIAM J. Numer. Anal. 33, (2.1), (3.3)"
     keeps: ClassVar[frozenset[str]] = ALL_CONSTRAINTS
 
@@ -272,7 +272,7 @@ class RungeKutta(RungeKuttaEquations):
 
     """
 
-    tableau: Tableau  # type: ignore[assignment]
+    tableau: Tableau
     projected: bool = False
     reference: ClassVar[str] = "Jay (1996), SIAM J. Numer. Anal. 33, (3.3a,b,c)"
 

@@ -226,7 +226,7 @@ class SPARK(SparkConditions):
 
     """
 
-    tableau: SparkTableau  # type: ignore[assignment]
+    tableau: SparkTableau
     reference: ClassVar[str] = "Small and Jay (2011); Jay (2007), SIAM J. Numer. Anal. 45"
 
     def __post_init__(self) -> None:
@@ -244,7 +244,7 @@ class EMPRK(MuruaConditions):
 
     """
 
-    tableau: SparkTableau  # type: ignore[assignment]
+    tableau: SparkTableau
     reference: ClassVar[str] = "Small and Jay (2011); Murua (1997), Computing 59"
 
     def __post_init__(self) -> None:

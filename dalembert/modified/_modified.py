@@ -141,11 +141,6 @@ class ModifiedHamiltonian:
         values = [np.asarray(residual(x[:n], x[n : 2 * n], 0.5, x[2 * n :])) for x in samples]
         return bool(np.max(np.abs(values)) < 1e-12) and not ca.depends_on(of.N_z, of.h)
 
-    @property
-    def n_internal(self) -> int:
-        """The size of z, which is (qbar - q)/h with the internal variables."""
-        return self._generating.z.shape[0]
-
     @cached_property
     def guess(self) -> ca.Function:
         """z at h = 0, exactly or nearly, as a function of (q, p, theta)."""

@@ -22,9 +22,10 @@ from dalembert.runs._controls import given_controls, with_ramps
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._problem import Problem, stated
 from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import check_domain, check_start, finite_number, unpack, with_parameters
+from dalembert.systems._consistent import finite_number, unpack, with_parameters
 from dalembert.systems._coulomb import check_coefficients
 from dalembert.systems._model import checked_mapping, one_line, real_array, shape_of
+from dalembert.systems._start_checks import check_domain, check_start
 from dalembert.systems._states import States, states_at
 
 MOST_STEPS, FIRST_PART = 2**61, 128

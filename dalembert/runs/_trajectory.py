@@ -306,7 +306,7 @@ class StoredTrajectory(Trajectory):
         return header.t0 + header.step_of(np.arange(first, last), self.store.progress.steps) * header.h
 
     @functools.cached_property
-    def step_sizes(self) -> np.ndarray | None:  # type: ignore[override]
+    def step_sizes(self) -> np.ndarray | None:
         """The step size at each stored state, for runs by a method that varies it.
 
         None in runs by `SymplecticSteps` that were loaded: they follow from its density, which is not in the store.
@@ -323,12 +323,12 @@ class StoredTrajectory(Trajectory):
         return np.concatenate(parts)
 
     @functools.cached_property
-    def impacts(self) -> Impacts | None:  # type: ignore[override]
+    def impacts(self) -> Impacts | None:
         """The impacts of a run by a collision integrator."""
         return self._events("impact")
 
     @functools.cached_property
-    def contacts(self) -> Contacts | None:  # type: ignore[override]
+    def contacts(self) -> Contacts | None:
         """Where impacts accumulated and a wall was touched for a while."""
         return self._events("contact")
 

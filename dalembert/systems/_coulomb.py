@@ -84,7 +84,7 @@ def sliding(slip: Callable, mu: ca.SX, moving: Mapping[str, Any], v: ca.SX, para
     """
     count = mu.shape[0]
     given = call_model("slip", slip, moving, parameters)
-    flat = [x for row in given for x in row] if any(np.ndim(row) for row in np.atleast_1d(given)) else given  # type: ignore
+    flat = [x for row in given for x in row] if any(np.ndim(row) for row in np.atleast_1d(given)) else given
     value = vector_expression("slip", flat)
     if value.shape[0] not in (count, 2 * count, 3 * count):
         raise ModelError(

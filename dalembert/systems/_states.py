@@ -10,8 +10,6 @@ import numpy as np
 
 from dalembert.errors import DalembertError, InputError
 from dalembert.systems._consistent import (
-    CONSISTENCY_TOLERANCE,
-    SMALLEST_SCALE,
     State,
     complete,
     finite_number,
@@ -21,6 +19,7 @@ from dalembert.systems._consistent import (
 )
 from dalembert.systems._model import checked_mapping, one_line, real_array
 from dalembert.systems._rank import solve_of_rank
+from dalembert.systems._start_checks import CONSISTENCY_TOLERANCE, SMALLEST_SCALE
 from dalembert.systems._system import System
 
 

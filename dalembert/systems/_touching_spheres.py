@@ -59,7 +59,7 @@ class Spheres(Lagrangian):
         super().__init__(lambda q, v: (inertia * v) @ v / 2 + weights @ q, len(inertia))
 
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         """A hash of all that the model consists of."""
         data = (self.radii, self.masses, self.gravity, self.planes, np.array([self.space, self.mu, self.e]))
         return hashlib.sha256(b"".join(x.tobytes() for x in data)).hexdigest()

@@ -19,11 +19,6 @@ from dalembert.time_stepping.stepping_methods import counted_of
 class SteppingMember(MemberRun, SteppingRun):
     """One member."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.watch is not None:
-            self.watching.begin(self.start.packed[None, None])
-
 
 @dataclass
 class SphereMember(SteppingMember, SphereRun):

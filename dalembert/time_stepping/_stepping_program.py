@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from dalembert.compiler._independence import independent_still
 from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.compiler._jit import Code
-from dalembert.compiler._memory import place_in_order
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import Step
@@ -22,89 +22,43 @@ from dalembert.systems import MechanicalSystem
 from dalembert.time_stepping._impulse_laws import Outcome, Tuning
 from dalembert.time_stepping.stepping_methods import TimeStepping
 
-SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh")
 STICKS = 1e-9
 """Sliding velocities below this part of what they consist of are rounding errors."""
 MOST_PROJECTED = 12
 """Constraints up to which the matrix of contacts takes them into account in straight-line code."""
 
 
-@dataclass(frozen=True)
-class Slots:
-    """Where everything lies in the memory of the kernels and of the driver (counted in doubles)."""
+SIZES = ("n_theta", "n_state", "n_x", "n_laws", "n_entries", "n_contacts", "n_tangents")
+"""Of these `n_laws` unknowns are impulses of contacts, which come last."""
+SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh")
+"""`independent` says whether combinations of redundant constraints still are at the end of the step, `fresh` whether they were
+chosen for the state at its beginning."""
+VECTORS = (
+    "theta", "state", "x", "residual", "entries", "matrix", "scales", "pivots", "delta", "impulses", "slip", "bound", "stiff",
+    "guess", "saved", "masses", "sums", "touched", "push", "most", "peak",
+)  # fmt: skip
+"""`impulses` are P_N and P_F, `bound` is mu P_N, `stiff` what a normal impulse does to the normal velocity of a contact that
+slides (negative in Painleve's paradox), `masses` the diagonal of the mass matrix at the start, `sums` the impulses since the
+last stored state, `touched` the normal ones of the last step; the largest change of a momentum in the last step is `push`, the
+largest impulse so far `most`, the largest momentum `peak`."""
 
-    n_theta: int
-    n_state: int
-    n_x: int
-    n_laws: int
-    """Unknowns that are impulses of contacts, which come last."""
-    n_entries: int
-    n_contacts: int
-    n_tangents: int
 
-    t: int = field(init=False)
-    h: int = field(init=False)
-    relaxation: int = field(init=False)
-    restitution: int = field(init=False)
-    work: int = field(init=False)
-    bounce: int = field(init=False)
-    energy: int = field(init=False)
-    lawful: int = field(init=False)
-    independent: int = field(init=False)
-    """Whether the combinations of redundant constraints still are at the end of the step."""
-    fresh: int = field(init=False)
-    """Whether they were chosen for the state at its beginning."""
-    theta: int = field(init=False)
-    state: int = field(init=False)
-    x: int = field(init=False)
-    residual: int = field(init=False)
-    entries: int = field(init=False)
-    matrix: int = field(init=False)
-    scales: int = field(init=False)
-    pivots: int = field(init=False)
-    delta: int = field(init=False)
-    impulses: int = field(init=False)
-    """P_N, then P_F."""
-    slip: int = field(init=False)
-    bound: int = field(init=False)
-    """mu P_N, where there is friction."""
-    stiff: int = field(init=False)
-    """What a normal impulse does to the normal velocity of a contact that slides; negative in Painleve's paradox."""
-    guess: int = field(init=False)
-    saved: int = field(init=False)
-    masses: int = field(init=False)
-    """The diagonal of the mass matrix at the start."""
-    sums: int = field(init=False)
-    """Of the impulses since the last stored state."""
-    touched: int = field(init=False)
-    """Normal impulses of the last step."""
-    push: int = field(init=False)
-    """The largest change of a momentum in the last step, then the largest impulse and the largest momentum so far."""
-    most: int = field(init=False)
-    peak: int = field(init=False)
-    room: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        n, m, d = self.n_x, self.n_contacts, self.n_tangents
-        sizes = dict.fromkeys(SCALARS, 1) | {"theta": self.n_theta, "state": self.n_state, "x": n, "residual": n}
-        sizes |= {
-            "entries": self.n_entries,
-            "matrix": n * n,
-            "scales": 2 * n,
-            "pivots": n,
-            "delta": self.n_state,
-            "impulses": m * (1 + d),
-        }
-        sizes |= {"slip": m * d, "bound": m if d else 0, "stiff": m, "guess": n, "saved": n, "masses": self.n_state // 2}
-        sizes |= {"sums": m * (1 + d), "touched": m, "push": 1, "most": 1, "peak": 1, "room": 0}
-        place_in_order(self, 0, sizes)
+def lay_out(*given: int) -> dict[str, int]:
+    """Sizes, and where everything lies in the memory of the kernels and of the driver (counted in doubles)."""
+    n_theta, n_state, n, _, n_entries, m, d = given
+    sizes = dict.fromkeys((*SCALARS, *VECTORS), 1) | dict.fromkeys(("x", "residual", "pivots", "guess", "saved"), n)
+    sizes |= {"theta": n_theta, "state": n_state, "delta": n_state, "masses": n_state // 2}
+    sizes |= {"entries": n_entries, "matrix": n * n, "scales": 2 * n}
+    sizes |= {"impulses": m * (1 + d), "sums": m * (1 + d), "slip": m * d, "bound": m if d else 0, "stiff": m, "touched": m}
+    places = itertools.accumulate(sizes.values(), initial=0)
+    return dict(zip((*SIZES, *sizes, "room"), (*given, *places), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class SteppingProgram:
     """Everything that the driver of time stepping needs."""
 
-    slots: Slots
+    slots: dict[str, int]
     code: Code
     memory_size: int
     rows: np.ndarray
@@ -136,39 +90,41 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
     kinds = {"V": 0, "L": -1, "Psi": -1, "P_N": 2, "P_F": 3}
     blocks = np.array([(b.symbols.shape[0], kinds.get(b.name.rstrip("1"), 1)) for b in reduced.blocks], dtype=np.int64)
     laws = int(blocks[blocks[:, 1] >= 2, 0].sum())
-    slots = Slots(step.theta.shape[0], system.n_state, reduced.x.shape[0], laws, entries.shape[0], m, d)
+    slots = lay_out(step.theta.shape[0], system.n_state, reduced.x.shape[0], laws, entries.shape[0], m, d)
     inputs = [
-        (symbol, getattr(slots, name))
+        (symbol, slots[name])
         for name, symbol in {
             "t": step.time_symbol, "h": step.h_symbol, "relaxation": relaxation, "restitution": restitution,
             "theta": step.theta, "state": reduced.equations.state, "x": reduced.x,
         }.items()
     ]  # fmt: skip
     kernels = (
-        Kernel("residual", inputs, [(reduced.residual, slots.residual)]),
-        Kernel("entries", inputs, [(entries, slots.entries)]),
+        Kernel("residual", inputs, [(reduced.residual, slots["residual"])]),
+        Kernel("entries", inputs, [(entries, slots["entries"])]),
         Kernel("finish", inputs, _results(system, reduced, outcome, slots)),
     )
-    code, used = compile_kernels(kernels, slots.room)
+    code, used = compile_kernels(kernels, slots["room"])
     rows, columns = (np.array(table, dtype=np.int64) for table in reduced.jacobian.sparsity().get_triplet())
-    return SteppingProgram(slots, code, slots.room + used, rows, columns, blocks)
+    return SteppingProgram(slots, code, slots["room"] + used, rows, columns, blocks)
 
 
-def _results(system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, slots: Slots) -> list[tuple[ca.SX, int]]:
+def _results(
+    system: MechanicalSystem, reduced: ReducedStep, outcome: Outcome, slots: dict[str, int]
+) -> list[tuple[ca.SX, int]]:
     """What a finished step leaves in memory."""
     impulses = ca.vertcat(as_column(outcome.P_N), as_column(outcome.P_F))
     slip, bound = (as_column(x) if system.n_tangents else ca.SX(0, 1) for x in (outcome.slip, outcome.bound))
     given = [
-        (reduced.increment, slots.delta),
-        (impulses, slots.impulses),
-        (slip, slots.slip),
-        (bound, slots.bound),
-        (as_column([outcome.work]), slots.work),
-        (as_column([outcome.bounce]), slots.bounce),
-        (as_column([outcome.lawful]), slots.lawful),
-        (reduced.energy, slots.energy),
-        (_stiffness(system, reduced), slots.stiff),
-        (_independent_at_end(system, reduced), slots.independent),
+        (reduced.increment, slots["delta"]),
+        (impulses, slots["impulses"]),
+        (slip, slots["slip"]),
+        (bound, slots["bound"]),
+        (as_column([outcome.work]), slots["work"]),
+        (as_column([outcome.bounce]), slots["bounce"]),
+        (as_column([outcome.lawful]), slots["lawful"]),
+        (reduced.energy, slots["energy"]),
+        (_stiffness(system, reduced), slots["stiff"]),
+        (_independent_at_end(system, reduced), slots["independent"]),
     ]
     return [(reduced.express(expression), slot) for expression, slot in given if expression.shape[0]]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +17,10 @@ from dalembert.engine._records import SteppedContacts
 from dalembert.engine._run import Run
 from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, Spheres, State
-from dalembert.systems._consistent import CONSISTENCY_TOLERANCE
+from dalembert.systems._start_checks import CONSISTENCY_TOLERANCE
 from dalembert.time_stepping import _stepping_driver as driver
-from dalembert.time_stepping._stepping_program import Slots, stepping_program
+from dalembert.time_stepping._stepping_program import stepping_program
 from dalembert.time_stepping.stepping_methods import TimeStepping, counted_of
-
-At = namedtuple("At", [f.name for f in fields(Slots)])  # type: ignore[misc]
-"""What the driver has to know of the memory: numbers, and where things lie."""
 
 
 class Tables(NamedTuple):
@@ -117,32 +113,33 @@ class SteppingRun(Run):
 
     def _renew(self) -> str | None:
         """Combine redundant constraints anew for the pending step; the reason why not, if that cannot be."""
-        own = self.memory[self.slots.theta :][: len(self.start.theta)]
+        own = self.memory[self.slots["theta"] :][: len(self.start.theta)]
         here = combined_at(self.system, self.time, self.state, own)
         if here is None:
             return (
                 "other constraints are redundant here than at the start: reduce h, or take da.NonsmoothRattle(), which keeps "
                 "the joints of closed loops together"
             )
-        own[:], self.memory[self.slots.fresh] = here.theta, 1.0
+        own[:], self.memory[self.slots["fresh"]] = here.theta, 1.0
         return None
 
     def _load(self, system: MechanicalSystem, method: TimeStepping, start: State) -> None:
         program = stepping_program(system, method)
         slots = self.slots = program.slots
-        self.at, self.memory = At._make(astuple(slots)), np.zeros(program.memory_size)
-        self.memory[slots.h] = self.h
-        self.memory[slots.theta :][: len(start.theta)] = start.theta
-        self.memory[slots.state :][: len(start.packed)] = start.packed
-        self.memory[slots.x :][: system.dim] = start.v
+        self.at = np.array([tuple(slots.values())], [(name, np.int64) for name in slots])[0]
+        self.memory = np.zeros(program.memory_size)
+        self.memory[slots["h"]] = self.h
+        self.memory[slots["theta"] :][: len(start.theta)] = start.theta
+        self.memory[slots["state"] :][: len(start.packed)] = start.packed
+        self.memory[slots["x"] :][: system.dim] = start.v
         phi, rounding = (system.evaluate(name, start.t, start.first, theta=start.theta) for name in ("phi", "phi_rounding"))
         rate = system.evaluate("phi_dot", start.t, start.first, start.second, theta=start.theta)
         lasts = np.abs(rate) <= 1e-9 * (1e-300 + np.max(np.abs(start.v)))
-        self.memory[slots.touched : slots.push] = lasts & (phi <= CONSISTENCY_TOLERANCE * rounding)
+        self.memory[slots["touched"] : slots["push"]] = lasts & (phi <= CONSISTENCY_TOLERANCE * rounding)
         H_pp = system.evaluate("H_pp", start.t, start.first, start.second, theta=start.theta)
-        self.memory[slots.masses : slots.sums] = np.abs(np.diag(np.linalg.pinv(H_pp)))
+        self.memory[slots["masses"] : slots["sums"]] = np.abs(np.diag(np.linalg.pinv(H_pp)))
         least = 1e-4 / np.max(np.abs(H_pp)) * np.max(np.abs(start.first)) / self.h
-        self.memory[slots.peak] = max(np.max(np.abs(start.second)), least)
+        self.memory[slots["peak"]] = max(np.max(np.abs(start.second)), least)
         self.tables = Tables(program.rows, program.columns, program.blocks)
         self.kernels = np.array([program.code.addresses[name] for name in ("residual", "entries", "finish")])
         self.log = np.zeros((1000 + system.n_unilateral, 5 + 2 * system.n_tangents))
@@ -151,9 +148,9 @@ class SteppingRun(Run):
     @property
     def _carried(self) -> np.ndarray:
         """The slots from which, with the state, the next step follows: the unknowns, and what contacts did so far."""
-        x, theta = self.slots.x, self.slots.theta
+        x, theta = self.slots["x"], self.slots["theta"]
         combined = np.arange(theta, theta + len(self.start.theta) if self.system.combines is not None else theta)
-        return np.r_[combined, x : x + self.slots.n_x, self.slots.sums : self.slots.room]
+        return np.r_[combined, x : x + self.slots["n_x"], self.slots["sums"] : self.slots["room"]]
 
     @property
     def walls(self) -> dict[str, Any]:
@@ -161,13 +158,13 @@ class SteppingRun(Run):
         return {"carried": self.memory[self._carried].tolist()}
 
     def _carry_on(self, row: np.ndarray, walls: Mapping[str, Any]) -> None:
-        self.memory[self.slots.state :][: self.slots.n_state] = row
+        self.memory[self.slots["state"] :][: self.slots["n_state"]] = row
         self.memory[self._carried] = walls["carried"]
 
     @property
     def state(self) -> np.ndarray:
         """The state at the end of the last step."""
-        return self.memory[self.slots.state :][: self.slots.n_state].copy()
+        return self.memory[self.slots["state"] :][: self.slots["n_state"]].copy()
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         assert isinstance(self.method, TimeStepping)
@@ -180,7 +177,7 @@ class SteppingRun(Run):
     @property
     def contacts(self) -> SteppedContacts:
         """What contacts did so far."""
-        log, d = self.log[: self.tally[driver.LOGGED]], self.slots.n_tangents
+        log, d = self.log[: self.tally[driver.LOGGED]], self.slots["n_tangents"]
         which, begin, end, slides, normal = log[:, :5].T.copy()
         friction, slip = log[:, 5 : 5 + d].copy(), log[:, 5 + d :].copy()
         return SteppedContacts(which.astype(int), begin, end, slides.astype(int), normal, friction, slip)

@@ -32,7 +32,7 @@ def compiled(expression: ca.SX, x: ca.SX) -> Callable[[np.ndarray], np.ndarray]:
             results.append(memory[n : n + m].copy())
         return np.array(results)
 
-    evaluate.code = code  # type: ignore[attr-defined]  # keeps the machine code alive
+    evaluate.code = code  # keeps the machine code alive
     return evaluate
 
 

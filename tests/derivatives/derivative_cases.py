@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "methods"))
 import method_models
 from method_table import ROWS
 
-__all__ = ["cases", "method_models"]
+import dalembert as da
+
+__all__ = ["cases", "method_models", "mixed"]
 
 DEFAULT = {
     ("LobattoIIIAB(stages=3)", "varying_length"), ("Shake()", "double_pendulum"), ("GaussLobattoSPARK(stages=2)", "sleigh"),
@@ -37,3 +40,15 @@ def cases(left_out=()):
     for row, name in pairs:
         marks = [] if (row.id, name) in DEFAULT and name not in left_out else pytest.mark.slow
         yield pytest.param(row.method, name, id=f"{row.id}-{name}", marks=marks)
+
+
+def mixed():
+    """A rolling blade on a turning slope with drag: holonomic, nonholonomic, forces, time, SI-like parameters."""
+    return da.Lagrangian(
+        lambda q, v, m, J, a: m * (v[0] ** 2 + v[1] ** 2 + v[2] ** 2) / 2 + J * v[3] ** 2 / 2 - 9.81 * m * q[2],
+        dim=4,
+        holonomic=lambda q, a: [q[2] - a * q[0] - 0.1 * np.sin(q[1])],
+        nonholonomic=lambda q, v: [np.sin(q[3]) * v[0] - np.cos(q[3]) * v[1]],
+        force=lambda t, v, c: -c * v + np.array([0.05 * np.cos(3 * t), 0, 0, 1e-5]),
+        params={"m": 0.2, "J": 1e-4, "a": 0.3, "c": np.array([0.1, 0.1, 0.1, 1e-5])},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from derivative_cases import cases, method_models
+from derivative_cases import cases, method_models, mixed
 
 import dalembert as da
 from dalembert.compiler._elimination import PivotOrder, describe, filled_pattern
@@ -76,18 +76,6 @@ def test_against_differences_in_multiprecision(method, name):
     """Relative error 1e-11 for every method of the table, on nonlinear models with all kinds of constraints and forces."""
     model = getattr(method_models, name)()
     check(model.system, method, model.start, model.t1 / 40, 4)
-
-
-def mixed():
-    """A rolling blade on a turning slope with drag: holonomic, nonholonomic, forces, time, SI-like parameters."""
-    return da.Lagrangian(
-        lambda q, v, m, J, a: m * (v[0] ** 2 + v[1] ** 2 + v[2] ** 2) / 2 + J * v[3] ** 2 / 2 - 9.81 * m * q[2],
-        dim=4,
-        holonomic=lambda q, a: [q[2] - a * q[0] - 0.1 * np.sin(q[1])],
-        nonholonomic=lambda q, v: [np.sin(q[3]) * v[0] - np.cos(q[3]) * v[1]],
-        force=lambda t, v, c: -c * v + np.array([0.05 * np.cos(3 * t), 0, 0, 1e-5]),
-        params={"m": 0.2, "J": 1e-4, "a": 0.3, "c": np.array([0.1, 0.1, 0.1, 1e-5])},
-    )
 
 
 @pytest.mark.parametrize("method", [da.GaussLobattoSPARK(2), da.GaussLobattoEMPRK(1)], ids=str)

@@ -6,7 +6,7 @@ import casadi as ca
 import mpmath
 import numpy as np
 import pytest
-from derivative_cases import cases, method_models
+from derivative_cases import cases, method_models, mixed
 
 import dalembert as da
 from dalembert.derivatives import _gradient, _record
@@ -98,14 +98,7 @@ def test_against_differences_in_multiprecision(method, name):
 
 def test_mixed_constraints_and_velocities():
     """Holonomic and nonholonomic constraints, forces, time, masses in kilograms; a start given by velocities."""
-    system = da.Lagrangian(
-        lambda q, v, m, J, a: m * (v[0] ** 2 + v[1] ** 2 + v[2] ** 2) / 2 + J * v[3] ** 2 / 2 - 9.81 * m * q[2],
-        dim=4,
-        holonomic=lambda q, a: [q[2] - a * q[0] - 0.1 * np.sin(q[1])],
-        nonholonomic=lambda q, v: [np.sin(q[3]) * v[0] - np.cos(q[3]) * v[1]],
-        force=lambda t, v, c: -c * v + np.array([0.05 * np.cos(3 * t), 0, 0, 1e-5]),
-        params={"m": 0.2, "J": 1e-4, "a": 0.3, "c": np.array([0.1, 0.1, 0.1, 1e-5])},
-    )
+    system = mixed()
     state = da.consistent(system, q0=[0.1, 0.2, 0.0, 0.4], v0=[1.0, 0.4, 0.0, 2.0])
     check(system, da.GaussLobattoSPARK(2), {"q0": state.q, "v0": state.v}, 0.01, 2)
 

@@ -112,7 +112,7 @@ def derivatives(q: np.ndarray, values: Mapping[str, float]) -> tuple[np.ndarray,
         (-l1 * _unit(a1) + l2 / 2 * (c2 * _normal(a2) - k2**2 * _unit(a2)), c2),
         (l3 / 2 * (c3 * _normal(a3) - k3**2 * _unit(a3)), c3),
     ]
-    return tuple(np.concatenate([[*xy, a] for xy, a in rows]) for rows in (first, second))  # type: ignore[return-value]
+    return tuple(np.concatenate([[*xy, a] for xy, a in rows]) for rows in (first, second))
 
 
 def start(values: Mapping[str, float] = SI, crank: float = 1.0, rate: float = 0.0) -> dict[str, np.ndarray]:

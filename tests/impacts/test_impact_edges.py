@@ -110,7 +110,10 @@ def test_a_penetration_by_the_full_step_alone_takes_the_partial_flow_without_a_r
     assert run.q[:, 0].min() >= floor
 
 
-@pytest.mark.parametrize("method", [da.MCVA(), da.MCVAA(), da.MCVAC(), da.MCVA("SVC", 6)], ids=str)
+SIXTH = pytest.param(da.MCVA("SVC", 6), marks=pytest.mark.slow)  # takes seconds to compile
+
+
+@pytest.mark.parametrize("method", [da.MCVA(), da.MCVAA(), da.MCVAC(), SIXTH], ids=str)
 def test_an_impact_after_which_H_still_approaches_happens_once(method):
     """The reset turns phi_dot of H~ round, from -0.03; that of H, which differs by O(h^2), does not change its sign."""
     system, h = cart_pendulum(), 0.032

@@ -19,6 +19,12 @@ def test_a_wall_that_is_not_defined_behind_it_stops_the_run_with_that_reason():
         da.simulate(line(lambda q: np.log(q[0])), da.CVA(), q0=[1.05], v0=[-2.0], h=1.0, steps=3)
 
 
+def test_a_wall_has_its_own_number_while_another_one_is_touched():
+    floor_and_log = da.Lagrangian(lambda q, v: v @ v / 2 - q[1], dim=2, unilateral=lambda q: [q[1], np.log(q[0])])
+    with pytest.raises(da.StepFailed, match=r"unilateral\[1\] is not finite .*in contact since t = 0\)"):
+        da.simulate(floor_and_log, da.CVA(), q0=[3.0, 0.0], v0=[-2.0, 0.0], h=0.9, steps=2)
+
+
 def test_no_state_behind_a_wall_is_stored():
     """1/q - 1 is positive for 0 < q < 1 and falls below zero through a pole, where there is no contact."""
     run = da.simulate(line(lambda q: 1 / q[0] - 1), da.CVA(), q0=[0.5], v0=[-1.0], h=0.13, steps=6, on_failure="return")

@@ -210,3 +210,39 @@ def test_a_pinned_lever_comes_to_rest_as_it_does_in_its_angle_alone(e, h):
     np.testing.assert_allclose(run.contacts.begin, expected.contacts.begin, atol=2e2 * h**2)
     assert run.contacts.end[0] == pytest.approx(t1) and np.abs(run.v[-1]).max() < 1e-12
     assert np.all(np.diff(np.abs(run.impacts.impulse)) < 0)  # every bounce is smaller than the one before
+
+
+@pytest.mark.parametrize(
+    ("h", "v"), [(0.017662025763908813, 1.84681198), (0.0178, 1.842857142857143), (0.0178, 1.8485714285714288)]
+)
+def test_a_point_that_changes_sides_in_a_wedge_comes_to_rest_at_its_bottom(h, v):
+    """It arrives there with positions that are rounded as those far up are, and then moves slowly."""
+    a, b = 0.4194050570912454, 0.8280137157642123
+    wedge = da.Lagrangian(
+        lambda q, v: v @ v / 2 - 9.81 * q[1], dim=2, restitution=0.0,
+        unilateral=lambda q: [q[1] * np.cos(a) + q[0] * np.sin(a), q[1] * np.cos(b) - q[0] * np.sin(b)],
+    )  # fmt: skip
+    run = da.simulate(wedge, da.CVA(), q0=[0.11463131, 0.51296735], v0=[v, 0.13450529], h=h, steps=int(2.5 / h))
+    assert np.abs(run.states[-1]).max() < 1e-15
+    slowed = np.cos(a + b) ** 2  # a plastic impact keeps the velocity along the other side
+    along = run.impacts.p_before[1:4], run.impacts.p_after[1:4]
+    kept = [np.sum(after**2) / np.sum(before**2) for before, after in zip(*along, strict=True)]
+    np.testing.assert_allclose(kept, slowed, rtol=1e-12)
+
+
+def test_a_point_pinched_between_rough_walls_stays_where_the_moving_one_has_pushed_it():
+    """Contact begins so near to the other wall that positions off the first one by round-off are as far as the way to it."""
+    a, b, c, w = 0.987291760704499, 0.49391530100493997, 0.03224128209655504, 4.265326547099636
+
+    def walls(t, q):
+        return [q[1] * np.cos(a) + q[0] * np.sin(a) - c * np.sin(w * t), q[1] * np.cos(b) - q[0] * np.sin(b)]
+
+    wedge = da.Lagrangian(
+        lambda q, v: 0.2 * (v @ v / 2 - 9.81 * q[1]), dim=2, unilateral=walls, restitution=0.7, friction=1.0,
+        slip=lambda q, v: [v[0] * np.cos(a) - v[1] * np.sin(a), v[0] * np.cos(b) + v[1] * np.sin(b)],
+    )  # fmt: skip
+    start = {"q0": [0.37426858360317994, 0.48939242457715776], "v0": [0.17688957421957544, -0.016590539385059038]}
+    run = da.simulate(wedge, da.CVA(), **start, h=0.016779034752892916, steps=119)
+    top = np.linalg.solve([[np.sin(a), np.cos(a)], [-np.sin(b), np.cos(b)]], [c, 0.0])
+    np.testing.assert_allclose(run.q[-1], top, atol=1e-16)  # tan(b) < 1: it sticks to the wall at rest
+    assert np.abs(run.v[-1]).max() < 1e-15

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from compositions import ORDER_6
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -44,7 +45,7 @@ def test_free_body_with_a_force_follows_eulers_equations(coordinates):
     m.force(body, (0.02, 0.01, -0.03), at=TURNED.as_matrix() @ ARM)
     start = m.start(velocities={body: (1.0, 0.5, 2.0)}, angular_velocities={body: OMEGA})
     np.testing.assert_allclose(m.assembled.system.evaluate("H", 0.0, start.q, start.p), MASS * 5.25 / 2 + _rotation() / 2)
-    run = da.simulate(m, da.LobattoIIIAB(4), start=start, h=0.002, t1=1.0, save_every=500)
+    run = da.simulate(m, ORDER_6, start=start, h=0.002, t1=1.0, save_every=500)
     x, R = euler(1.0)
     np.testing.assert_allclose(run.of(body).position[-1], x, atol=1e-12)
     np.testing.assert_allclose(run.of(body).rotation[-1], R, atol=2e-9)
@@ -115,7 +116,7 @@ def test_torsion_spring_with_motor(coordinates):
     hinge = m.revolute(m.ground, m.body("wheel", mass=0.2, inertia=J), at=(0, 0, 0))
     m.torsion(hinge, stiffness="k", rest=0.2, damping="c")
     motor = m.motor(hinge, lambda t, a: a * np.sin(3.0 * t))
-    run = da.simulate(m, da.LobattoIIIAB(4), h=0.01, steps=200)
+    run = da.simulate(m, ORDER_6, h=0.01, steps=200)
     forced = a / (k - J * w**2 + 1j * c * w)
     decay = np.roots([J, c, k])
     # homogeneous part: x(0) = 0, x'(0) = 0 beside 0.2 + Im(forced e^{iwt})

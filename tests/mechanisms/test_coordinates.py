@@ -7,11 +7,10 @@ from itertools import combinations
 import casadi as ca
 import numpy as np
 import pytest
+from compositions import ORDER_4, ORDER_6
 from references import Minimal, bar, circles
 
 import dalembert as da
-
-LOBATTO = da.LobattoIIIAB(4)
 
 
 def test_heavy_top_as_in_rotation_matrices():
@@ -24,8 +23,8 @@ def test_heavy_top_as_in_rotation_matrices():
     top = m.body("top", mass=0.7, inertia=(0.02, 0.02, 0.015), at=problem.q0[:3], rotation=R)
     m.spherical(m.ground, top, at=(0, 0, 0))
     omega = R @ [0.0, precession * np.sin(tilt), spin]
-    run = da.simulate(m, LOBATTO, start=m.start(angular_velocities={top: omega}), h=0.005, steps=200)
-    other = da.simulate(problem, LOBATTO, h=0.005, steps=200)
+    run = da.simulate(m, ORDER_6, start=m.start(angular_velocities={top: omega}), h=0.005, steps=200)
+    other = da.simulate(problem, ORDER_6, h=0.005, steps=200)
     np.testing.assert_allclose(run.of(top).position, other.q[:, :3], atol=1e-8)
     np.testing.assert_allclose(run.of(top).rotation, other.q[:, 3:].reshape(-1, 3, 3), atol=1e-7)
 
@@ -48,14 +47,14 @@ def test_same_linkage_in_all_coordinates(coordinates):
     ]
     pairs = ((m.ground, rods[0]), (rods[0], rods[1]), (rods[1], rods[2]), (m.ground, rods[2]))
     hinges = [m.revolute(*pair, at=at[P]) for pair, P in zip(pairs, "ABCD", strict=True)]
-    run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(rates={hinges[0]: 8.0}), h=5e-4, t1=0.5, save_every=100)
+    run = da.simulate(m, ORDER_4, start=m.start(rates={hinges[0]: 8.0}), h=5e-4, t1=0.5, save_every=100)
     angle, centres = reference.motion([1.2], [8.0], run.t)
     np.testing.assert_allclose(run.of(hinges[0]).angle, angle[:, 0] - 1.2, atol=1e-8)
     for k, rod in enumerate(rods):
         np.testing.assert_allclose(run.of(rod).position, centres[:, k], atol=1e-9)
     assert run.lam_unique == (coordinates == "planar")
     given = dict(start=m.start(rates={hinges[0]: 8.0}), t1=0.5)
-    coarse = [da.simulate(m, da.LobattoIIIAB(3), h=0.5 / n, save_every=n // 5, **given) for n in (125, 250, 500)]
+    coarse = [da.simulate(m, ORDER_4, h=0.5 / n, save_every=n // 5, **given) for n in (125, 250, 500)]
     angle, centres = reference.motion([1.2], [8.0], coarse[0].t)
     for measured, exact in (
         (lambda r: r.of(hinges[0]).angle, angle[:, 0] - 1.2),

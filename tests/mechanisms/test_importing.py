@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from compositions import ORDER_4
 
 import dalembert as da
 
@@ -39,7 +40,7 @@ def test_same_motion_as_mujoco():
     m = da.from_mjcf(LOOP)
     assert [body.name for body in m.bodies] == ["base", "arm", "bob"]  # the plate is welded to the arm
     start = m.start(rates={m.part("turn"): 3.0, m.part("lift"): -1.0}, angular_velocities={m.part("bob"): (0.5, 1.0, 2.0)})
-    run = da.simulate(m, da.LobattoIIIAB(3), start=start, h=0.001, t1=0.5)
+    run = da.simulate(m, ORDER_4, start=start, h=0.001, t1=0.5)
     model = mujoco.MjModel.from_xml_string(LOOP)
     data = mujoco.MjData(model)
     arm, bob = run.of(m.part("arm")), run.of(m.part("bob"))
@@ -64,7 +65,7 @@ def test_armature_is_inertia_of_joints():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         m = da.from_mjcf(text)
-    run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(rates={"lift": -1.0}, speeds={"slide": 0.0}), h=0.001, t1=0.4)
+    run = da.simulate(m, ORDER_4, start=m.start(rates={"lift": -1.0}, speeds={"slide": 0.0}), h=0.001, t1=0.4)
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     data.qvel[0] = -1.0
@@ -155,7 +156,7 @@ def test_several_joints_of_one_body(joints, kind):
         warnings.simplefilter("error")
         m = da.from_mjcf(text)
     assert m.joints[0].kind == kind
-    run = da.simulate(m, da.LobattoIIIAB(3), start=m.start(), h=0.001, t1=0.3)
+    run = da.simulate(m, ORDER_4, start=m.start(), h=0.001, t1=0.3)
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     for _ in range(1500):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from compositions import ORDER_4
 from scipy.spatial.transform import Rotation
 
 import dalembert as da
@@ -128,7 +129,7 @@ def test_gears_share_a_torque_by_their_ratio(coordinates):
     """-20 a = 30 b in teeth: the first turns with torque / (J + (2/3)^2 J_b), whatever the number of turns."""
     m, hinges = flywheels(coordinates)
     m.gear(*hinges, ratio=(-30, 20))
-    run = da.simulate(m, da.LobattoIIIAB(3), h=0.001, steps=1000)
+    run = da.simulate(m, ORDER_4, h=0.001, steps=1000)
     acceleration = 0.03 / (2e-4 + 5e-4 * (2 / 3) ** 2)
     exact = acceleration * run.t**2 / 2
     np.testing.assert_allclose(run.of(hinges[0]).angle, exact, rtol=1e-7, atol=1e-11 if coordinates == "planar" else 2e-6)
@@ -145,7 +146,7 @@ def test_rack_and_pinion(coordinates):
     sliding = m.prismatic(m.ground, rack, axis=(1, 0, 0))
     m.gear(sliding, turning, ratio=0.04)
     m.motor(turning, 0.02)
-    run = da.simulate(m, da.LobattoIIIAB(3), h=0.005, steps=200)
+    run = da.simulate(m, ORDER_4, h=0.005, steps=200)
     exact = 0.02 / 0.04 / (0.3 + 1e-4 / 0.04**2) * run.t**2 / 2
     np.testing.assert_allclose(run.of(sliding).displacement, exact, atol=1e-11 if coordinates == "planar" else 1e-6)
     np.testing.assert_allclose(run.of(turning).angle, run.of(sliding).displacement / 0.04, atol=1e-11)
@@ -157,7 +158,7 @@ def test_prescribed_motion_takes_the_torque_of_the_inertia(coordinates):
     rod = m.rod("rod", (0, 0), (0.4, 0), mass=0.3, width=0.02)
     hinge = m.revolute(m.ground, rod, at=(0, 0), angle=0.2)
     m.prescribe(hinge, lambda t, w: 0.2 + np.sin(w * t))
-    run = da.simulate(m, da.LobattoIIIAB(3), h=0.005, steps=400)
+    run = da.simulate(m, ORDER_4, h=0.005, steps=400)
     np.testing.assert_allclose(run.of(hinge).angle, 0.2 + np.sin(3 * run.t), atol=1e-12)
     np.testing.assert_allclose(run.of(hinge).rate, 3 * np.cos(3 * run.t), atol=1e-11)
     np.testing.assert_allclose(

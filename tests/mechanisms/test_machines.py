@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from compositions import ORDER_6
 from references import Minimal, bar, circles, frame_along, planar, turned_about, uniform_rod
 from scipy.integrate import solve_ivp
 
@@ -13,8 +14,6 @@ from dalembert.experiments.benchmarks._bodies import P3, off_track
 from dalembert.mechanisms import Box, Cylinder
 from dalembert.problems.machines import ARM
 
-LOBATTO = da.LobattoIIIAB(4)
-
 
 def test_slider_crank_by_the_angle_of_its_crank():
     q = ca.SX.sym("q", 1)
@@ -22,7 +21,7 @@ def test_slider_crank_by_the_angle_of_its_crank():
     C = ca.vertcat(B[0] + ca.sqrt(0.35**2 - B[1] ** 2), 0)
     slider = (0.5, 0.5 * np.diag(Box(0.06, 0.04, 0.04).moments), *planar(*ca.vertsplit(C), ca.SX(0)))
     reference = Minimal(q, [bar(0.2, ca.SX([0, 0]), B, 0.1, 0.01), bar(0.4, B, C, 0.35, 0.01), slider], (0, -9.81, 0))
-    run = da.simulate(da.problems.slider_crank(), LOBATTO, h=0.002, steps=500)
+    run = da.simulate(da.problems.slider_crank(), ORDER_6, h=0.002, steps=500)
     angle, centres = reference.motion([0.7], [8.0], run.t[::50])
     np.testing.assert_allclose(run.q[::50, 2], angle[:, 0], atol=1e-9)
     np.testing.assert_allclose(run.q[::50, [3, 4, 6, 7]], centres[:, 1:, :2].reshape(len(angle), 4), atol=1e-10)
@@ -39,7 +38,7 @@ def test_andrews_squeezer_at_its_published_time():
 
 def test_two_four_bars_move_as_a_pendulum():
     """3 th'' = 3.5 g sin(th) through the flat positions, in which constraints lose rank."""
-    run = da.simulate(da.problems.two_four_bars(), da.LobattoIIIAB(4), h=0.005, t1=5.0)
+    run = da.simulate(da.problems.two_four_bars(), ORDER_6, h=0.005, t1=5.0)
     slope, exactly = lambda t, y: [y[1], 3.5 / 3 * 9.81 * np.sin(y[0])], {"rtol": 1e-13, "atol": 1e-13}
     exact = solve_ivp(slope, (0, 5), [0, 1], "DOP853", run.t[::100], **exactly)
     np.testing.assert_allclose(run.q[0, 2] - run.q[::100, 2], exact.y[0], atol=1e-8)
@@ -58,7 +57,7 @@ def test_jansens_leg_by_the_angle_of_its_crank():
     hip, shin = ((B, D, 0.415), (D, F, 0.558), (F, B, 0.401)), ((E, G, 0.367), (G, H, 0.657), (H, E, 0.49))
     bars += [bar(length, P, Q, length, 0.0) for P, Q, length in (*hip, *shin)]
     reference = Minimal(q, bars, (0, -9.81, 0))
-    run = da.simulate(da.problems.jansens_leg(), LOBATTO, h=0.0025, steps=800)
+    run = da.simulate(da.problems.jansens_leg(), ORDER_6, h=0.0025, steps=800)
     angle, centres = reference.motion([0.0], [4.0], run.t[::80])
     np.testing.assert_allclose(run.q[::80, 2], angle[:, 0], atol=2e-8)
     np.testing.assert_allclose(run.q[::80, 12:14], centres[:, 4, :2], atol=1e-8)
@@ -93,7 +92,7 @@ def test_gyroscope_by_its_three_angles():
         (0.5, rotor, lift @ ca.DM([0.2, 0, 0]), along),
     ]
     reference = Minimal(q, bodies, (0, 0, -9.81))
-    run = da.simulate(da.problems.gyroscope(), LOBATTO, h=0.001, steps=1000)
+    run = da.simulate(da.problems.gyroscope(), da.LobattoIIIAB(4), h=0.001, steps=1000)
     _, centres = reference.motion([0.0, 0.3, 0.0], [0.0, 0.0, 150.0], run.t[::100])
     np.testing.assert_allclose(run.q[::100, 14:17], centres[:, 2], atol=1e-8)
     assert np.ptp(centres[:, 2], axis=0).max() > 0.1
@@ -165,7 +164,7 @@ def test_six_axis_arm_by_its_angles():
         bodies.append((mass, J, P + R @ ca.DM(way / 2), R @ ca.DM(frame_along(start, end))))
         P = P + R @ ca.DM(way)
     reference = Minimal(q, bodies, (0, 0, -9.81), force=lambda q, v: -0.5 * v)
-    run = da.simulate(da.problems.six_axis_arm(), LOBATTO, h=0.002, steps=400)
+    run = da.simulate(da.problems.six_axis_arm(), da.LobattoIIIAB(4), h=0.002, steps=400)
     _, centres = reference.motion(np.zeros(6), np.zeros(6), run.t[::100])
     np.testing.assert_allclose(run.q[::100].reshape(5, 6, 7)[:, :, :3], centres, atol=1e-7)
 

@@ -86,4 +86,5 @@ def test_blade_under_a_body_is_chaplygins_sleigh():
     run = da.simulate(m, da.GaussLobattoSPARK(3), start=start, h=0.01, steps=300)
     other = da.simulate(problem, da.GaussLobattoSPARK(3), h=0.01, steps=300)
     np.testing.assert_allclose(run.of(sleigh).point((x, y))[:, :2], other.q[:, :2], atol=1e-9)
+    np.testing.assert_allclose(run.of(sleigh).point_velocity((x, y))[:, :2], other.v[:, :2], atol=1e-9)
     np.testing.assert_allclose(run.q[:, 2], other.q[:, 2], atol=1e-9)

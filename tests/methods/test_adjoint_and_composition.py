@@ -39,10 +39,15 @@ HOLONOMIC = {name: method for name, method in WITH_EQUATIONS.items() if serves(m
 UNCONSTRAINED = {name: method for name, method in WITH_EQUATIONS.items() if serves(method, models.angle_of_a_pendulum().system)}
 
 
+def tried(names):
+    """Names of methods for a test of each; those with five stages, which take long to compile, have siblings with fewer."""
+    return [pytest.param(n, marks=pytest.mark.slow) if getattr(METHODS[n], "stages", 0) >= 5 else n for n in names]
+
+
 # -- the adjoint -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, method in HOLONOMIC.items() if invertible(method)])
+@pytest.mark.parametrize("name", tried(name for name, method in HOLONOMIC.items() if invertible(method)))
 def test_the_adjoint_undoes_a_step_on_the_constraints(name):
     """Phi*_-h = (Phi_h)^-1, also for symmetric methods, from the exchanged equations."""
     method = WITH_EQUATIONS[name]
@@ -50,7 +55,7 @@ def test_the_adjoint_undoes_a_step_on_the_constraints(name):
     assert there_and_back(model, method, Adjoint(method), h=0.07) < ROUND_OFF
 
 
-@pytest.mark.parametrize("name", UNCONSTRAINED)
+@pytest.mark.parametrize("name", tried(UNCONSTRAINED))
 def test_the_adjoint_undoes_a_step_without_constraints(name):
     method, nonseparable = WITH_EQUATIONS[name], models.pendulum_with_varying_mass()
     model = nonseparable if serves(method, nonseparable.system) else models.angle_of_a_pendulum()

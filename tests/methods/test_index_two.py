@@ -533,7 +533,7 @@ def test_index_two_forms_refuse_what_they_are_not() -> None:
     with pytest.raises(da.ModelError, match="numbers from 1 to 5"):
         da.IndexTwoDAE.of(SLEIGH.system, parts=(0, 2))
     with pytest.raises(da.ModelError, match='"hamiltonian" or "lagrangian"'):
-        da.IndexTwoDAE.of(SLEIGH.system, form="newton")  # type: ignore[arg-type]
+        da.IndexTwoDAE.of(SLEIGH.system, form="newton")
     with pytest.raises(da.ModelError, match="one to five functions"):
         da.IndexTwoDAE(parts=[lambda y: y] * 6, g=lambda y: [y[0]], dim_y=2, dim_z=1)
     with pytest.raises(da.ModelError, match="2 constraints for 1 algebraic"):

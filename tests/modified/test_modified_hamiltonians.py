@@ -177,7 +177,7 @@ def test_odd_powers_of_h_vanish_for_symmetric_methods_and_only_for_these(name: s
 def slopes(name: str, method: str, sizes: tuple[float, ...], order: int, expansion: str = "eta") -> np.ndarray:
     """How fast the range of a truncation along a run falls with h; points at round-off of the energy's terms are dropped."""
     problem, ranges = PROBLEMS[name], []
-    Ht = da.modified_hamiltonian(problem, da.Variational(method), order, expansion)  # type: ignore[arg-type]
+    Ht = da.modified_hamiltonian(problem, da.Variational(method), order, expansion)
     for h in sizes:
         run = da.simulate(problem, da.Variational(method), h=h, steps=round(LENGTHS[name] / h), progress=False)
         ranges.append(np.ptp(Ht(run.q, run.p, h)))

@@ -38,7 +38,7 @@ def test_cart_pendulum_above_its_floor_against_the_forces_on_its_masses() -> Non
     def floor(t: float, y: np.ndarray) -> float:
         return y[0] if t > begin else 1.0
 
-    floor.terminal, floor.direction = True, -1  # type: ignore[attr-defined]
+    floor.terminal, floor.direction = True, -1
     begin, y, times = 0.0, np.array([beta, 0.0, 0.0, 3.5 - 0.18 * beta]), []
     while begin < t1:
         flight = solve_ivp(f, (begin, t1), y, "DOP853", events=floor, rtol=1e-13, atol=1e-13)

@@ -198,9 +198,9 @@ def test_a_failed_integration_keeps_what_was_computed() -> None:
 def test_refusals_name_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     reduced = da.reduce_index(da.problems.vertical_disk())
     with pytest.raises(da.UnsupportedSystem, match=r"takes a da\.Hamiltonian.*got int"):
-        da.reduce_index(3)  # type: ignore[arg-type]
+        da.reduce_index(3)
     with pytest.raises(da.InputError, match='"IDA", "Radau" or "DOP853"; got \'ode45\''):
-        reduced.simulate("ode45", t1=1.0)  # type: ignore[arg-type]
+        reduced.simulate("ode45", t1=1.0)
     with pytest.raises(da.InputError, match=r'"eliminated"; got \'eliminated\' for IDA'):
         reduced.simulate("IDA", t1=1.0, multipliers="eliminated")
     with pytest.raises(da.InputError, match="t1 must be a time after t0 = 0"):
