@@ -181,6 +181,15 @@ def contradicts(at, memory, least):
     return found
 
 
+@internal()
+def is_finite(at, memory):
+    """Whether the increment of the state, and H, are: the largest of several numbers may hide one that is none."""
+    total = memory[at.energy]
+    for k in range(at.n_state):
+        total += abs(memory[at.delta + k])
+    return np.isfinite(total)
+
+
 @compiled()
 def advance_stepping(
     at, kernels, tables, memory, all_counts, tally, store, log, last_step, save_every, log_every, final, t0, h, stops
@@ -206,7 +215,7 @@ def advance_stepping(
             for k in range(at.n_x):
                 memory[at.x + k] = memory[at.saved + k]
             return PAINLEVE if near else UNSOLVED
-        if not np.isfinite(memory[at.energy] + largest_of(memory, at.delta, n)):
+        if not is_finite(at, memory):
             return NOT_FINITE
         if memory[at.lawful] < 0.0:
             return UNLAWFUL

@@ -242,3 +242,14 @@ def test_a_contact_that_is_far_above_the_ground_has_no_paradox():
         run = da.simulate(rod(5 / 3), method, **start)
         assert np.allclose(run.q[-1], [-3.0, 3.0 - 10 * 0.1**2 / 2, angle], rtol=0, atol=2 * 10 * h * 0.1)
         assert len(run.contacts) == 0
+
+
+@both
+def test_a_force_that_is_left_undefined_stops_the_run(method):
+    """H has a value everywhere, and the force none for q < 0."""
+    system = da.Lagrangian(
+        lambda q, v: v @ v / 2 - q[1], dim=2, force=lambda q, v: [-1e-3 * np.sqrt(q[0]), 0], unilateral=lambda q: [q[1]]
+    )
+    run = da.simulate(system, method, q0=[0.5, 100], v0=[-1, 0], h=0.03, steps=40, on_failure="return")
+    assert run.status == "failed" and len(run.t) < 20
+    assert np.all(np.isfinite(run.states))
