@@ -80,20 +80,24 @@ class _Projection:
         return right[kept].T @ (along[kept] / damped[kept]) / scale
 
     def onto(self, q: np.ndarray) -> np.ndarray | None:
-        """Reach g = 0 from q by damped Gauss-Newton steps to round-off; None if that fails."""
+        """Reach g = 0 from q by damped Gauss-Newton steps to round-off; None if that fails.
+
+        What round-off of the guess leaves of positions that are zero has no size of its own, to which it could be known.
+        """
         g, previous = self.system.evaluate("g", self.t, q, theta=self.theta), np.inf
+        least = 1e-16 * self.size(self.guess)
         for _ in range(100):
             self.reached = q
             G, normal = self.normal(q)
             step = normal @ self.solve(G @ normal, g, self.size(q))
-            size = self.size(step)
-            if size <= 1e-16 * self.size(q) or (size < 1e-9 * self.size(q) and size >= previous / 2):
+            size, whole = self.size(step), max(self.size(q), least)
+            if size <= 1e-16 * whole or (size < 1e-9 * whole and size >= previous / 2):
                 return q
             previous, damping = size, 1.0
             while damping > 1e-4:
                 trial = q - damping * step
                 g_trial = self.system.evaluate("g", self.t, trial, theta=self.theta)
-                if np.linalg.norm(g_trial) < (1 - damping / 4) * np.linalg.norm(g) or size < 1e-9 * self.size(q):
+                if np.linalg.norm(g_trial) < (1 - damping / 4) * np.linalg.norm(g) or size < 1e-9 * whole:
                     break
                 damping /= 2
             else:

@@ -73,6 +73,18 @@ def test_projection_onto_a_circle_is_exact():
         np.testing.assert_allclose(state.p, [3.0, 0.0] - 3 * direction[0] * direction, atol=1e-14)
 
 
+def test_a_point_is_projected_into_a_corner_at_the_origin():
+    """Where positions are zero they have no size, relative to which round-off could be told from them."""
+    a, b = 0.33916224984677484, 0.8009929223750405
+    corner = da.Lagrangian(
+        lambda q, v: v @ v / 2, dim=2,
+        holonomic=lambda q: [q[1] * np.cos(a) + q[0] * np.sin(a), q[1] * np.cos(b) - q[0] * np.sin(b)],
+    )  # fmt: skip
+    for guess in np.random.default_rng(0).normal(size=(60, 2)):
+        start = da.consistent(corner, q0=guess, v0=[0, 0])
+        assert np.abs(start.q).max() < 1e-30
+
+
 def test_consistent_values_stay_as_they_are():
     q, v = np.array([0.6, -0.8, 0.6, -2.8]), np.array([0.8, 0.6, 0.4, 0.6])
     state = da.consistent(SYSTEM, q0=q, v0=v)
