@@ -152,7 +152,7 @@ class Building:
 
     def _check_point(self, what: str, body: Body, point: np.ndarray) -> None:
         """Refuse a point off the plane of a planar mechanism without bodies in space, and one away from a point mass."""
-        flat = all(other.coordinates is not None and "z" not in other.coordinates.labels for other in self.bodies)
+        flat = all(other.flat for other in self.bodies)
         if flat and point[2] not in [other.centre[2] for other in self.bodies]:  # the centre of a mesh may lie elsewhere
             self._check_flat(f"the point of {what}", point)
         away = float(np.linalg.norm(point - body.centre))

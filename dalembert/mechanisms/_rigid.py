@@ -113,6 +113,11 @@ class Body(Part):
         """Whether it has a rotation; point masses have none, and the ground does not move."""
         return isinstance(self.coordinates, (Quaternion, Matrix, Planar))
 
+    @property
+    def flat(self) -> bool:
+        """Whether it moves in a plane by its coordinates."""
+        return self.coordinates is not None and "z" not in self.coordinates.labels
+
     def local(self, vector: np.ndarray) -> Vector:
         """A direction of the assembled pose in body axes."""
         entries = self.axes.T @ vector

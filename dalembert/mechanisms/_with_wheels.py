@@ -9,7 +9,6 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
-from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._rigid import Body, Value, positive
@@ -105,7 +104,7 @@ class WithWheels(WithLoads):
     @staticmethod
     def _in_plane(name: str, body: Body, normal: np.ndarray) -> None:
         """Refuse a floor that is the plane in which a body moves, or leans on it."""
-        if isinstance(body.coordinates, Planar) and abs(normal[2]) > 1e-9:
+        if body.flat and abs(normal[2]) > 1e-9:
             raise ModelError(
                 f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give one that lies in it, such "
                 "as normal=(0, 1)"
