@@ -48,7 +48,7 @@ class WithWheels(WithLoads):
             <Wheel 'wheel 1'>
 
         """
-        return self._rolling("wheel", name, body, centre, axis, radius, self._floor(normal, origin, surface))
+        return self._rolling("wheel", name, body, centre, axis, radius, self._floor(name, normal, origin, surface))
 
     def ball(
         self,
@@ -71,12 +71,12 @@ class WithWheels(WithLoads):
             'rolling ball 1'
 
         """
-        return self._rolling("rolling ball", name, body, centre, None, radius, self._floor(normal, origin, surface))
+        return self._rolling("rolling ball", name, body, centre, None, radius, self._floor(name, normal, origin, surface))
 
-    def _floor(self, normal: Any, origin: Any, surface: Callable[..., Any] | None) -> Plane | Surface:
+    def _floor(self, name: str | None, normal: Any, origin: Any, surface: Callable[..., Any] | None) -> Plane | Surface:
         """What a wheel or a ball rolls on."""
         if surface is not None:
-            return Surface("a surface", surface, self.params)
+            return Surface("a surface" if name is None else f"the surface of {name!r}", surface, self.params)
         return Plane(triple("the origin of a plane", origin), direction("the normal of a plane", normal))
 
     def _rolling(

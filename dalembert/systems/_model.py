@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import DalembertError, ModelError
-from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
+from dalembert.symbolic import NotForSymbols, Scalar, SymbolicArray, as_column, from_column
 
 Constraints = Callable | Sequence[Callable] | None
 """One function that states constraints, or several."""
@@ -152,6 +152,8 @@ def call_model(role: str, function: Callable, available: Mapping[str, Any], para
             )
     try:
         return function(*positional, **chosen)
+    except NotForSymbols as error:
+        raise error.said_of(role) from error
     except DalembertError:
         raise
     except (TypeError, AttributeError) as error:
