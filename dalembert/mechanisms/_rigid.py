@@ -15,7 +15,7 @@ from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar,
 from dalembert.mechanisms._solids import Solid
 from dalembert.mechanisms._vectors import ZERO, Columns, Vector, add, cross, turn
 from dalembert.symbolic import NotForSymbols, Scalar
-from dalembert.systems._model import one_line
+from dalembert.systems._model import one_line, sentence
 
 Value = float | str | Callable[..., Any]
 """A number, the name of one of the mechanism's parameters, or a function of parameters, such as lambda m, l: m * l**2 / 12."""
@@ -51,7 +51,7 @@ def called(what: str, function: Callable[..., Any], arguments: Mapping[str, Any]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         numpy = isinstance(error, (AttributeError, TypeError))
         advice = "use NumPy's elementary functions" if numpy else "check it"
-        raise ModelError(f"the function of {what} failed ({' '.join(str(error).split())}): {advice}") from error
+        raise ModelError(f"the function of {what} failed ({sentence(error)}): {advice}") from error
 
 
 def _is_number(text: str) -> bool:

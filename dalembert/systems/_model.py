@@ -158,14 +158,15 @@ def call_model(role: str, function: Callable, available: Mapping[str, Any], para
         raise
     except (TypeError, AttributeError) as error:
         raise ModelError(
-            f"{role} failed on symbolic arguments ({_sentence(error)}): use NumPy's elementary functions, and "
+            f"{role} failed on symbolic arguments ({sentence(error)}): use NumPy's elementary functions, and "
             "np.array([...], like=q) for matrices that go through np.linalg"
         ) from error
     except (ArithmeticError, LookupError, ValueError) as error:
-        raise ModelError(f"{role} failed ({_sentence(error)}): check it against the dimension given to the system") from error
+        raise ModelError(f"{role} failed ({sentence(error)}): check it against the dimension given to the system") from error
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """What an error says, on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
