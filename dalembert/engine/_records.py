@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 
+class Events:
+    """What happened at walls, one row each."""
+
+    which: np.ndarray
+
+    def of(self, which: int | Sequence[int]) -> Self:
+        """The rows of one unilateral constraint, or of some."""
+        return rows_of(type(self), self, np.isin(self.which, which))
+
+
 @dataclass(frozen=True, eq=False)
-class Impacts:
+class Impacts(Events):
     """The impacts of a run, one row each: when, on which unilateral constraint, and what it did.
 
     p_after = p_before + impulse grad phi(q) + friction slip_v^T, with impulse >= 0 and |friction| <= mu impulse; holonomic
@@ -39,7 +49,7 @@ class Impacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
+class Contacts(Events):
     """Sustained contacts of a run, one row each: on which unilateral constraint, from when to when, and how.
 
     With friction `slides` is the sign of the slip velocity, or 0 where the contact sticks, and a contact that changes from one
@@ -73,10 +83,6 @@ class SteppedContacts(Contacts):
     normal: np.ndarray
     friction: np.ndarray
     slip: np.ndarray
-
-    def of(self, which: int) -> SteppedContacts:
-        """The rows of one unilateral constraint."""
-        return rows_of(type(self), self, self.which == which)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,6 +267,13 @@ def from_file(prefix: str, file: Mapping[str, np.ndarray]) -> Any:
 def rows_of(kind: type, events: Any, rows: slice | np.ndarray) -> Any:
     """Some of the events."""
     return kind(**{f.name: getattr(events, f.name)[rows] for f in fields(kind)})
+
+
+def of_all_members(parts: Sequence[Any]) -> Any:
+    """Events of the same kind, a part for each member, as those of an ensemble."""
+    kind = OF_MEMBERS[type(parts[0])]
+    columns = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(parts[0])}
+    return kind(**columns, member=np.repeat(np.arange(len(parts)), [len(part) for part in parts]))
 
 
 def in_order_of_members(events: Any) -> Any:

@@ -25,6 +25,10 @@ from dalembert.systems._states import States
 if TYPE_CHECKING:
     from dalembert.engine._stepper import Stepper
 
+FULL = 50
+"""Up to this size, exact Newton solves with full matrices. Larger ones LAPACK gives to threads, which where other programs run
+wait for each other 200 times as long as they compute."""
+
 FAILING = 1e-6
 """The backward error of a solve from which on a step's trouble is put down to the pivot order."""
 
@@ -78,7 +82,7 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
 
 def _residual_and_jacobian(equations: ca.Function, data: tuple[Any, ...], x: np.ndarray) -> tuple[np.ndarray, Matrix]:
     residual, jacobian = equations(x, *data)
-    return np.asarray(residual, dtype=float), sparse_matrix(jacobian) if len(x) > DENSE else np.asarray(jacobian, dtype=float)
+    return np.asarray(residual, dtype=float), sparse_matrix(jacobian) if len(x) > FULL else np.asarray(jacobian, dtype=float)
 
 
 def orientation_at(system: System, state: State) -> int:

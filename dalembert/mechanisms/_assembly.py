@@ -174,7 +174,8 @@ class Mechanism(WithWheels):
         }
         if found["gaps"]:
             owners: list[tuple[Any, tuple[int, ...]]] = [(part, rows) for part, rows, _ in found["gaps"]]
-            functions["restitution"] = [by_parameters(part.restitution) for part, rows in owners for _ in rows]
+            laws = [(f"the restitution of {part.name!r}", part.restitution, len(rows)) for part, rows in owners]
+            functions["restitution"] = [by_parameters(what, law) for what, law, count in laws for _ in range(count)]
             functions |= self._rubbing(owners)
         force = self._with_arguments("t q v", self._force) if self.loads else None
         energy = self._with_arguments("t q p", self._energy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import QUANTITIES, Load
-from dalembert.mechanisms._rigid import Body, Part, Value, coordinates_of, number, valued
+from dalembert.mechanisms._rigid import Body, Part, Value, called, coordinates_of, number, valued
 from dalembert.mechanisms._vectors import triple
 from dalembert.systems._model import Parameters, naming, one_line
 
@@ -152,7 +153,7 @@ class Building:
 
     def _check_point(self, what: str, body: Body, point: np.ndarray) -> None:
         """Refuse a point off the plane of a planar mechanism without bodies in space, and one away from a point mass."""
-        flat = all(other.coordinates is not None and "z" not in other.coordinates.labels for other in self.bodies)
+        flat = all(other.flat for other in self.bodies)
         if flat and point[2] not in [other.centre[2] for other in self.bodies]:  # the centre of a mesh may lie elsewhere
             self._check_flat(f"the point of {what}", point)
         away = float(np.linalg.norm(point - body.centre))
@@ -168,8 +169,11 @@ def plain(value: Value) -> Value:
     return float(value) if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else value
 
 
-def by_parameters(value: Value) -> Any:
-    """A number or a function as it is, the name of a parameter as a function of that."""
+def by_parameters(what: str, value: Value) -> Any:
+    """A number as it is, the name of a parameter as a function of that, a function so that its errors say whose it is."""
+    if callable(value):
+        function = value
+        return naming(inspect.signature(function).parameters, lambda **params: called(what, function, params))
     return naming([value], lambda **params: params[value]) if isinstance(value, str) else value
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from dalembert.errors import ModelError, suggestion
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, number, one_number, positive, valued
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, called, number, one_number, positive, valued
 from dalembert.mechanisms._vectors import Vector, dot, scale, subtract
 from dalembert.symbolic import SymbolicArray
+from dalembert.systems._model import one_line
 
 
 class Load(Part):
@@ -176,7 +177,7 @@ def asked(what: str, function: Callable, own: Part, at: Placement, parts: Sequen
                 else f"{what} names the argument {name!r}, which is none of {', '.join(known)}, nor a quantity of another part "
                 f"such as {next(iter(others), 'body_position')}: rename it or add it to da.Mechanism(params=...)"
             )
-    return function(**arguments)
+    return called(what, function, arguments)
 
 
 @dataclass(eq=False, repr=False)
@@ -210,14 +211,16 @@ class AppliedForce(Load):
         what = f"the {'torque' if self.torque else 'force'} {self.name!r}"
         value = asked(what, self.function, self.body, at, self.mechanism.named_parts)
         try:
-            entries = [value[i] for i in range(len(value))]
-        except TypeError:
-            entries = [0.0, 0.0, value] if self.torque else []
+            entries = [one_number(what, value[i]) for i in range(len(value))]
+        except (TypeError, ModelError):
+            entries = [0.0, 0.0, one_number(what, value)] if self.torque else []
         if len(entries) == 2 and not self.torque:
             entries.append(0.0)
         if len(entries) != 3:
-            raise ModelError(f"{what} must return three numbers (two for a force in the plane, one for a torque about z)")
-        return (entries[0], entries[1], entries[2])
+            wanted = "one number about z or three" if self.torque else "three numbers, or two in the plane"
+            raise ModelError(f"{what} must return {wanted}; got {one_line(value)}")
+        x, y, z = entries
+        return (x, y, z)
 
     def exert(self, at: Placement, loads: Loads) -> None:
         """The force or torque."""

@@ -10,14 +10,16 @@ import numpy as np
 
 from dalembert.errors import InputError
 from dalembert.mechanisms._compound import Motion
-from dalembert.mechanisms._joints import Joint, Prescribed
+from dalembert.mechanisms._joints import Gear, Joint, Prescribed
 from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
 from dalembert.mechanisms._reading_base import Reading
-from dalembert.mechanisms._reading_loads import DriveReading, LoadReading
+from dalembert.mechanisms._reading_loads import DriveReading, GearReading, LoadReading
+from dalembert.mechanisms._reading_touching import ContactReading, KnifeEdgeReading, StopReading, WheelReading
 from dalembert.mechanisms._rigid import Body, Frame, Part
+from dalembert.mechanisms._touching import Touching
 from dalembert.mechanisms._vectors import triple
-from dalembert.mechanisms._wheels import Wheel
+from dalembert.mechanisms._wheels import KnifeEdge, Stop, Wheel
 from dalembert.systems import State, System
 from dalembert.systems._model import one_line
 
@@ -130,23 +132,6 @@ class JointReading(Reading):
         return self._load[1]
 
 
-class WheelReading(Reading):
-    """A wheel or a rolling ball along a run."""
-
-    part: Wheel
-
-    @property
-    def contact_point(self) -> np.ndarray:
-        """Where it touches the plane or the surface, (time, 3)."""
-        self.part.refuse_if_not_found(self._at)
-        return self._rows(self.part.contact_point(self._at))
-
-    @property
-    def force(self) -> np.ndarray:
-        """What the plane or the surface exerts on it, (time, 3)."""
-        return self._reaction(self.part.body, self.part.contact_point(self._at))[0]
-
-
 @dataclass(frozen=True)
 class Snapshot:
     """One state, read like a run of which it is the only one."""
@@ -185,11 +170,19 @@ def read(part: Any, run: Any) -> Any:
             return JointReading(part, run)
         case Wheel():
             return WheelReading(part, run)
+        case KnifeEdge():
+            return KnifeEdgeReading(part, run)
+        case Stop():
+            return StopReading(part, run)
+        case Touching():
+            return ContactReading(part, run)
+        case Gear():
+            return GearReading(part, run)
         case Prescribed():
             return DriveReading(part, run)
         case Spring() | Motor() | JointSpring() | AppliedForce():
             return LoadReading(part, run)
     raise InputError(
-        "run.of takes a body, a frame, a joint, a wheel, a spring, a motor, a force or a prescribed motion of the mechanism; "
+        "run.of takes a body, a joint, a gear, a motor, a spring, a wheel, a stop, a contact or another part of the mechanism; "
         f"got {one_line(part)}"
     )

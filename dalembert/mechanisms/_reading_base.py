@@ -35,7 +35,12 @@ class Reading:
         if name.startswith("_") or "part" not in vars(self):  # pickle asks before there is a part
             raise AttributeError(name)
         known = ", ".join(quantity for quantity in dir(type(self)) if not quantity.startswith("_"))
-        raise NoSuchReading(f"the {type(self.part).__name__.lower()} {self.part.name!r} has no {name}: it has {known}")
+        raise NoSuchReading(f"the {self._called} {self.part.name!r} has no {name}: it has {known}")
+
+    @property
+    def _called(self) -> str:
+        """What the part is, in words."""
+        return type(self.part).__name__.lower()
 
     @cached_property
     def _at(self) -> Placement:
@@ -67,8 +72,7 @@ class Reading:
             Q -= np.einsum("tji,tj->ti", k_v[:, rows], self.run.psi[:, rows])
         assert body.coordinates is not None
         own, Q_own = q[:, body.slice].T, Q[:, body.slice].T
-        flat = body.coordinates.labels[:3] != ("x", "y", "z")
-        force = self._rows((Q_own[0], Q_own[1], 0.0 if flat else Q_own[2]))
+        force = self._rows((Q_own[0], Q_own[1], 0.0 if body.flat else Q_own[2]))
         torque = self._rows(body.coordinates.torque(own, Q_own))
         arm = self._rows(subtract(self._at.of(body).centre, point))
         return force, torque + np.cross(arm, force)

@@ -1,4 +1,4 @@
-"""Reading what drives and brakes a mechanism: springs, dampers, motors, prescribed motions, applied forces and torques."""
+"""Reading what drives and brakes a mechanism: springs, dampers, motors, prescribed motions, gears, forces and torques."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import InputError
-from dalembert.mechanisms._joints import Prescribed
+from dalembert.mechanisms._joints import Gear, Prescribed
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
 from dalembert.mechanisms._reading_base import Reading, mapped
 from dalembert.mechanisms._rigid import Placement
@@ -29,6 +29,30 @@ class DriveReading(Reading):
         force, torque = self._on_second(joint)
         along = torque if joint.coordinate == "angle" else force
         return np.einsum("ti,ti->t", along, self._rows(joint.axis_at(self._at)))
+
+
+class GearReading(Reading):
+    """What a gear or a rack carries from one joint to the other, along a run.
+
+    Between ideal wheels no power is lost: effort times the rate of the first joint, and the same of the other, add up to zero.
+    """
+
+    part: Gear
+
+    @property
+    def effort(self) -> np.ndarray:
+        """Its torque, or force on a prismatic joint, on the first joint, positive if it drives it forwards, (time,)."""
+        return self._carried(0)
+
+    @property
+    def other_effort(self) -> np.ndarray:
+        """The same on the second joint."""
+        return self._carried(1)
+
+    def _carried(self, which: int) -> np.ndarray:
+        """Minus the multiplier times the derivative of the row by the joint's coordinate."""
+        rows, ratio = list(self.mechanism.assembled.rows_of(self.part)), self.part.ratios[which]
+        return np.asarray(self.run.lam)[:, rows].sum(axis=1) * (ratio if which else -ratio)
 
 
 class LoadReading(Reading):

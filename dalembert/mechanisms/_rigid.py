@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ModelError
+from dalembert.errors import DalembertError, ModelError
 from dalembert.mechanisms._coordinates import UNIT, Coordinates, Matrix, Planar, Point, Quaternion, massless_column
 from dalembert.mechanisms._solids import Solid
 from dalembert.mechanisms._vectors import ZERO, Columns, Vector, add, cross, turn
-from dalembert.symbolic import Scalar
-from dalembert.systems._model import one_line
+from dalembert.symbolic import NotForSymbols, Scalar
+from dalembert.systems._model import one_line, sentence
 
 Value = float | str | Callable[..., Any]
 """A number, the name of one of the mechanism's parameters, or a function of parameters, such as lambda m, l: m * l**2 / 12."""
@@ -36,11 +36,22 @@ def valued(what: str, value: Any, params: Mapping[str, Any]) -> Any:
         if unknown:
             known = ", ".join(params) or "none"
             raise ModelError(f"{what} asks for {', '.join(unknown)}; declare it in da.Mechanism(params=...) (it has: {known})")
-        try:
-            return value(**{name: params[name] for name in arguments if name in params})
-        except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
-            raise ModelError(f"the function of {what} failed ({' '.join(str(error).split())}): check it") from error
+        return called(what, value, {name: params[name] for name in arguments if name in params})
     return value
+
+
+def called(what: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """What a function of the user returns; if it fails, the part to which it belongs is named."""
+    try:
+        return function(**arguments)
+    except NotForSymbols as error:
+        raise error.said_of(f"the function of {what}") from error
+    except DalembertError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        numpy = isinstance(error, (AttributeError, TypeError))
+        advice = "use NumPy's elementary functions" if numpy else "check it"
+        raise ModelError(f"the function of {what} failed ({sentence(error)}): {advice}") from error
 
 
 def _is_number(text: str) -> bool:
@@ -112,6 +123,11 @@ class Body(Part):
     def turns(self) -> bool:
         """Whether it has a rotation; point masses have none, and the ground does not move."""
         return isinstance(self.coordinates, (Quaternion, Matrix, Planar))
+
+    @property
+    def flat(self) -> bool:
+        """Whether it moves in a plane by its coordinates."""
+        return self.coordinates is not None and "z" not in self.coordinates.labels
 
     def local(self, vector: np.ndarray) -> Vector:
         """A direction of the assembled pose in body axes."""
@@ -217,9 +233,10 @@ def one_number(what: str, value: Any) -> Any:
     """What a user's function returned, if it is one number or one symbol."""
     if isinstance(value, Scalar):
         return value
-    if np.ndim(value) or value is None or isinstance(value, (str, bool)):
-        raise ModelError(f"{what} must return one number; got {one_line(value)}")
-    return number(what, value)
+    try:
+        return number(what, None if np.ndim(value) or isinstance(value, str) else value)
+    except ValueError:
+        raise ModelError(f"{what} must return one number; got {one_line(value)}") from None
 
 
 def positive(what: str, value: Value, params: Mapping[str, Any], zero: bool = False) -> float:

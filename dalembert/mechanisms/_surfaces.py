@@ -22,7 +22,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._vectors import Vector
-from dalembert.symbolic import Scalar, as_column, from_column
+from dalembert.symbolic import NotForSymbols, Scalar, as_column, from_column
 from dalembert.systems._model import Parameters, one_line
 
 MOST_STEPS = 6
@@ -60,6 +60,8 @@ class Surface:
         try:
             value = self.function(**named, **theta.symbols())
             F = as_column([value if "z" in taken else z - value])
+        except NotForSymbols as error:
+            raise error.said_of(self.what) from error
         except (TypeError, ValueError, AttributeError, IndexError) as error:
             raise ModelError(
                 f"{self.what} failed on symbolic arguments ({' '.join(str(error).split())}): use NumPy's elementary functions"

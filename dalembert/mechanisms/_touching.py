@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._rigid import Body, Frame, Part, Placement, Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, scale, subtract
 from dalembert.mechanisms._wheels import Plane, bouncing
@@ -53,16 +52,16 @@ class Touching(Part):
     @property
     def planar(self) -> bool:
         """Whether all that happens is in a plane."""
-        return all(body is None or isinstance(body.coordinates, Planar) for body in (self.body, self.other))
+        return all(body is None or body.coordinates is None or body.flat for body in (self.body, self.other))
 
     def gaps(self, at: Placement) -> list[Any]:
         """What stays positive."""
-        gap, _, _ = self._contact(at)
+        gap, _, _ = self.contact(at)
         return [gap]
 
     def slides(self, at: Placement) -> list[Any]:
         """The sliding velocity: one component in a plane, two in space, and that of spin."""
-        _, n, point = self._contact(at)
+        _, n, point = self.contact(at)
         velocity = _material(at.of(self.body), self._centre(at), self.body, self.point, point)
         if self.other is not None and self.other_point is not None:
             centre = at.of(self.other).point(self.other.arm(self.other_point))
@@ -83,7 +82,7 @@ class Touching(Part):
     def _centre(self, at: Placement) -> Vector:
         return at.of(self.body).point(self.body.arm(self.point))
 
-    def _contact(self, at: Placement) -> tuple[Any, Vector, Vector]:
+    def contact(self, at: Placement) -> tuple[Any, Vector, Vector]:
         """The gap, the normal towards the body, and the point of the body that is next."""
         c, r = self._centre(at), at.value(f"the radius of {self.name!r}", self.radius)
         if self.other is None or self.other_point is None:

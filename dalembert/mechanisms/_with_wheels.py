@@ -9,7 +9,6 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
-from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._rigid import Body, Value, positive
@@ -49,7 +48,7 @@ class WithWheels(WithLoads):
             <Wheel 'wheel 1'>
 
         """
-        return self._rolling("wheel", name, body, centre, axis, radius, self._floor(normal, origin, surface))
+        return self._rolling("wheel", name, body, centre, axis, radius, self._floor(name, normal, origin, surface))
 
     def ball(
         self,
@@ -72,12 +71,12 @@ class WithWheels(WithLoads):
             'rolling ball 1'
 
         """
-        return self._rolling("rolling ball", name, body, centre, None, radius, self._floor(normal, origin, surface))
+        return self._rolling("rolling ball", name, body, centre, None, radius, self._floor(name, normal, origin, surface))
 
-    def _floor(self, normal: Any, origin: Any, surface: Callable[..., Any] | None) -> Plane | Surface:
+    def _floor(self, name: str | None, normal: Any, origin: Any, surface: Callable[..., Any] | None) -> Plane | Surface:
         """What a wheel or a ball rolls on."""
         if surface is not None:
-            return Surface("a surface", surface, self.params)
+            return Surface("a surface" if name is None else f"the surface of {name!r}", surface, self.params)
         return Plane(triple("the origin of a plane", origin), direction("the normal of a plane", normal))
 
     def _rolling(
@@ -105,7 +104,7 @@ class WithWheels(WithLoads):
     @staticmethod
     def _in_plane(name: str, body: Body, normal: np.ndarray) -> None:
         """Refuse a floor that is the plane in which a body moves, or leans on it."""
-        if isinstance(body.coordinates, Planar) and abs(normal[2]) > 1e-9:
+        if body.flat and abs(normal[2]) > 1e-9:
             raise ModelError(
                 f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give one that lies in it, such "
                 "as normal=(0, 1)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ class Path:
             states = run.rows[: run.counts[0]["saved"], :n]
             if reason is not None:
                 self.steps = run.steps_done
-                self.reason = f"t = {run.time:.6g}: {reason}"
+                self.reason = f"t = {run.time:.6g}: {without_advice(reason)}"
             elif before[0] and iterations(run) - before[1] > self.most * (run.steps_done - before[0]):
                 self.steps, self.hard = run.steps_done, True
                 self.reason = f"t = {run.time:.6g}: steps of h = {self.h:.1g} are hard to solve"
@@ -161,3 +162,8 @@ def sizes(units: tuple[tuple[int, ...], ...], q: np.ndarray) -> np.ndarray:
         least = max(LEAST_SIZE * np.max(largest[same]), (LEAST_OF_ALL if len(units) > 1 else LEAST_SIZE) * overall)
         found[same] = np.maximum(largest[same], least)
     return found
+
+
+def without_advice(reason: str) -> str:
+    """Why a step failed, without the advice about h at its end: here h is chosen, not given."""
+    return re.sub(r": [^:]*\bh\b[^:]*$", "", reason)

@@ -150,7 +150,8 @@ class Trajectory(Observed):
         """What a part of a `da.Mechanism`, or the part of a name, does along the run, as arrays with time first.
 
         Bodies have `position`, `velocity`, `rotation`, `angular_velocity` and `point(at)`, joints `angle`, `rate`,
-        `displacement`, `speed`, `force` and `torque`, wheels `contact_point` and `force`, springs `length`, motors `effort`.
+        `displacement`, `speed`, `force` and `torque`, wheels `contact_point`, `force`, `normal` and `friction`, springs
+        `length`, motors, gears and stops `effort`, stops and contacts `gap`, `impacts` and `contacts`.
 
         Example:
             >>> import numpy as np, dalembert as da

@@ -114,5 +114,6 @@ def refuse_singular(task: Task, flown: Pilot, tried: list[tuple[float, float]], 
     raise NoWayPastError(
         f"the step sizes that were tried, down to h = {flown.h:.1g}, do not lead past t = {where:.6g}: {why}; the motion comes "
         "close to a singularity there, has one, or is not smooth. If bodies pass close to each other, take da.ReversibleSteps, "
-        "and if it is stiff, da.ControlledSteps(da.RadauIIA(3)), both without rtol=; else ask for an earlier t1"
+        "and if it is stiff, da.ControlledSteps(da.RadauIIA(3)), both without rtol=; else ask for an earlier t1, or give a "
+        "method and h=, whose steps may pass over it"
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.engine._records import Events, of_all_members
 from dalembert.errors import InputError
 from dalembert.systems import System
 
@@ -109,6 +110,8 @@ class MemberReadings:
         if name.startswith("_"):
             raise AttributeError(name)
         found = [getattr(reading, name) for reading in self._readings]
+        if isinstance(found[0], Events):
+            return of_all_members(found)
         if callable(found[0]):
             return lambda *given: self._padded([of_member(*given) for of_member in found])
         return self._padded(found)

@@ -2,6 +2,6 @@
 
 from dalembert.symbolic._array import SymbolicArray, as_column, from_column, stack_columns
 from dalembert.symbolic._merge import merged
-from dalembert.symbolic._scalar import Scalar, symbol
+from dalembert.symbolic._scalar import NotForSymbols, Scalar, symbol
 
-__all__ = ["Scalar", "SymbolicArray", "as_column", "from_column", "merged", "stack_columns", "symbol"]
+__all__ = ["NotForSymbols", "Scalar", "SymbolicArray", "as_column", "from_column", "merged", "stack_columns", "symbol"]

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.symbolic._scalar import BINARY, NUMPY, UNARY, Scalar, elementary, sx_of, where
+from dalembert.symbolic._scalar import BINARY, NUMPY, UNARY, NotForSymbols, Scalar, elementary, sx_of, where
 
 LONG = 16
 """Elements from which on an operation is applied to whole columns."""
@@ -46,7 +46,7 @@ def _check_index(index: Any) -> None:
         if isinstance(part, Scalar):
             part.__index__()
         if isinstance(part, SymbolicArray):
-            raise ModelError("a model function indexed an array by symbols, as in q[q > 0]: use np.where(q > 0, a, b)")
+            raise NotForSymbols("a model function indexed an array by symbols, as in q[q > 0]: use np.where(q > 0, a, b)")
 
 
 def wrap(x: Any) -> Any:

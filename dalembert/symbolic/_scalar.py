@@ -22,6 +22,14 @@ NUMPY: dict[str, Callable] = {}
 """How NumPy's functions act on symbols: "ufunc" and "function", which `_array`, built on this module, writes here."""
 
 
+class NotForSymbols(ModelError):
+    """A function of the user did with a symbol what only numbers can do."""
+
+    def said_of(self, what: str) -> ModelError:
+        """The same of a function that has a name."""
+        return ModelError(f"{what} {str(self).removeprefix('a model function ')}")
+
+
 class Scalar:
     """One symbolic number; behaves like a NumPy float inside expressions."""
 
@@ -37,7 +45,7 @@ class Scalar:
     def __float__(self) -> float:
         if self.sx.is_constant():
             return float(self.sx)
-        raise ModelError(
+        raise NotForSymbols(
             "a model function asked for the number behind a symbol (float(x), a function of Python's math module, or "
             "an assignment to an element of a float array): use NumPy's functions, such as np.sin(q[0]) in place of "
             "math.sin(q[0]), and make arrays to be filled with np.zeros(n, like=q)"
@@ -47,7 +55,7 @@ class Scalar:
         return int(float(self))
 
     def __index__(self) -> int:
-        raise ModelError(
+        raise NotForSymbols(
             "a model function used a symbol as an index or a count (q[k] or range(k) with k depending on the state or "
             "on a parameter): such numbers must be plain Python integers, fixed when the model is written"
         )
@@ -55,7 +63,7 @@ class Scalar:
     def __bool__(self) -> bool:
         if self.sx.is_constant():
             return bool(float(self.sx))
-        raise ModelError(
+        raise NotForSymbols(
             "a model function branched on a symbol (if, and, or, min, max, or a comparison of plain object arrays): "
             "use np.where(condition, a, b), np.minimum, np.maximum, and & or | between conditions; "
             "build arrays that you compare with np.array([...], like=q)"

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import DalembertError, ModelError
-from dalembert.symbolic import Scalar, SymbolicArray, as_column, from_column
+from dalembert.symbolic import NotForSymbols, Scalar, SymbolicArray, as_column, from_column
 
 Constraints = Callable | Sequence[Callable] | None
 """One function that states constraints, or several."""
@@ -152,18 +152,21 @@ def call_model(role: str, function: Callable, available: Mapping[str, Any], para
             )
     try:
         return function(*positional, **chosen)
+    except NotForSymbols as error:
+        raise error.said_of(role) from error
     except DalembertError:
         raise
     except (TypeError, AttributeError) as error:
         raise ModelError(
-            f"{role} failed on symbolic arguments ({_sentence(error)}): use NumPy's elementary functions, and "
+            f"{role} failed on symbolic arguments ({sentence(error)}): use NumPy's elementary functions, and "
             "np.array([...], like=q) for matrices that go through np.linalg"
         ) from error
     except (ArithmeticError, LookupError, ValueError) as error:
-        raise ModelError(f"{role} failed ({_sentence(error)}): check it against the dimension given to the system") from error
+        raise ModelError(f"{role} failed ({sentence(error)}): check it against the dimension given to the system") from error
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """What an error says, on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 

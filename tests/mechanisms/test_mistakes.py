@@ -1,5 +1,7 @@
 """What a new user of mechanisms gets wrong is refused by name, in one sentence."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,51 @@ def test_motors_and_motions_that_return_no_number(value):
     m.prescribe(hinge, lambda t: value)
     with pytest.raises(da.ModelError, match="the motion of 'pin' must return one number; got"):
         m.system()
+
+
+FAILING = {
+    "if": (
+        lambda m, r, h: m.motor(h, lambda angle: 1 if angle > 0 else 0, name="servo"),
+        "the motor 'servo' branched.*np.where",
+    ),
+    "math": (lambda m, r, h: m.motor(h, lambda angle: math.sin(angle), name="servo"), "the motor 'servo' asked.*np.sin"),
+    "1/0": (lambda m, r, h: m.motor(h, lambda angle: 1 / 0, name="servo"), "the motor 'servo' failed.*division by zero"),
+    "force": (lambda m, r, h: m.force(r, lambda t: [math.exp(t), 0], name="push"), "the force 'push' asked.*np.sin"),
+    "2 x 3": (lambda m, r, h: m.force(r, lambda velocity: np.eye(2) @ velocity, name="push"), "the force 'push' failed"),
+    "entry": (lambda m, r, h: m.force(r, lambda velocity: [velocity, 0], name="push"), "'push' must return three numbers.*got"),
+    "text": (lambda m, r, h: m.force(r, lambda velocity: "abc", name="push"), "'push' must return three numbers.*got 'abc'"),
+    "torque": (lambda m, r, h: m.torque(r, lambda t: [t, t], name="twist"), "'twist' must return one number about z or three"),
+    "spring": (
+        lambda m, r, h: m.torsion(h, stiffness=lambda k: math.sqrt(k), name="coil"),
+        "stiffness of 'coil' asked.*np.sin",
+    ),
+    "motion": (lambda m, r, h: m.prescribe(h, lambda t: 0 if t < 1 else t), "the motion of 'pin' branched.*np.where"),
+    "law": (
+        lambda m, r, h: m.stop(h, lower=-1, restitution=lambda speed: math.exp(-speed), name="end"),
+        "restitution of 'end' asked",
+    ),
+    "surface": (
+        lambda m, r, h: m.ball(r, radius=0.1, surface=lambda x, y: 0 if x < 0 else y, name="bowl"),
+        "the surface of 'bowl' branched.*np.where",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_errors_inside_functions_name_the_part_and_the_answer(what):
+    """Symbols stand for numbers in these functions, of which their authors need not know."""
+    add, answer = FAILING[what]
+    m = da.Mechanism(coordinates="planar", params={"k": 2.0})
+    rod = m.rod("rod", (0, 0), (0.3, 0), mass=0.1)
+    hinge = m.revolute(m.ground, rod, at=(0, 0), name="pin")
+    with pytest.raises(da.ModelError, match=answer):
+        add(m, rod, hinge)
+        m.system()
+
+
+def test_errors_inside_functions_of_systems_name_the_function():
+    with pytest.raises(da.ModelError, match=r"^force branched on a symbol"):
+        da.Lagrangian(lambda q, v: v @ v / 2, dim=1, force=lambda q: q if q[0] > 0 else -q)
 
 
 def test_a_start_with_other_parameters_is_to_be_made_with_those():

@@ -327,7 +327,7 @@ def misspelt(m):
         (alone, "nothing connects 'two' with the rest"),
         (island, "nothing connects 'two' and 'three' with the rest"),
         (body(mass="0.3"), "the mass of 'b' is the text '0.3'.*without quotes"),
-        (lambda m: body(mass=lambda: 1 / 0)(m), "the function of the mass of 'b' failed \\(division by zero\\)"),
+        (lambda m: body(mass=lambda: 1 / 0)(m), "the mass of 'b' failed \\(ZeroDivisionError: division by zero\\)"),
         (body(mass=True), "must be a finite number"),
         (lambda m: m.rod("r", (0, 0), (1, 0), mass="0.3", coordinates="planar"), "the mass of 'r' is the text '0.3'"),
         (lambda m: m.spring(*two(m), at=((0, 0, 0), (1, 0, 0)), stiffness="80"), "the stiffness of 'spring 1' is the text"),
