@@ -26,12 +26,6 @@ THRESHOLD = 0.05
 NEGLIGIBLE = 1e-14
 """An entry smaller than this, relative to the terms that it is a difference of, is a rounding error and no pivot."""
 
-NOISE = 1e-12
-"""An entry smaller than this, with rows and columns scaled, is a rounding error, and no measure of unknowns."""
-
-MEANINGLESS = 1e-3
-"""A backward error larger than this is that of rows with nothing but rounding errors, or of an order that has failed."""
-
 SWEEPS = 40
 """How often rows and columns are balanced in turn."""
 
@@ -228,9 +222,6 @@ def backward_errors(
     The largest |b - A x| / (|A| |x| + |b|) of all rows (Oettli and Prager 1964) does not depend on the units of rows; nor on
     those of columns, for x is of size one where columns are equilibrated, by the entries that are `lasting` (all, unless told).
     It is infinite where a pivot vanishes, and 0 where the matrix is not finite, so that no order would help.
-
-    A pose along the axes leaves rounding errors where its entries vanish. They may tie unknowns together that nothing else
-    does, with sizes that make no sense: where the error is of size one, that without them counts if it is smaller.
     """
     finite = np.all(np.isfinite(samples), axis=0)
     errors = np.where(finite, np.inf, 0.0)
@@ -238,32 +229,21 @@ def backward_errors(
     members = np.flatnonzero(finite)
     for first in range(0, len(members), each):
         some = members[first : first + each]
-        present = np.ones((len(rows), len(some)), dtype=bool) if lasting is None else lasting[:, some]
-        errors[some] = _errors_of(order, rows, columns, samples[:, some], size, present)
-        doubtful = errors[some] > MEANINGLESS
-        if np.any(doubtful):
-            some, values = some[doubtful], samples[:, some[doubtful]]
-            distinct = present[:, doubtful] & (np.abs(_equilibrate(rows, columns, values, size)[0]) > NOISE)
-            errors[some] = np.minimum(errors[some], _errors_of(order, rows, columns, values, size, distinct))
+        values = samples[:, some]
+        present = np.ones(values.shape, dtype=bool) if lasting is None else lasting[:, some]
+        row_factors, column_factors = balance(rows, columns, values, present, size)
+        balanced = values * present * (row_factors[rows] * column_factors[columns])
+        wanted = np.cos(np.arange(size))[:, None] * column_factors * _equilibrate(rows, columns, balanced, size)[2]
+        rhs, terms = np.zeros((2, size, len(some)))
+        np.add.at(rhs, rows, values * wanted[columns])
+        with np.errstate(all="ignore"):  # a vanishing pivot makes x infinite
+            x = (_solve_sparse if size > DENSE else _solve_dense)(order, rows, columns, values, rhs)
+            left = np.zeros_like(rhs)
+            np.add.at(left, rows, values * x[columns])
+            np.add.at(terms, rows, np.abs(values * x[columns]))
+            ratios = np.abs(rhs - left) / np.maximum(terms + np.abs(rhs), np.finfo(float).tiny)
+        errors[some] = np.max(np.where(np.isnan(ratios), np.inf, ratios), axis=0, initial=0.0)
     return errors
-
-
-def _errors_of(
-    order: PivotOrder, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, size: int, present: np.ndarray
-) -> np.ndarray:
-    """The backward errors for unknowns of sizes that entries which are `present` tell."""
-    row_factors, column_factors = balance(rows, columns, values, present, size)
-    balanced = values * present * (row_factors[rows] * column_factors[columns])
-    wanted = np.cos(np.arange(size))[:, None] * column_factors * _equilibrate(rows, columns, balanced, size)[2]
-    rhs, terms = np.zeros((2, size, values.shape[1]))
-    np.add.at(rhs, rows, values * wanted[columns])
-    with np.errstate(all="ignore"):  # a vanishing pivot makes x infinite
-        x = (_solve_sparse if size > DENSE else _solve_dense)(order, rows, columns, values, rhs)
-        left = np.zeros_like(rhs)
-        np.add.at(left, rows, values * x[columns])
-        np.add.at(terms, rows, np.abs(values * x[columns]))
-        ratios = np.abs(rhs - left) / np.maximum(terms + np.abs(rhs), np.finfo(float).tiny)
-    return np.max(np.where(np.isnan(ratios), np.inf, ratios), axis=0, initial=0.0)
 
 
 def _solve_dense(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, rhs: np.ndarray) -> np.ndarray:

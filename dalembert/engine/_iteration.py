@@ -22,7 +22,7 @@ from dalembert.engine._sparse_solve import COLUMNS, eliminate_apart, solve_spars
 
 H_SLOT, SIZE_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 2, 3, 4, 5, 6
 
-TRIED = 4096
+TRIED = 512
 """After how many periods it is tried again whether factors that did not serve do now: a trial costs several steps."""
 
 inlined = compiled(inline="always")  # a call passes 7 words an array
