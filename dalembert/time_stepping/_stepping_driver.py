@@ -261,15 +261,16 @@ def advance_stepping(
             return DEPENDENT
         memory[at.fresh] = 0.0
         memory[at.judged] = UNASKED
+        memory[at.most] = max(memory[at.most], largest_of(memory, at.impulses, at.n_contacts))
         for k in range(at.n_contacts):
-            memory[at.touched + k] = memory[at.impulses + k]
+            touches = memory[at.impulses + k] > LEAST * memory[at.most]
+            memory[at.touched + k] = memory[at.impulses + k] if touches else 0.0
         for k in range(n):
             memory[at.state + k] += memory[at.delta + k]
         memory[at.push] = largest_of(memory, at.delta + n // 2, n // 2)
         memory[at.peak] = max(memory[at.peak], largest_of(memory, at.state + n // 2, n // 2))
         for k in range(laws):
             memory[at.sums + k] += memory[at.impulses + k]
-        memory[at.most] = max(memory[at.most], largest_of(memory, at.impulses, at.n_contacts))
         counts.steps_done += 1
         step = counts.steps_done
         if step % log_every == 0 or step == final:

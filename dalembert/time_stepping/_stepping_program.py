@@ -90,7 +90,7 @@ class Slots:
     sums: int = field(init=False)
     """Of the impulses since the last stored state."""
     touched: int = field(init=False)
-    """Normal impulses of the last step."""
+    """Normal impulses of the last step, without rounding errors."""
     push: int = field(init=False)
     """The largest change of a momentum in the last step, then the largest impulse and the largest momentum so far."""
     most: int = field(init=False)
