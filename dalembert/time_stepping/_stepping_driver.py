@@ -188,7 +188,7 @@ def contradicts(at, memory, least):
 
 @internal()
 def is_no_p_matrix(at, memory):
-    """Whether contacts that last, a few of them, have a principal minor below zero."""
+    """Whether contacts that last, a few of them, have a principal minor of more than one row below zero."""
     m, lasting, count = at.n_contacts, 0, 0
     for k in range(m):
         if memory[at.touched + k] > 0.0:
@@ -197,7 +197,8 @@ def is_no_p_matrix(at, memory):
         return False
     found = False
     for chosen in range(1, lasting + 1):
-        found = found or (chosen & lasting == chosen and minor(at, memory, chosen) < NEGATIVE)
+        several = chosen & lasting == chosen and chosen & (chosen - 1) != 0
+        found = found or (several and minor(at, memory, chosen) < NEGATIVE)
     return found
 
 
