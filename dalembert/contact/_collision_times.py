@@ -198,13 +198,15 @@ def bisect(events, after, t, left, which):
     return b if is_contact(events, which) else -1.0
 
 
-@inlined
+@compiled_as("float64", "int64", "float64", "float64")
 def slope_at(events, which, left, u):
     """The rate of a guard that is no wall, between HERE and THERE (a fraction of left), by its Hermite cubic; 0 for walls."""
     at, memory = events.at, events.memory
+    if which < at.walls:
+        return 0.0
     slope0, slope1 = left * memory[at.here.rate + which], left * memory[at.there.rate + which]
     c2, c3 = hermite(memory[at.here.phi + which], slope0, memory[at.there.phi + which], slope1)
-    return (slope0 + u * (2.0 * c2 + u * 3.0 * c3)) / left if which >= at.walls else 0.0
+    return (slope0 + u * (2.0 * c2 + u * 3.0 * c3)) / left
 
 
 @apart_as("float64", "boolean", "float64", "float64", "int64", "float64")

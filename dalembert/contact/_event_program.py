@@ -33,8 +33,11 @@ NEWTON = ("guess", "residual", "matrix", "factor", "increment")
 """The kernels of Newton's iteration, of which the last two eliminate in a fixed order, if there is one."""
 STRAIGHT_LINE_LIMIT = 1_000
 """Products up to which matrices are eliminated in straight-line code."""
-SELDOM = 1_500
-"""Operations from which on kernels are compiled quickly, if they are called in steps with events only: all but `look`."""
+SELDOM = 2_500
+"""Operations from which on kernels are compiled quickly, if they are called in steps with events only: all but `look`.
+
+Shorter ones take little of the time to compile, and are those of models whose runs have many impacts.
+"""
 SCALES = {"velocity": 0, "momentum": 1, "one": 2}
 
 
