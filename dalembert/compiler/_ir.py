@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -47,11 +48,14 @@ Emitted = tuple[str, set[str], int]
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """What a kernel computes: expressions of symbols, with a slot of memory for every scalar on both sides."""
+    """What a kernel computes: expressions of symbols, with a slot of memory for every scalar on both sides.
+
+    They begin at one, or are given all by an array: as one column, many entries take a tenth of their own time.
+    """
 
     name: str
     inputs: Sequence[tuple[ca.SX, int]]
-    outputs: Sequence[tuple[ca.SX, int]]
+    outputs: Sequence[tuple[ca.SX, Any]]
     instructions: tuple[Tape, np.ndarray, np.ndarray] | None = None
     """What `tape` gives of a kernel that is a part of another."""
 
@@ -59,9 +63,7 @@ class Kernel:
         """One CasADi function of one column, with the slots of its inputs and outputs."""
         arguments = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in self.inputs))
         results = ca.vertcat(ca.SX(0, 1), *(ca.densify(expression) for expression, _ in self.outputs))
-        load_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.inputs)])
-        store_slots = np.concatenate([np.zeros(0, int), *(start + np.arange(x.shape[0]) for x, start in self.outputs)])
-        return ca.Function(self.name, [arguments], [results]), load_slots, store_slots
+        return ca.Function(self.name, [arguments], [results]), _slots(self.inputs), _slots(self.outputs)
 
     @lru_cache(maxsize=8)  # noqa: B019 - for as long as a program is made of it
     def tape(self) -> tuple[Tape, np.ndarray, np.ndarray]:
@@ -75,6 +77,12 @@ class Kernel:
     def operations(self) -> int:
         """How many arithmetic operations the kernel takes."""
         return len(self.tape()[0].computed)
+
+
+def _slots(side: Sequence[tuple[ca.SX, Any]]) -> np.ndarray:
+    """Of every scalar."""
+    own = [start + np.arange(x.shape[0]) if np.ndim(start) == 0 else start for x, start in side]
+    return np.concatenate([np.zeros(0, int), *own])
 
 
 def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str]) -> tuple[Kernel, Kernel, int]:
@@ -244,16 +252,19 @@ def _module(emitted: Collection[Emitted]) -> str:
 
 
 @one_at_a_time
-def compile_kernels(kernels: Sequence[Kernel], work: int, lanes: int = 1, quick: Collection[str] = ()) -> tuple[Code, int]:
+def compile_kernels(
+    kernels: Sequence[Kernel], work: int, lanes: int = 1, quick: Collection[str] = (), quick_from: int = 0
+) -> tuple[Code, int]:
     """Machine code of kernels that share one work area, and how many slots of it they use.
 
     Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
-    are compiled `quick` are another one.
+    are compiled `quick`, if they have so many operations, are another one.
     """
     modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
     for kernel in kernels:
         emitted = emit_kernel(kernel, work, lanes)
-        modules[LOOP in emitted[0], QUICK if kernel.name in quick else LEVEL][kernel.name] = emitted
+        level = QUICK if kernel.name in quick and kernel.operations >= quick_from else LEVEL
+        modules[LOOP in emitted[0], level][kernel.name] = emitted
         used = max(used, emitted[2])
     codes = [compile_module(_module(own.values()), tuple(own), level) for (_, level), own in modules.items()]
     addresses = {name: address for code in codes for name, address in code.addresses.items()}

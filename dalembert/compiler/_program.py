@@ -313,8 +313,7 @@ def _assemble(
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     seldom = () if increment is not None else ("factor", "last", "finish", "look")
-    quick = {kernel.name for kernel in kernels if kernel.name in seldom and kernel.operations >= SELDOM}
-    code, used = compile_kernels(kernels, work, quick=quick)
+    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM)
     return _Compiled(kernels, layout, increment, code, work + used)
 
 

@@ -198,6 +198,17 @@ def bisect(events, after, t, left, which):
     return b if is_contact(events, which) else -1.0
 
 
+@compiled_as("float64", "int64", "float64", "float64")
+def slope_at(events, which, left, u):
+    """The rate of a guard that is no wall, between HERE and THERE (a fraction of left), by its Hermite cubic; 0 for walls."""
+    at, memory = events.at, events.memory
+    if which < at.walls:
+        return 0.0
+    slope0, slope1 = left * memory[at.here.rate + which], left * memory[at.there.rate + which]
+    c2, c3 = hermite(memory[at.here.phi + which], slope0, memory[at.there.phi + which], slope1)
+    return (slope0 + u * (2.0 * c2 + u * 3.0 * c3)) / left
+
+
 @apart_as("float64", "boolean", "float64", "float64", "int64", "float64")
 def step_to_wall(events, after, t, left, which, guess):
     """CollisionTime: the partial step from HERE to CONTACT on the wall `which`; its length, or -1 if it isn't reached.
@@ -210,7 +221,7 @@ def step_to_wall(events, after, t, left, which, guess):
     h, equations, on_wall = memory[at.h], at.wall_after if after else at.wall, starts_on_wall(events, which)
     place(events, at.here, t)
     choose(events, at.ahead, at.m, which)
-    memory[at.dt], memory[at.s] = guess, guess / h
+    memory[at.dt], memory[at.s], memory[at.slope] = guess, guess / h, slope_at(events, which, left, guess / left)
     call_kernel(equations.guess, memory)
     if on_wall:
         newton(events, at.flow_after if after else at.flow, guess)  # whose unknowns are the first ones

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,8 @@ OPEN = 2
 """The mode of a wall that does not press; 1 and -1 are those of one that slides this way or that, 0 that of one that sticks."""
 NEARLY = 1e-9
 """Conditions hold as far as round-off, this part of what they consist of, lets them."""
+DIFFERENT = 1e-6
+"""Rates that differ by more than this part of what they consist of are different motions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,22 +70,45 @@ class PlanarFriction:
 
     def solve(self, choices: list[tuple[int, ...]], signs: np.ndarray) -> tuple[tuple[int, ...], np.ndarray] | None:
         """The modes and forces that fulfil all conditions; `signs` are those of walls that are known to slide, else 0."""
+        return next(self._solutions(choices, signs), None)
+
+    def has_one_motion(self, signs: np.ndarray) -> bool:
+        """Whether walls that slide as `signs` say, and those that rest (0) and may begin to slide, have rates, and only these.
+
+        If all slide, normal rates are b + M N with M = W_N H_pp (W_N - W_T sign mu)^T, between other constraints. They have
+        one solution for every b if, and only if, M is a P-matrix: all of its principal minors are positive (R. W. Cottle,
+        J.-S. Pang and R. E. Stone, The Linear Complementarity Problem (1992), theorem 3.3.7). With one contact that is M > 0,
+        without which there are no or several for every b: Painleve's paradox. Several contacts may have one motion with
+        another M: the solutions for their b are counted.
+        """
+        if not np.any(signs) or self._is_unique(signs):
+            return True
+        resting: list[tuple[int, ...]] = [(0, 1, -1, OPEN) if mu else (1, OPEN) for mu in self.mu]
+        choices = [(int(sign), OPEN) if sign else rests for sign, rests in zip(signs, resting, strict=True)]
+        first: np.ndarray | None = None
+        for _, f in self._solutions(choices, signs):
+            rates, sizes = self.b + self.A @ f, np.abs(self.b) + np.abs(self.A) @ np.abs(f)
+            if first is not None and np.any(np.abs(rates - first) > DIFFERENT * np.max(sizes)):
+                return False
+            first = rates
+        return first is not None
+
+    def _is_unique(self, signs: np.ndarray) -> bool:
+        """Whether M of the walls that slide is a P-matrix, as far as round-off tells."""
+        walls, contacts = np.flatnonzero(signs), np.concatenate([self.normal, self.tangent])
+        bound, m = np.setdiff1d(np.arange(len(self.b)), contacts), len(signs)
+        across = self.A[np.ix_(bound, contacts)]
+        S = self.A[np.ix_(contacts, contacts)] - across.T @ np.linalg.solve(self.A[np.ix_(bound, bound)], across)
+        unit = 1 / np.sqrt(np.diag(S)[:m])
+        M = unit[:, None] * (S[:m, :m] - S[:m, m:] * (signs * self.mu)) * unit
+        chosen = [np.ix_(some, some) for k in range(1, len(walls) + 1) for some in itertools.combinations(walls, k)]
+        return bool(np.all(np.diag(M)[walls] > 0)) and all(np.linalg.det(M[some]) >= -NEARLY for some in chosen)
+
+    def _solutions(self, choices: list[tuple[int, ...]], signs: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
         for modes in sorted(itertools.product(*choices), key=lambda modes: modes.count(OPEN)):
             f = self._forces(np.array(modes))
             if f is not None and self._holds(np.array(modes), f, signs):
-                return modes, f
-        return None
-
-    def stiffness(self, signs: np.ndarray) -> np.ndarray:
-        """d (normal rate) / dN of each wall alone, between other constraints, where its friction is -sign mu N; 1 for mu = 0.
-
-        Where it is not positive, there are no or several forces: Painleve's paradox.
-        """
-        k, contacts = np.arange(len(self.mu)), np.concatenate([self.normal, self.tangent])
-        bound = np.setdiff1d(np.arange(len(self.b)), contacts)
-        across = self.A[np.ix_(bound, contacts)]
-        S = self.A[np.ix_(contacts, contacts)] - across.T @ np.linalg.solve(self.A[np.ix_(bound, bound)], across)
-        return 1 - signs * self.mu * S[k, len(k) + k] / S[k, k]
+                yield modes, f
 
     def _forces(self, modes: np.ndarray) -> np.ndarray | None:
         bound = np.setdiff1d(np.arange(len(self.b)), np.concatenate([self.normal, self.tangent]))

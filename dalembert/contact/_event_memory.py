@@ -21,9 +21,11 @@ of `factor`, LU in a fixed order of pivots, and `increment` are 0 where there is
 POINT = integers("state", "phi", "rate")
 """Where a point of the motion is in memory: (q, p), and the guards and their rates there."""
 
-SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach", "growth")
+SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach", "growth",
+           "slope")  # fmt: skip
 """Numbers at the beginning of memory; `push` is how much forces change p in a full step, `reach` how far it may lead, in units
-of phi / sqrt(grad phi^T H_pp grad phi), `growth` the sum of |l_ij| of the last factors in a fixed order."""
+of phi / sqrt(grad phi^T H_pp grad phi), `growth` the sum of |l_ij| of the last factors in a fixed order, `slope` the rate of
+the guard ahead where it is expected to be zero, if it is no wall."""
 KERNEL_PLACES = (
     "theta", "state", "hit", "ahead", "phi", "rate", "slack", "strength", "delta", "after", "tangent", "x", "residual",
     "matrix",

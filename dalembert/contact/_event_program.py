@@ -20,6 +20,7 @@ from dalembert.compiler._elimination import (
 from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.compiler._jit import Code
 from dalembert.compiler._orders import chosen_from
+from dalembert.compiler._tape import entries_of
 from dalembert.contact._collision import CollisionIntegrator, Maps
 from dalembert.contact._event_memory import KERNEL_PLACES, KERNELS, MARKS, SCALARS, lay_out
 from dalembert.contact._flow import Equations, Event, Flow, Point, Reset, base_flow, onto_the_wall
@@ -32,6 +33,11 @@ NEWTON = ("guess", "residual", "matrix", "factor", "increment")
 """The kernels of Newton's iteration, of which the last two eliminate in a fixed order, if there is one."""
 STRAIGHT_LINE_LIMIT = 1_000
 """Products up to which matrices are eliminated in straight-line code."""
+SELDOM = 2_500
+"""Operations from which on kernels are compiled quickly, if they are called in steps with events only: all but `look`.
+
+Shorter ones take little of the time to compile, and are those of models whose runs have many impacts.
+"""
 SCALES = {"velocity": 0, "momentum": 1, "one": 2}
 
 
@@ -114,6 +120,8 @@ class _Parts:
         inputs = [(at.t, slot["t"]), (at.dt, slot["dt"]), (at.h, slot["h"]), (at.theta, slot["theta"]), (at.q, slot["state"]),
                   (at.p, slot["state"] + system.dim), (at.hit, slot["hit"]), (at.ahead, slot["ahead"]), (s, slot["s"]),
                   (at.energy, slot["energy_before"])]  # fmt: skip
+        if system.n_guards > system.n_unilateral:
+            inputs.append((at.slope, slot["slope"]))
         kernels = _observations(system, at, maps, slot, inputs)
         kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slot["x"])]))
         kernels += _ends(system, at, maps, slot, inputs)
@@ -123,7 +131,8 @@ class _Parts:
 
 
 def _compile(parts: _Parts, method: CollisionIntegrator) -> EventProgram:
-    code, used = compile_kernels(parts.kernels, parts.size)
+    seldom = {kernel.name for kernel in parts.kernels} - {"look"}
+    code, used = compile_kernels(parts.kernels, parts.size, quick=seldom, quick_from=SELDOM)
     at, tables = parts.at, []  # type: tuple[np.void, list[int]]
     for name, equations in parts.problems.items():
         addresses = [code.addresses.get(f"{name}_{part}", 0) for part in NEWTON]
@@ -185,12 +194,12 @@ def _newton_kernels(name: str, equations: Equations, slot: Mapping[str, int], in
     n = equations.x.shape[0]
     rows = ca.vertsplit(equations.model, [0, n - 1, n]) if n else [equations.model]
     matrix = ca.vertcat(*(ca.jacobian(part, equations.x) for part in rows))  # the last row may be full: by reverse derivatives
-    places = zip(*matrix.sparsity().get_triplet(), strict=True)
-    entries = [(entry, slot["matrix"] + n * i + j) for entry, (i, j) in zip(matrix.nonzeros(), places, strict=True)]
+    i, j = (np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet())
+    entries = (entries_of(matrix), slot["matrix"] + n * i + j)
     return [
         Kernel(f"{name}_guess", inputs, [(equations.guess, slot["x"])]),
         Kernel(f"{name}_residual", own, [(equations.residual, slot["residual"])]),
-        Kernel(f"{name}_matrix", own, entries),  # the others are zero
+        Kernel(f"{name}_matrix", own, [entries]),  # the others are zero
         *_in_fixed_order(name, equations, matrix, slot, own),
     ]
 

@@ -26,8 +26,8 @@ class Point:
     """Symbols for a point of the motion, and for what happens there.
 
     `dt` is the length of the partial step that starts here, `h` that of a full one. `hit` and `ahead` choose, as unit vectors,
-    the unilateral constraint that is hit here and the guard on whose zero the partial step is to end. `energy` is
-    the discrete energy of the partial step that ended here.
+    the unilateral constraint that is hit here and the guard on whose zero the partial step is to end, whose rate there is
+    about `slope` if it is no wall. `energy` is the discrete energy of the partial step that ended here.
     """
 
     t: ca.SX
@@ -39,11 +39,12 @@ class Point:
     hit: ca.SX
     ahead: ca.SX
     energy: ca.SX
+    slope: ca.SX
 
     @classmethod
     def of(cls, system: MechanicalSystem) -> Point:
         n, m = system.dim, system.n_unilateral
-        scalars = {name: ca.SX.sym(name) for name in ("t", "dt", "h", "energy")}
+        scalars = {name: ca.SX.sym(name) for name in ("t", "dt", "h", "energy", "slope")}
         vectors = {"theta": system.parameters.size, "q": n, "p": n, "hit": m, "ahead": system.n_guards}
         return cls(**scalars, **{name: ca.SX.sym(name, size) for name, size in vectors.items()})
 
@@ -198,16 +199,18 @@ def base_flow(system: MechanicalSystem, base: OneStepMethod, at: Point) -> Flow:
 def onto_the_wall(system: MechanicalSystem, flow: Flow, at: Point, guess: ca.SX) -> Equations:
     """The partial step that ends where a wall is met or another guard is zero: its length s h joins the unknowns.
 
-    CollisionTime of section 4.1. phi is divided by h, so that conditioning does not depend on h.
+    CollisionTime of section 4.1. phi is divided by h, so that conditioning does not depend on h. The gradient of a force of
+    contact, which solves linear equations, would be most of Newton's matrix: there such guards change by slope ds, as they do
+    along the motion.
     """
     event = Event(system, at)
-    t, h, q, p = event.t + event.dt, event.h, event.q, event.p
-
-    def phi_at_end(increment: ca.SX) -> Scalar:
-        dq, dp = np.split(from_column(increment), 2)
-        return event.ahead @ event.system.guards(t, q + dq, p + dp)
+    t, h, walls = event.t + event.dt, event.h, system.n_unilateral
+    (dq, dp), dq_of_model = np.split(from_column(flow.increment), 2), np.split(from_column(flow.model_increment), 2)[0]
 
     event.step(flow)
     s = event.unknowns("s", Scalar(guess), "one")
-    event.equation(phi_at_end(flow.increment) / h, 0, model=phi_at_end(flow.model_increment) / h)
+    model = event.ahead[:walls] @ event.system.phi(t, event.q + dq_of_model) / h if walls else 0
+    if system.n_guards > walls:
+        model += Scalar(at.slope) * s
+    event.equation(event.ahead @ event.system.guards(t, event.q + dq, event.p + dp) / h, 0, model=model)
     return event.equations.with_length(at.dt, as_column(s * h))

@@ -46,7 +46,7 @@ class FrictionAt:
                 choices.append(ways if wall in kept else (*ways, OPEN))
             law = replace(self.law, mu=mu)
             found = law.solve(choices, signs)
-            if found is None or np.any(law.stiffness(signs) <= 0):
+            if found is None or not law.has_one_motion(signs):
                 break
             N, before = found[1][self.law.normal], mu
             mu = np.where(N > 0, self.coefficients(N), before)
@@ -76,6 +76,18 @@ def friction_at(here: Here, began: Here, walls: tuple[int, ...], h: float) -> Fr
 
     law = PlanarFriction(A, b, normal, tangent, coefficients(np.full(len(walls), np.inf)), np.zeros(len(walls)))
     return FrictionAt(walls, np.where(np.abs(slip) <= STOPPED * could, 0.0, slip), law, coefficients)
+
+
+def has_one_motion(here: Here, walls: tuple[int, ...], h: float) -> bool:
+    """Whether the rigid model has accelerations, and only these, while some walls touch (`PlanarFriction.has_one_motion`).
+
+    A slip that forces change by as much in a step h is not told from none: a state is known up to such an error.
+    """
+    friction = friction_at(here, here, walls, 0.0)
+    law = friction.law
+    sizes, (normal, tangent) = np.diag(law.A), (law.normal, law.tangent)
+    stops = h * (np.abs(law.b[tangent]) + law.mu * sizes[tangent] * np.abs(law.b[normal]) / sizes[normal])
+    return law.has_one_motion(np.where(np.abs(friction.slip) <= stops, 0, np.sign(friction.slip)).astype(int))
 
 
 def friction_coefficients(here: Here, walls: tuple[int, ...], N: np.ndarray) -> np.ndarray:

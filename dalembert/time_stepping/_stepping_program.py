@@ -26,30 +26,38 @@ STICKS = 1e-9
 """Sliding velocities below this part of what they consist of are rounding errors."""
 MOST_PROJECTED = 12
 """Constraints up to which the matrix of contacts takes them into account in straight-line code."""
+MOST_COUPLED = 8
+"""Contacts up to which it is known what the impulse of one does to another."""
 
 
-SIZES = ("n_theta", "n_state", "n_x", "n_laws", "n_entries", "n_contacts", "n_tangents")
-"""Of these `n_laws` unknowns are impulses of contacts, which come last."""
-SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh")
+def coupled(m: int) -> int:
+    """How many columns the matrix of m contacts has that is looked at for Painleve's paradox: all, or one, its diagonal."""
+    return m if m <= MOST_COUPLED else 1
+
+
+SIZES = ("n_theta", "n_state", "n_x", "n_laws", "n_entries", "n_contacts", "n_tangents", "n_columns")
+"""Of these `n_laws` unknowns are impulses of contacts, which come last; `n_columns` has the matrix of contacts that is looked at
+for Painleve's paradox, one if it is the diagonal only."""
+SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh", "judged")
 """`independent` says whether combinations of redundant constraints still are at the end of the step, `fresh` whether they were
-chosen for the state at its beginning."""
+chosen for the state at its beginning, `judged` what was found about the motions from there: not asked, ONE, or no or several."""
 VECTORS = (
     "theta", "state", "x", "residual", "entries", "matrix", "scales", "pivots", "delta", "impulses", "slip", "bound", "stiff",
     "guess", "saved", "masses", "sums", "touched", "push", "most", "peak",
 )  # fmt: skip
-"""`impulses` are P_N and P_F, `bound` is mu P_N, `stiff` what a normal impulse does to the normal velocity of a contact that
-slides (negative in Painleve's paradox), `masses` the diagonal of the mass matrix at the start, `sums` the impulses since the
-last stored state, `touched` the normal ones of the last step; the largest change of a momentum in the last step is `push`, the
-largest impulse so far `most`, the largest momentum `peak`."""
+"""`impulses` are P_N and P_F, `bound` is mu P_N, `stiff` what normal impulses of contacts that slide do to their normal
+velocities, a matrix, or the diagonal of one for many, `masses` the diagonal of the mass matrix at the start, `sums` the impulses
+since the last stored state, `touched` the normal ones of the last step, without rounding errors; the largest change of a
+momentum in the last step is `push`, the largest impulse so far `most`, the largest momentum `peak`."""
 
 
 def lay_out(*given: int) -> dict[str, int]:
     """Sizes, and where everything lies in the memory of the kernels and of the driver (counted in doubles)."""
-    n_theta, n_state, n, _, n_entries, m, d = given
+    n_theta, n_state, n, _, n_entries, m, d, n_columns = given
     sizes = dict.fromkeys((*SCALARS, *VECTORS), 1) | dict.fromkeys(("x", "residual", "pivots", "guess", "saved"), n)
     sizes |= {"theta": n_theta, "state": n_state, "delta": n_state, "masses": n_state // 2}
-    sizes |= {"entries": n_entries, "matrix": n * n, "scales": 2 * n}
-    sizes |= {"impulses": m * (1 + d), "sums": m * (1 + d), "slip": m * d, "bound": m if d else 0, "stiff": m, "touched": m}
+    sizes |= {"entries": n_entries, "matrix": n * n, "scales": 2 * n, "stiff": m * n_columns}
+    sizes |= {"impulses": m * (1 + d), "sums": m * (1 + d), "slip": m * d, "bound": m if d else 0, "touched": m}
     places = itertools.accumulate(sizes.values(), initial=0)
     return dict(zip((*SIZES, *sizes, "room"), (*given, *places), strict=True))
 
@@ -90,7 +98,7 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
     kinds = {"V": 0, "L": -1, "Psi": -1, "P_N": 2, "P_F": 3}
     blocks = np.array([(b.symbols.shape[0], kinds.get(b.name.rstrip("1"), 1)) for b in reduced.blocks], dtype=np.int64)
     laws = int(blocks[blocks[:, 1] >= 2, 0].sum())
-    slots = lay_out(step.theta.shape[0], system.n_state, reduced.x.shape[0], laws, entries.shape[0], m, d)
+    slots = lay_out(step.theta.shape[0], system.n_state, reduced.x.shape[0], laws, entries.shape[0], m, d, coupled(m))
     inputs = [
         (symbol, slots[name])
         for name, symbol in {
@@ -143,14 +151,14 @@ def _independent_at_end(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX
 
 
 def _stiffness(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:
-    """w_N H_pp (w_N - mu w_F gamma_F/|gamma_F|) / w_N H_pp w_N of contacts that slide at the start; 1 of the others.
+    """M_jk = w_Nj H_pp (w_N - mu w_F gamma_F/|gamma_F|)_k of contacts that slide at the start, by rows; those of 1 of others.
 
-    This is d gamma_N / d P_N between the constraints. Where it is not positive, the rigid model has no or several
-    accelerations: Painleve's paradox.
+    This is d gamma_N / d P_N between the constraints, divided by the roots of w_N H_pp w_N. Where M is no P-matrix, the rigid
+    model may have no or several accelerations: Painleve's paradox (`PlanarFriction.has_one_motion`).
     """
     step, m, d = reduced.equations.step, system.n_unilateral, system.n_tangents
     if not d or system.n_multipliers > MOST_PROJECTED:
-        return ca.SX.ones(m, 1)
+        return ca.SX.eye(m)[:] if coupled(m) == m else ca.SX.ones(m, 1)
     t, theta, (q, p) = step.time_symbol, step.theta, step.state.values()
     v, slip, H_pp, hidden = (system.function(name)(t, q, p, theta) for name in ("H_p", "slip", "H_pp", "hidden_z"))
     mobility = H_pp
@@ -158,11 +166,17 @@ def _stiffness(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:
         J = ca.horzcat(system.function("G")(t, q, theta).T, system.function("k_v")(t, q, p, theta).T)
         mobility = H_pp @ (ca.SX.eye(system.dim) - J @ ca.solve(hidden @ J, hidden))
     normals, tangents, mu = (system.function(name)(t, q, theta) for name in ("phi_q", "slip_v", "friction"))
-    values = []
+    pushes, sliding, units = [], [], []
     for k in range(m):
         n, along, gamma = normals[k, :].T, tangents[d * k : d * k + d, :], slip[d * k : d * k + d]
         speed = ca.sqrt(ca.sumsqr(gamma) + 1e-290)
         slides = speed > STICKS * (ca.sum1(ca.fabs(along) @ ca.fabs(v)) + 1e-140)
-        push = n - mu[k] * along.T @ (gamma / speed)
-        values.append(ca.if_else(slides, ca.dot(n, mobility @ push) / (ca.dot(n, mobility @ n) + 1e-290), 1))
-    return ca.vertcat(*values)
+        sliding.append(slides)
+        units.append(1 / ca.sqrt(ca.dot(n, mobility @ n) + 1e-290))
+        pushes.append(units[k] * (mobility @ (n - mu[k] * along.T @ (gamma / speed))))
+
+    def element(j: int, k: int) -> ca.SX:
+        both = ca.logic_and(sliding[j], sliding[k])
+        return ca.if_else(both, units[j] * ca.dot(normals[j, :].T, pushes[k]), float(j == k))
+
+    return ca.vertcat(*(element(j, k) for j in range(m) for k in (range(m) if coupled(m) == m else (j,))))

@@ -12,6 +12,8 @@ import numpy as np
 from dalembert._progress import phase
 from dalembert.compiler._denormals import flushed_to_zero
 from dalembert.compiler._independence import combined_at, independent
+from dalembert.contact._frictional import MOST, has_one_motion
+from dalembert.contact._here import Here
 from dalembert.engine._layout import COUNTS
 from dalembert.engine._records import SteppedContacts
 from dalembert.engine._run import Run
@@ -106,6 +108,9 @@ class SteppingRun(Run):
         if status == driver.DEPENDENT:
             with symbolic():
                 return self._renew()
+        if status == driver.MAY_CONTRADICT:
+            with symbolic():
+                return self._judge()
         if status != driver.FULL:
             return REASONS[status]
         self.log = np.vstack([self.log, np.zeros_like(self.log)])
@@ -122,6 +127,15 @@ class SteppingRun(Run):
             )
         own[:], self.memory[self.slots["fresh"]] = here.theta, 1.0
         return None
+
+    def _judge(self) -> str | None:
+        """Whether the pending step has one motion, or is to be an impact without collision; else the reason to stop."""
+        assert isinstance(self.method, TimeStepping) and isinstance(self.system, MechanicalSystem)
+        slots, walls = self.slots, np.flatnonzero(self.memory[self.slots["touched"] : self.slots["push"]])
+        here = Here.of(self.system, self.memory[slots["theta"] :][: len(self.start.theta)], self.time, self.state)
+        one = slots["n_tangents"] == 1 and len(walls) <= MOST and has_one_motion(here, tuple(walls.tolist()), self.h)
+        self.memory[slots["judged"]] = driver.ONE if one else driver.OTHERS
+        return None if one or self.method.painleve == "impact" else REASONS[driver.PAINLEVE]
 
     def _load(self, system: MechanicalSystem, method: TimeStepping, start: State) -> None:
         program = stepping_program(system, method)
@@ -171,7 +185,7 @@ class SteppingRun(Run):
         with flushed_to_zero():
             return driver.advance_stepping(
                 self.at, self.kernels, self.tables, self.memory, self.counts, self.tally, store, self.log, last_step,
-                save_every, self.save_every, self.steps, self.start.t, self.h, self.method.painleve == "stop",
+                save_every, self.save_every, self.steps, self.start.t, self.h,
             )  # fmt: skip
 
     @property

@@ -34,7 +34,11 @@ def counted_of(system: System) -> tuple[str, ...]:
 
 
 class TimeStepping(OneStepMethod):
-    """What both methods have in common: they serve all constraints of mechanics at once."""
+    """What both methods have in common: they serve all constraints of mechanics at once.
+
+    Where contacts slide and the rigid model has no or several accelerations (`PlanarFriction.has_one_motion`, docs/contact.md),
+    `painleve` stops a run, or takes the impact without collision that solves the step: the sliding stops at once.
+    """
 
     serves_unilateral: ClassVar[bool] = True
     serves_friction: ClassVar[bool] = True

@@ -58,3 +58,21 @@ def box(walls=1):
         slip=slip,
         params={"m": 0.2, "a": 0.1, "b": 0.05, "g": 9.81, "slope": 0.3, "mu": 0.5, "e": 0.0},
     )
+
+
+def biped():
+    """A body (x, y, angle) with two feet b below its centre, a before and behind it."""
+
+    def feet(q, a, b):
+        c, s = np.cos(q[2]), np.sin(q[2])
+        return [(x * c + b * s, x * s - b * c) for x in (a, -a)]
+
+    return da.Lagrangian(
+        lambda q, v, m, J, g: m * (v[0] ** 2 + v[1] ** 2) / 2 + J * v[2] ** 2 / 2 - m * g * q[1],
+        3,
+        unilateral=lambda q, a, b: [q[1] + y for _, y in feet(q, a, b)],
+        friction=lambda mu: mu,
+        slip=lambda q, v, a, b: [v[0] - y * v[2] for _, y in feet(q, a, b)],
+        restitution=0.0,
+        params={"m": 10.0, "J": 0.8, "g": 9.81, "a": 0.2, "b": 0.8, "mu": 0.6},
+    )
