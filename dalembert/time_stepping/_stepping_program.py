@@ -36,19 +36,20 @@ def coupled(m: int) -> int:
 
 
 SIZES = ("n_theta", "n_state", "n_x", "n_laws", "n_entries", "n_contacts", "n_tangents", "n_columns")
-"""Of these `n_laws` unknowns are impulses of contacts, which come last; `n_columns` has the matrix of contacts that is looked at
-for Painleve's paradox, one if it is the diagonal only."""
+"""Of these `n_laws` unknowns are impulses of contacts, which come last; `n_columns` has the matrix of contacts that is
+looked at for Painleve's paradox, one if it is the diagonal only."""
 SCALARS = ("t", "h", "relaxation", "restitution", "work", "bounce", "energy", "lawful", "independent", "fresh", "judged")
-"""`independent` says whether combinations of redundant constraints still are at the end of the step, `fresh` whether they were
-chosen for the state at its beginning, `judged` what was found about the motions from there: not asked, ONE, or no or several."""
+"""`independent` says whether combinations of redundant constraints still are at the end of the step, `fresh` whether they
+were chosen for the state at its beginning, `judged` what was found about the motions from there: not asked, ONE, or no or
+several."""
 VECTORS = (
     "theta", "state", "x", "residual", "entries", "matrix", "scales", "pivots", "delta", "impulses", "slip", "bound", "stiff",
     "guess", "saved", "masses", "sums", "touched", "push", "most", "peak",
 )  # fmt: skip
 """`impulses` are P_N and P_F, `bound` is mu P_N, `stiff` what normal impulses of contacts that slide do to their normal
-velocities, a matrix, or the diagonal of one for many, `masses` the diagonal of the mass matrix at the start, `sums` the impulses
-since the last stored state, `touched` the normal ones of the last step, without rounding errors; the largest change of a
-momentum in the last step is `push`, the largest impulse so far `most`, the largest momentum `peak`."""
+velocities, a matrix, or the diagonal of one for many, `masses` the diagonal of the mass matrix at the start, `sums` the
+impulses since the last stored state, `touched` the normal ones of the last step, without rounding errors; the largest
+change of a momentum in the last step is `push`, the largest impulse so far `most`, the largest momentum `peak`."""
 
 
 def lay_out(*given: int) -> dict[str, int]:
