@@ -175,7 +175,7 @@ def weights_and_noise(reduced: ReducedStep, measure: Measure, delta: ca.SX) -> t
     positions, momenta = groups.total(y, mass * at_y), groups.total(z, mobility * at_z)
     constrained = int(step.constrains_positions)
     weights, noise, first, resisted = [], ca.SX(0), True, ca.SX.zeros(positions.shape)
-    for block in reduced.blocks if step.definition.may_rest else ():
+    for block in reduced.blocks:
         if block.kind == "impulse":  # a body that is held at rest moves by what rounding leaves of the forces that hold it
             squares = ca.sum2(ca.reshape(block.symbols, block.size, len(block.nodes)) ** 2)
             resisted += groups.total(block.of, metric.impulses[block.of] * squares)

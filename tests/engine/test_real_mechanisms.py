@@ -258,3 +258,18 @@ def test_the_way_out_is_compiled_for_loose_solves_too(monkeypatch, no_known_orde
     monkeypatch.setattr(_orders, "_decided", {})  # in which the order of the run above is
     run = da.simulate(linkage(), da.LobattoIIIAB(3), **start(rate=60.0), h=0.04, steps=1, newton_tolerance=1e-10)
     assert run.stats["pivoted_steps"] == 1 and run.stats["rescued_steps"] == 0
+
+
+@pytest.mark.parametrize("h", [1e-2, 1e-3])
+@pytest.mark.parametrize("method", [da.Rattle(), da.LobattoIIIAB(3), da.LobattoIIIAB(4)], ids=str)
+def test_what_a_motor_holds_at_rest_stays_there(method, h):
+    """A rack of 0.2 kg, whose weight its pinion's motor balances: it moves by what rounding leaves of forces and impulses."""
+    m = da.Mechanism(gravity=(0, -9.81), coordinates="planar")
+    rack = m.body("rack", mass=0.2, inertia=1e-5, at=(0.02, 0))
+    pinion = m.body("pinion", mass=0.1, inertia=2e-5, at=(0, 0))
+    hinge = m.revolute(m.ground, pinion, at=(0, 0))
+    m.gear(m.prismatic(m.ground, rack, at=(0.02, 0), axis=(0, 1)), hinge, ratio=0.02)
+    m.motor(hinge, 0.2 * 9.81 * 0.02)
+    run = da.simulate(m, method, h=h, steps=200)
+    assert run.status == "done" and run.stats["pivoted_steps"] == run.stats["rescued_steps"] == 0
+    assert np.abs(run.q - run.q[0]).max() < 1e-15 * (1 + run.t[-1] / h)
