@@ -123,6 +123,8 @@ def test_what_does_not_say_forces_is_refused():
     with pytest.raises(da.DalembertError, match="time stepping has impulses over whole steps"):
         _ = run.of(stop).effort
     np.testing.assert_allclose(run.of(stop).contacts.normal / 0.01, 0.2 * G, rtol=1e-12)
+    runs = da.simulate_many(m, da.MoreauJean(), start=[m.start()] * 2, h=0.01, steps=5)
+    assert runs.of(stop).impacts is None and runs.of(stop).contacts.member.tolist() == [0] * 5 + [1] * 5
     with pytest.raises(da.InputError, match="the stop 'buffer' has no force: it has contacts, effort, gap"):
         _ = run.of(stop).force
 
