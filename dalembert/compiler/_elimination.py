@@ -61,6 +61,7 @@ class PivotOrder:
     products: int
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of entries that almost vanish in a sample; the order is judged later
 def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
     """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample.
 

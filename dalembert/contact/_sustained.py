@@ -86,9 +86,9 @@ class Contact:
     def _move(self) -> str | None:
         run, chunk, events = self.run, 16, 0
         while run.steps_done < run.until:
-            left = run.start.t + (run.steps_done + 1) * run.h - self.t
+            left = self._after(1) - self.t
             if left <= MERGE * run.h:
-                self._stand(self.t + left, self.here)
+                self._stand(self._after(1), self.here)
                 self._record(self.here[None])
                 continue
             if not self.settled:
@@ -112,6 +112,10 @@ class Contact:
             if events > MOST_IN_A_STEP:
                 return f"there are more than {MOST_IN_A_STEP} impacts and contacts in one step: reduce h"
         return None
+
+    def _after(self, steps: int) -> float:
+        """When some more steps of the run end, as the run has it, so that contact lasts until there and not to round-off."""
+        return self.run.start.t + (self.run.steps_done + steps) * self.run.h
 
     @property
     def _at(self) -> Here:
@@ -199,7 +203,7 @@ class Contact:
             if ahead:
                 self._strike()
         else:
-            self._stand(part.start.t + steps * part.h, part.rows[steps].copy(), rows)
+            self._stand(self._after(steps) if steps else self.t, part.rows[steps].copy(), rows)
             self.settled = not self._ending_in_step
             if reason is not None:
                 return f"{reason} (in contact since t = {self.begin:.6g})" if self.touching else reason

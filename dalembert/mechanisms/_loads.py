@@ -212,7 +212,7 @@ class AppliedForce(Load):
         value = asked(what, self.function, self.body, at, self.mechanism.named_parts)
         try:
             entries = [one_number(what, value[i]) for i in range(len(value))]
-        except (TypeError, ModelError):
+        except (LookupError, TypeError, ModelError):
             entries = [0.0, 0.0, one_number(what, value)] if self.torque else []
         if len(entries) == 2 and not self.torque:
             entries.append(0.0)

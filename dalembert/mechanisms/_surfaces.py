@@ -23,7 +23,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.mechanisms._vectors import Vector
 from dalembert.symbolic import NotForSymbols, Scalar, as_column, from_column
-from dalembert.systems._model import Parameters, one_line
+from dalembert.systems._model import Parameters, one_line, sentence
 
 MOST_STEPS = 6
 SETTLED = 1e-13
@@ -62,9 +62,9 @@ class Surface:
             F = as_column([value if "z" in taken else z - value])
         except NotForSymbols as error:
             raise error.said_of(self.what) from error
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ModelError(
-                f"{self.what} failed on symbolic arguments ({' '.join(str(error).split())}): use NumPy's elementary functions"
+                f"{self.what} failed on symbolic arguments ({sentence(error)}): use NumPy's elementary functions"
             ) from error
         gradient = ca.gradient(F, X)
         return ca.Function("F", [X, theta.theta], [F, gradient, ca.jacobian(gradient, X)])

@@ -46,8 +46,9 @@ class Touching(Part):
         if patch > 0 and self.planar:
             raise ModelError(f"{self.name!r} has a patch, but in a plane nothing spins about its normal: leave patch= out")
         bouncing(f"the restitution of {self.name!r}", self.restitution, params)
-        if not number(f"the friction of {self.name!r}", valued(self.name, self.friction, params)) >= 0:
-            raise ModelError(f"the friction of {self.name!r} is a coefficient >= 0")
+        what = f"the friction of {self.name!r}"
+        if not number(what, valued(what, self.friction, params)) >= 0:
+            raise ModelError(f"{what} is a coefficient >= 0")
 
     @property
     def planar(self) -> bool:

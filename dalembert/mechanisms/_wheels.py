@@ -179,8 +179,11 @@ class Stop(Part):
     def check(self, params: Mapping[str, Any]) -> None:
         """Refuse limits that exclude everything, or that an angle in space, which is known up to whole turns, never reaches."""
         bouncing(f"the restitution of {self.name!r}", self.restitution, params)
-        given = {side: limit for side, limit in (("lower", self.lower), ("upper", self.upper)) if limit is not None}
-        values = {side: number(f"the {side} limit of {self.name!r}", valued(self.name, x, params)) for side, x in given.items()}
+        values = {}
+        for side, limit in (("lower", self.lower), ("upper", self.upper)):
+            if limit is not None:
+                what = f"the {side} limit of {self.name!r}"
+                values[side] = number(what, valued(what, limit, params))
         if len(values) == 2 and values["lower"] > values["upper"]:
             raise ModelError(
                 f"the lower limit of {self.name!r} is above the upper one, {values['lower']:g} > {values['upper']:g}"

@@ -94,7 +94,7 @@ class WithWheels(WithLoads):
         normal = floor.normal if isinstance(floor, Plane) else floor.normal_at(place, self.params)
         if unit is not None and abs(unit @ normal) > 1 - 1e-9:
             raise ModelError(f"the axis of {name!r} is normal to the plane: a wheel that lies flat does not roll")
-        self._in_plane(name, body, normal)
+        self._in_plane(name, body, normal, isinstance(floor, Surface))
         wheel = Wheel(name, self, body, place, unit, radius, floor)
         if isinstance(floor, Surface):
             size = positive(f"the radius of {name!r}", radius, self.params)
@@ -102,13 +102,11 @@ class WithWheels(WithLoads):
         return self._add(wheel)
 
     @staticmethod
-    def _in_plane(name: str, body: Body, normal: np.ndarray) -> None:
+    def _in_plane(name: str, body: Body, normal: np.ndarray, curved: bool = False) -> None:
         """Refuse a floor that is the plane in which a body moves, or leans on it."""
         if body.flat and abs(normal[2]) > 1e-9:
-            raise ModelError(
-                f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give one that lies in it, such "
-                "as normal=(0, 1)"
-            )
+            advice = "one that lies in it, such as " + ("surface=lambda x, y, z: y" if curved else "normal=(0, 1)")
+            raise ModelError(f"the normal of {name!r} points out of the plane in which {body.name!r} moves: give {advice}")
 
     def knife_edge(self, body: Body, *, along: Any, at: Any = None, normal: Any = Z, name: str | None = None) -> KnifeEdge:
         """A blade, a skate or a keel: a point of the body moves only in the direction `along`, fixed in the body.

@@ -110,6 +110,8 @@ class MemberReadings:
         if name.startswith("_"):
             raise AttributeError(name)
         found = [getattr(reading, name) for reading in self._readings]
+        if found[0] is None:  # impacts, of runs that record none
+            return None
         if isinstance(found[0], Events):
             return of_all_members(found)
         if callable(found[0]):

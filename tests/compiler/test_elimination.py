@@ -216,6 +216,13 @@ def test_singular_matrix_is_refused(name):
         order_of(SINGULAR[name])
 
 
+def test_pivots_that_almost_vanish_are_refused_without_warnings():
+    """In every place one of the two samples has 1e-310, whose reciprocal is infinite."""
+    e = 1e-310
+    with pytest.raises(SingularMatrix):
+        order_of(np.array([[e, 1.0], [1.0, e]]), np.array([[1.0, e], [e, 1.0]]))
+
+
 def test_singular_in_one_sample_is_refused():
     regular = np.array([[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(SingularMatrix):

@@ -106,6 +106,26 @@ FAILING = {
         lambda m, r, h: m.ball(r, radius=0.1, surface=lambda x, y: 0 if x < 0 else y, name="bowl"),
         "the surface of 'bowl' branched.*np.where",
     ),
+    "no surface": (
+        lambda m, r, h: m.ball(r, radius=0.1, surface=lambda x, y: {}["height"], name="bowl"),
+        "the surface of 'bowl' failed.*KeyError",
+    ),
+    "out of the plane": (
+        lambda m, r, h: m.wheel(r, radius=0.1, axis=(0, 0, 1), surface=lambda x, y: y, name="tyre"),
+        r"normal of 'tyre' points out of the plane.*surface=lambda x, y, z: y",
+    ),
+    "names": (
+        lambda m, r, h: m.force(r, lambda t: {"x": t, "y": t}, name="push"),
+        "'push' must return three numbers.*got {'x'",
+    ),
+    "limit": (
+        lambda m, r, h: m.stop(h, lower=lambda a: -a, restitution=0, name="end"),
+        "^the lower limit of 'end' asks for a; declare it",
+    ),
+    "friction": (
+        lambda m, r, h: m.contact(r, normal=(0, 1), origin=(0, -1), restitution=0, friction=lambda mu: mu, name="foot"),
+        "^the friction of 'foot' asks for mu; declare it",
+    ),
 }
 
 

@@ -45,6 +45,20 @@ def test_a_rod_rests_on_a_stop_of_its_hinge(coordinates, turned):
     np.testing.assert_allclose(run.of(hinge).force, np.tile([0, 0.2 * G * (-1 if turned else 1), 0], (11, 1)), atol=1e-12)
 
 
+def test_contact_lasts_until_the_last_state():
+    """Whatever the number of steps, a weight that came to rest on a stop and on a rack is carried by the stop at the end."""
+    m, _, slide = lift()
+    pinion = m.revolute(m.ground, m.body("pinion", mass=0.1, inertia=1e-5, at=(0.02, 0)), at=(0.02, 0))
+    rack = m.gear(slide, pinion, ratio=0.02)
+    stop = m.stop(slide, lower=-0.1, restitution=0.1)
+    for steps in range(40, 60):
+        run = da.simulate(m, da.CVA(), h=0.01, steps=steps)
+        rests = run.t >= run.of(stop).contacts.begin[-1]
+        assert run.of(stop).contacts.end[-1] == run.t[-1]
+        np.testing.assert_allclose(run.of(stop).effort[rests], 0.2 * G, rtol=1e-12)
+        np.testing.assert_allclose(run.of(rack).effort[rests], 0.0, atol=1e-12)
+
+
 def test_gap_and_impulse_of_a_fall_onto_one_of_two_stops():
     """gap = h - g t^2/2 and impulse m (1 + e) sqrt(2 g h), of this stop only and of all members."""
     m, block, slide = lift(e=0.5)
@@ -109,6 +123,8 @@ def test_what_does_not_say_forces_is_refused():
     with pytest.raises(da.DalembertError, match="time stepping has impulses over whole steps"):
         _ = run.of(stop).effort
     np.testing.assert_allclose(run.of(stop).contacts.normal / 0.01, 0.2 * G, rtol=1e-12)
+    runs = da.simulate_many(m, da.MoreauJean(), start=[m.start()] * 2, h=0.01, steps=5)
+    assert runs.of(stop).impacts is None and runs.of(stop).contacts.member.tolist() == [0] * 5 + [1] * 5
     with pytest.raises(da.InputError, match="the stop 'buffer' has no force: it has contacts, effort, gap"):
         _ = run.of(stop).force
 
