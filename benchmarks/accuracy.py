@@ -168,7 +168,7 @@ def posed(known: Any) -> Any:
 
 
 def start_of(problem: Any) -> da.State:
-    from dalembert.runs._arguments import initial_state
+    from dalembert.runs._starts import initial_state
 
     return initial_state(problem)[1]
 

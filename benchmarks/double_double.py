@@ -22,7 +22,7 @@ import numpy as np
 
 import dalembert as da
 from dalembert.compiler._tape import read_tape
-from dalembert.runs._arguments import initial_state
+from dalembert.runs._starts import initial_state
 from dalembert.tableaux import Tableau
 from dalembert.verify._multiprecision import _evaluator
 

@@ -33,7 +33,8 @@ def __getattr__(name: str) -> _Any:
     if public is None or name not in (*public.__all__, "__all__"):
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     place = public.LATER.get(name)
-    value = globals()[name] = getattr(public if place is None else _importlib.import_module(f"dalembert.{place}"), name)
+    value = getattr(public if place is None else _importlib.import_module(f"dalembert.{place}"), name)
+    value = globals()[name] = _importlib.import_module("dalembert._calls").public(value)
     return value
 
 

@@ -7,6 +7,7 @@ public name is imported here, or named in `LATER` if few users need it, and adde
 from typing import TYPE_CHECKING
 
 from dalembert import mechanisms, problems, systems, tableaux
+from dalembert._calls import check_calls
 from dalembert.compiler import step_function
 from dalembert.contact import CVA, MCVA, MCVAA, MCVAC, VCI
 from dalembert.errors import DalembertError, InconsistentStart, InputError, ModelError, StepFailed, UnsupportedSystem
@@ -199,3 +200,5 @@ __all__ = [
     "to_torch",
     "verify",
 ]
+
+check_calls(globals())

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "CallError",
     "DalembertError",
     "InconsistentStart",
     "InputError",
@@ -37,6 +38,10 @@ class ModelError(DalembertError, ValueError):
 
 class InputError(DalembertError, ValueError):
     """An argument of a library function has a wrong value or shape."""
+
+
+class CallError(InputError, TypeError):
+    """A function was called with an argument that it does not have, or without one that it needs."""
 
 
 class InconsistentStart(InputError):

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._calls import check_known
 from dalembert.derivatives._given import names_of
 from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._loss import Weighted, steps_at
 from dalembert.derivatives._start import Start
 from dalembert.derivatives._through_impacts import completed
-from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
+from dalembert.derivatives._wanted import Differentiated, wanted
 from dalembert.errors import DalembertError, InputError
-from dalembert.runs._arguments import Arguments, count, given_values
+from dalembert.runs._arguments import INITIAL, Arguments
 from dalembert.runs._drivers import check_differentiable
+from dalembert.runs._lengths import count
+from dalembert.runs._starts import given_values
 from dalembert.systems import State, consistent
 
 
@@ -40,7 +43,7 @@ class _StatesOf:
         model, t0, initial = given_values(self.system, False, self.arguments.get("t0"), given, params)
         state = consistent(model, t0=0.0 if t0 is None else t0, params=params, **initial)
         policy: dict[str, Any] = {name: self.arguments.get(name) for name in ("t1", "h", "steps", "controls")}
-        spec = Arguments("simulate", self.system, self.method, {}, start=state, params=params, t0=None, **policy).single()
+        spec = Arguments("simulate", self.system, self.method, {}, start=state, params=params, **policy).single()
         check_differentiable(spec.method, "a bridge")
         count("steps", spec.steps, least=1)
         velocity = initial.get("v0") is not None
@@ -67,9 +70,7 @@ class _StatesOf:
 def _states_of(system: Any, method: Any, wrt: str | Sequence[str], at: Any, arguments: dict[str, Any]) -> _StatesOf:
     names = names_of("wrt names initial values and parameters", wrt, 'wrt=("q0", "m")')
     known = (*INITIAL, "params", "t0", "t1", "h", "steps", "controls")
-    unknown = next((name for name in arguments if name not in known), None)
-    if unknown is not None:
-        raise InputError(f"a bridge has no argument {unknown!r}: it takes {', '.join(known)}")
+    check_known("a bridge", arguments, known)
     return _StatesOf(system, method, names, at, arguments)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import casadi as ca
 import numpy as np
@@ -16,14 +16,16 @@ from dalembert.derivatives._given import checked_data, deviations, finite, limit
 from dalembert.derivatives._loss import steps_at
 from dalembert.derivatives._sensitivities import forward
 from dalembert.derivatives._start import Start
-from dalembert.derivatives._wanted import INITIAL, Differentiated, wanted
+from dalembert.derivatives._wanted import Differentiated, wanted
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
-from dalembert.runs._arguments import check_method, given_values, initial_state, step_size
+from dalembert.runs._arguments import INITIAL, check_method
 from dalembert.runs._drivers import check_differentiable
+from dalembert.runs._lengths import step_size
+from dalembert.runs._starts import given_values, initial_state
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import State, System, consistent
-from dalembert.systems._consistent import finite_number
+from dalembert.systems._initial_values import GivenValues, finite_number
 from dalembert.systems._model import one_line
 from dalembert.systems._state_function import state_function
 
@@ -43,7 +45,7 @@ def fit(
     fixed: Mapping[str, Any] | None = None,
     start: State | None = None,
     t0: float | None = None,
-    **initial: Any,
+    **initial: Unpack[GivenValues],
 ) -> Fit:
     """Find parameters and initial values for which a run agrees with measured data, by least squares with exact derivatives.
 
@@ -67,12 +69,10 @@ def fit(
     """
     from scipy.optimize import least_squares
 
-    unknown = next((name for name in initial if name not in INITIAL), None)
-    if unknown is not None:
-        raise InputError(f"da.fit has no argument {unknown!r}: initial values are {', '.join(INITIAL)}")
+    given: dict[str, Any] = {**initial}
     if start is not None:
-        fixed, t0, initial = _from_start(system, start, fixed, t0, initial)
-    problem = _Problem.of(system, method, t, data, params, h, observe, sigma, bounds, fixed, t0, initial)
+        fixed, t0, given = _from_start(system, start, fixed, t0, given)
+    problem = _Problem.of(system, method, t, data, params, h, observe, sigma, bounds, fixed, t0, given)
     scale = np.where(problem.guess != 0, np.abs(problem.guess), 1.0)
     with busy("fitting"):
         problem.check_guess()

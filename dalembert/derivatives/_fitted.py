@@ -109,4 +109,4 @@ def warn_of_misfit(fit: Fit) -> None:
         cause = "sigma is too large, and so is std"
     else:
         return
-    warnings.warn(f"the residuals are {fit.misfit:.3g} times as large as sigma says: {cause}", stacklevel=4)
+    warnings.warn(f"the residuals are {fit.misfit:.3g} times as large as sigma says: {cause}", stacklevel=5)

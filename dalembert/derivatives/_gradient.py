@@ -22,8 +22,8 @@ from dalembert.derivatives._sensitivities import ALL_STATES, segment, through_st
 from dalembert.derivatives._through_impacts import ImpactSteps
 from dalembert.derivatives._wanted import Differentiated, differentiated
 from dalembert.errors import InputError
-from dalembert.runs._arguments import check_memory, count
 from dalembert.runs._drivers import driver_of, make_run, prepared
+from dalembert.runs._lengths import check_memory, count
 
 SEGMENT = 3_000_000
 """Numbers of a record that are kept at a time: 24 MB."""

@@ -96,7 +96,7 @@ def _say(failed: dict[int, DalembertError], members: int) -> None:
     if len(failed) == members and isinstance(first, InputError) and len({str(error) for error in failed.values()}) == 1:
         raise first
     shown = ", ".join(map(str, numbers[:10])) + (f" and {len(numbers) - 10} more" if len(numbers) > 10 else "")
-    warnings.warn(f"no gradient for member {shown} of {members}: {first} (member {numbers[0]})", stacklevel=3)
+    warnings.warn(f"no gradient for member {shown} of {members}: {first} (member {numbers[0]})", stacklevel=4)
 
 
 def _members(

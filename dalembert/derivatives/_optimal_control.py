@@ -22,10 +22,12 @@ from dalembert.compiler._independence import independent
 from dalembert.derivatives._given import finite, limits, names_of, truth
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import check_method, count, initial_state, positive
+from dalembert.runs._arguments import check_method
 from dalembert.runs._controls import PiecewiseLinear, parameter_slots, with_ramps
 from dalembert.runs._drivers import check_differentiable, driver_of
+from dalembert.runs._lengths import count, positive
 from dalembert.runs._simulate import simulate
+from dalembert.runs._starts import initial_state
 from dalembert.runs._trajectory import Trajectory
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import State, System

@@ -16,8 +16,8 @@ from dalembert.derivatives._wanted import Differentiated, Wanted, differentiated
 from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
-from dalembert.runs._arguments import check_memory
 from dalembert.runs._drivers import driver_of, make_run, prepared
+from dalembert.runs._lengths import check_memory
 from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 

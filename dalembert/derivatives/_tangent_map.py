@@ -16,8 +16,8 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
-from dalembert.runs._arguments import count
 from dalembert.runs._drivers import driver_of, make_run, prepared
+from dalembert.runs._lengths import count
 from dalembert.systems import State, System
 from dalembert.systems._consistent import unpack
 

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._calls import check_known
 from dalembert.derivatives._given import names_of
 from dalembert.derivatives._start import Start
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError
-from dalembert.runs._arguments import Arguments, given_values
+from dalembert.runs._arguments import INITIAL, SHARED, Arguments
 from dalembert.runs._controls import parameter_slots
 from dalembert.runs._drivers import check_differentiable
+from dalembert.runs._starts import given_values
 from dalembert.systems import State, System
 
-INITIAL = ("q0", "v0", "p0", "y0", "z0", "lam0", "psi0")
-RUN = ("start", "params", "t0", "t1", "h", "steps", "save_every", "newton_tolerance", "controls")
-"""The arguments of a run, as `da.simulate` takes them."""
+FURTHER = {"save_every": 1, "newton_tolerance": None, "controls": None}
+"""Arguments of a run besides those that all functions share, as `da.simulate` takes them."""
 NAMES = "wrt names initial values and parameters"
 
 
@@ -81,11 +82,9 @@ class Differentiated:
 
 def run_arguments(caller: str, system: Any, method: Any, arguments: Mapping[str, Any]) -> Arguments:
     """The arguments of a run that is to be differentiated; those that it does not have are refused."""
-    unknown = next((name for name in arguments if name not in (*INITIAL, *RUN)), None)
-    if unknown is not None:
-        raise InputError(f"da.{caller} has no argument {unknown!r}: it takes those of a run, {', '.join((*INITIAL, *RUN))}")
-    run: dict[str, Any] = {name: arguments.get(name) for name in RUN} | {"save_every": arguments.get("save_every", 1)}
-    return Arguments(caller, system, method, {name: arguments.get(name) for name in INITIAL}, **run)
+    check_known(f"da.{caller}", arguments, (*INITIAL, *SHARED, *FURTHER))
+    own: dict[str, Any] = {name: arguments.get(name, default) for name, default in FURTHER.items()}
+    return Arguments.of(caller, system, method, arguments, **own)
 
 
 def initial_values(packed: Arguments, wrt: str | Sequence[str] | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ what it needs of t, q, v, p (y, z) and the parameters, like the functions of a m
 Points are in the plane or in space. Problems of the catalogue bring their drawings, and so does a `da.Mechanism`.
 """
 
+from dalembert._calls import check_calls as _check_calls
 from dalembert.draw._animation import Animation, animate
 from dalembert.draw._bodies import mechanism
 from dalembert.draw._parts import Drawing, Part, ball, body, disc, line, mass, picture, rod, solid, spring, trace, track, wall
@@ -31,3 +32,5 @@ __all__ = [
     "track",
     "wall",
 ]
+
+_check_calls(globals())

@@ -21,10 +21,10 @@ from dalembert.explorer._widget import in_notebook, widget
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._accurate import suggest
-from dalembert.runs._arguments import count
+from dalembert.runs._lengths import count
 from dalembert.runs._problem import Problem
 from dalembert.systems import System
-from dalembert.systems._consistent import finite_number
+from dalembert.systems._initial_values import finite_number
 from dalembert.systems._model import one_line, real_array
 
 FIRST = 128

@@ -16,8 +16,8 @@ from dalembert.draw._parts import picture
 from dalembert.draw._scene import upright
 from dalembert.errors import DalembertError, InconsistentStart, InputError
 from dalembert.mechanisms import Mechanism
-from dalembert.runs._arguments import given_values, initial_state
 from dalembert.runs._problem import Problem, stated
+from dalembert.runs._starts import given_values, initial_state
 from dalembert.systems import IndexTwoDAE, MechanicalSystem, State, System, consistent
 
 Thing = Problem | Mechanism | System

@@ -23,7 +23,7 @@ from dalembert.mechanisms._with_wheels import WithWheels
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
 from dalembert.systems import Hamiltonian, State
-from dalembert.systems._consistent import finite_number
+from dalembert.systems._initial_values import finite_number
 from dalembert.systems._model import naming
 
 CONSTANT = 1e-9

@@ -252,7 +252,7 @@ class _Import:
         if colliding:
             self.left_out.append(f"contacts of {colliding} geoms")
         if self.left_out:
-            warnings.warn(f"not taken from the model: {', '.join(self.left_out)}", stacklevel=4)
+            warnings.warn(f"not taken from the model: {', '.join(self.left_out)}", stacklevel=5)
 
 
 def _rank(axes: Any) -> int:

@@ -15,7 +15,7 @@ from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._rigid import Body, Frame, Placement
 from dalembert.mechanisms._vectors import constant, rotation_matrix, triple
 from dalembert.symbolic import as_column, from_column
-from dalembert.systems._consistent import finite_number
+from dalembert.systems._initial_values import finite_number
 from dalembert.systems._model import one_line
 
 if TYPE_CHECKING:

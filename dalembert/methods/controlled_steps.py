@@ -29,7 +29,7 @@ from dalembert.methods._base import DerivedMethod, OneStepMethod
 from dalembert.methods._clock import Clock
 from dalembert.methods._step import Equation, Step
 from dalembert.systems import BoundSystem, State, System
-from dalembert.systems._consistent import finite_number
+from dalembert.systems._initial_values import finite_number
 from dalembert.systems._units import LEAST_OF_ALL, LEAST_SIZE, units
 
 SAFETY, SHRINK, GROW, KEEP = 0.9, 0.2, 8.0, 1.2

@@ -31,6 +31,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from dalembert._calls import check_calls as _check_calls
 from dalembert.errors import InputError
 
 __all__ = [
@@ -365,3 +366,6 @@ def _completed(numbers: Iterable[str | Decimal], basic_order: int) -> tuple[Frac
     rest = Fraction(1, 2) - sum(half, start=Fraction(0))
     middle = (rest, rest) if basic_order == 1 else (2 * rest,)
     return (*half, *middle, *half[::-1])
+
+
+_check_calls(globals())

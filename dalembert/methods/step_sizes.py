@@ -32,8 +32,8 @@ from dalembert.methods._base import DerivedMethod, OneStepMethod
 from dalembert.methods._clock import Clock
 from dalembert.methods._step import Step
 from dalembert.systems import BoundSystem, MechanicalSystem, State, System
-from dalembert.systems._consistent import finite_number
 from dalembert.systems._density import GIVE, density_and_rate
+from dalembert.systems._initial_values import finite_number
 from dalembert.systems._model import one_line
 from dalembert.systems._transformed_time import TransformedTime, check_transformable, transformed
 

@@ -4,6 +4,7 @@ Every function returns a `matplotlib.figure.Figure`; `path=` writes it as .png, 
 your own. Runs of any length are thinned in a way that keeps their extremes. Matplotlib is loaded when something is drawn.
 """
 
+from dalembert._calls import check_calls as _check_calls
 from dalembert.draw._style import save
 from dalembert.plot._against_time import energy_error, impacts, multipliers, residuals, solution
 from dalembert.plot._convergence import convergence, work_precision
@@ -26,3 +27,5 @@ __all__ = [
     "solution",
     "work_precision",
 ]
+
+_check_calls(globals())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,15 +16,16 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import LongRunWarning, StepFailed, ToleranceError
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import Arguments, count
+from dalembert.runs._arguments import Arguments, GivenStart
 from dalembert.runs._beside import COARSER, FINER, Beside
 from dalembert.runs._choice import SAFETY, Suggestion, choose, next_size, remember, suggestion, task_of, worded
 from dalembert.runs._comparison import ENOUGH, ROUGH, Comparison
+from dalembert.runs._lengths import count
 from dalembert.runs._path import Task
 from dalembert.runs._pilot import Pilot, growth
 from dalembert.runs._problem import Problem
 from dalembert.runs._trajectory import StoredTrajectory, Trajectory
-from dalembert.systems import State, System
+from dalembert.systems import System
 
 MOST_NUMBERS = 20_000_000
 """Of a run whose states are all kept until it was compared, though fewer were asked for."""
@@ -43,18 +44,9 @@ def suggest(
     *,
     rtol: float | None = None,
     atol: float | None = None,
-    q0: Any = None,
-    v0: Any = None,
-    p0: Any = None,
-    y0: Any = None,
-    z0: Any = None,
-    lam0: Any = None,
-    psi0: Any = None,
-    start: State | None = None,
     t1: float | None = None,
-    t0: float | None = None,
-    params: Mapping[str, Any] | None = None,
     progress: bool | None = None,
+    **given: Unpack[GivenStart],
 ) -> Suggestion:
     """The method and the step size that `da.simulate(..., rtol=rtol)` would take, from short runs: `.method`, `.h`, `.steps`.
 
@@ -69,8 +61,7 @@ def suggest(
         (True, 20.0)
 
     """
-    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    arguments = Arguments("suggest", system, method, initial, start, params, t0, t1, None, None)
+    arguments = Arguments.of("suggest", system, method, {**given, "t1": t1})
     with busy("trying step sizes", progress):
         return choose(task_of(arguments, rtol, atol), method)
 
@@ -123,7 +114,7 @@ def warn_of_length(chosen: Suggestion, method: OneStepMethod | None) -> bool:
         f"{seconds / 60:.2g} minutes here, and up to twice as long to be compared: {fewer}ask for a larger rtol or an earlier "
         "t1, or wait",
         LongRunWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return True
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,22 +13,44 @@ import numpy as np
 
 from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
-from dalembert.errors import InconsistentStart, InputError, UnsupportedSystem, is_one_of
-from dalembert.mechanisms import Mechanism
+from dalembert.errors import InputError, UnsupportedSystem, is_one_of
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
 from dalembert.runs._controls import given_controls, with_ramps
 from dalembert.runs._drivers import driver_of
+from dalembert.runs._lengths import count, number_of_steps, positive, step_size
 from dalembert.runs._problem import Problem, stated
-from dalembert.systems import State, System, state_at
-from dalembert.systems._consistent import finite_number, unpack, with_parameters
+from dalembert.runs._starts import given_values, initial_state
+from dalembert.systems import State, System
 from dalembert.systems._coulomb import check_coefficients
-from dalembert.systems._model import checked_mapping, one_line, real_array, shape_of
-from dalembert.systems._start_checks import check_domain, check_start
+from dalembert.systems._initial_values import GivenValues, finite_number
+from dalembert.systems._model import one_line
 from dalembert.systems._states import States, states_at
 
 MOST_STEPS, FIRST_PART = 2**61, 128
 """Steps of varying size until a final time, and the part of that time of which the first step is, if no h is given."""
+
+
+class GivenStart(GivenValues, total=False):
+    """Keywords of all functions that run a method: where the motion starts."""
+
+    start: State | Sequence[State] | None
+    t0: float | None
+    params: Mapping[str, Any] | None
+
+
+class GivenRun(GivenStart, total=False):
+    """The same, and how far it goes."""
+
+    h: float | None
+    steps: int | None
+    t1: float | None
+    progress: bool | None
+
+
+INITIAL = tuple(GivenValues.__annotations__)
+SHARED = ("start", "t0", "params", "h", "steps", "t1")
+"""What a run is given besides initial values."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +98,23 @@ class Arguments:
     method: Any
     initial: Mapping[str, Any]
     """Initial values and guesses of multipliers by their names, q0 and so on; None where they were not given."""
-    start: Any
-    params: Mapping[str, Any] | None
-    t0: Any
-    t1: Any
-    h: Any
-    steps: Any
+    start: Any = None
+    t0: Any = None
+    params: Mapping[str, Any] | None = None
+    h: Any = None
+    steps: Any = None
+    t1: Any = None
     save_every: Any = 1
     newton_tolerance: Any = None
     stage_multipliers: bool = False
     controls: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, caller: str, system: Any, method: Any, given: Mapping[str, Any], **own: Any) -> Arguments:
+        """From keywords as `GivenRun` has them, and others."""
+        initial = {name: given.get(name) for name in INITIAL}
+        own |= {name: given.get(name) for name in SHARED}
+        return cls(caller, system, method, initial, **own)
 
     @property
     def drawing(self) -> Drawing | None:
@@ -187,156 +215,3 @@ def check_method(method: Any, system: System, caller: str) -> None:
             f"the second argument of {caller} is a method, such as da.LobattoIIIAB(stages=3); got {method!r}{hint}"
         )
     method.check(system)
-
-
-def given_values(
-    system: System | Problem | Mechanism,
-    started: bool,
-    t0: float | None,
-    initial: Mapping[str, Any],
-    params: Mapping[str, Any] | None,
-) -> tuple[System, float | None, dict[str, Any]]:
-    """The system, the time and the initial values that were given, or that a problem brings."""
-    given = {name: value for name, value in initial.items() if value is not None}
-    if isinstance(system, Problem):
-        if not started and not {"q0", "y0"} & set(given):
-            t0 = system.t0 if t0 is None else t0
-            motion = {} if {"v0", "p0", "z0"} & set(given) else {"v0": system.v0, "p0": system.p0, "z0": system.z0}
-            given = {"q0": system.q0, "y0": system.y0, "lam0": system.lam0, **motion, **given}
-            given = {name: value for name, value in given.items() if value is not None}
-        system = system.system
-    if isinstance(system, Mechanism):
-        if not started and not given:
-            given = _assembled_pose(system, 0.0 if t0 is None else t0, params)
-        system = system.system()
-    if not isinstance(system, System):
-        raise UnsupportedSystem(
-            "the first argument is a da.Hamiltonian, a da.Lagrangian, a da.ODAE, a da.Mechanism or a problem of da.problems; "
-            f"got {type(system).__name__}"
-        )
-    if started and given:
-        raise InputError(f"give either start= or the initial values {' and '.join(given)}, not both")
-    return system, t0, given
-
-
-def _assembled_pose(m: Mechanism, t0: float, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The initial values of a mechanism that was given none: those of its first member, if parameters have one row a member.
-
-    Velocities are given rather than momenta, which each member has by its own masses.
-    """
-    declared = m.system().parameters.values
-    one = {
-        name: value[0] if name in declared and len(shape_of(value)) == declared[name].ndim + 1 and len(value) else value
-        for name, value in checked_mapping(params).items()
-    }
-    state = m.start(t0=t0, params=one)
-    return {"q0": state.q, **({"v0": state.v} if np.any(state.v) else {"p0": state.p})}
-
-
-def initial_state(
-    system: System | Problem | Mechanism,
-    *,
-    start: State | None = None,
-    t0: float | None = None,
-    params: Mapping[str, Any] | None = None,
-    check: bool = True,
-    **initial: Any,
-) -> tuple[System, State]:
-    """The system and the state in which a run starts, from a problem, from initial values or from `start`."""
-    maker = "m.start" if isinstance(system, Mechanism) else "da.consistent"
-    system, t0, given = given_values(system, start is not None, t0, initial, params)
-    if start is None:
-        return system, state_at(system, t0=0.0 if t0 is None else t0, params=params, **given)
-    if not isinstance(start, State):
-        raise InputError(f"start is a state that {maker} returned; got {type(start).__name__}")
-    if t0 is not None and t0 != start.t:
-        raise InputError(
-            f"start= brings its own time, t = {start.t:g}: leave t0 out, or make the state with {maker}(..., t0=...)"
-        )
-    if start.fingerprint != system.fingerprint:
-        given_to = f"{maker}(...)" if maker == "m.start" else f"{maker}(system, ...)"
-        raise InputError(f"start= belongs to another model: make the state with {given_to} for this one")
-    theta = system.parameters.vector(params, base=start.theta)
-    packed = with_parameters(system, start, theta)
-    if check:
-        try:
-            check_start(system, start.t, start.first, packed[len(start.first) :], theta)
-        except InconsistentStart as error:
-            if np.array_equal(theta, start.theta):
-                raise
-            violated, kept = str(error).partition(":")[0], "q and v" if start.keeps_velocity else system.state_blocks[1][0]
-            advice = f"start= was made with other parameters and keeps its {kept}: make it with {maker}(..., params=...)"
-            raise InconsistentStart(f"{violated}: {advice}") from None
-    state = unpack(system, start.t, packed, theta, start.multipliers)
-    if check:
-        check_domain(system, state)
-    return system, state
-
-
-def step_size(value: Any, method: OneStepMethod) -> float:
-    """A number other than 0; time runs backwards if it is negative."""
-    if value is None:
-        finding = "t1= without steps=" if method.rejects else "rtol= and t1="
-        raise InputError(f"a step size is missing: give h=, or {finding}, which finds one")
-    number = _number(value)
-    if not np.isfinite(number) or number == 0:
-        raise InputError(f"h must be a positive number, or a negative one to go back in time; got {one_line(value)}")
-    return number
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(real_array(value))
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
-
-
-def positive(name: str, value: Any) -> float:
-    """A number > 0."""
-    number = _number(value)
-    if not (np.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a positive number; got {one_line(value)}")
-    return number
-
-
-def count(name: str, value: Any, least: int) -> int:
-    """An integer that is not too small."""
-    try:
-        number = least - 1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = least - 1
-    if not least <= number < 2**62:
-        raise InputError(f"{name} must be an integer >= {least}{' and below 2**62' * (number >= 2**62)}; got {one_line(value)}")
-    return number
-
-
-def check_memory(needed: int, what: str = "all these states", advice: str = "store fewer of them with save_every=") -> None:
-    """Refuse to hold more than the machine's memory, before anything is computed."""
-    try:
-        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not known on this platform
-        return
-    if needed > 0.8 * available:
-        raise InputError(
-            f"storing {what} takes {needed / 1e9:.3g} GB of the machine's {available / 1e9:.0f} GB of memory: {advice}"
-        )
-
-
-def number_of_steps(steps: int | None, t1: float | None, t0: float, h: float) -> int:
-    """How many steps there are, by their number or by the final time."""
-    if (steps is None) == (t1 is None):
-        raise InputError("give either the number of steps or the final time t1" + ("" if steps is None else ", not both"))
-    if steps is not None:
-        return count("steps", steps, least=0)
-    assert t1 is not None
-    length = (finite_number("t1", t1) - t0) / h
-    if not np.isfinite(length) or length < 0:
-        where, other = ("after", "h < 0") if h > 0 else ("before", "h > 0")
-        raise InputError(f"t1 must be a finite time {where} t0 = {t0:g}, or {other}; got {t1!r}")
-    nearest = round(length)
-    if abs(length - nearest) > 1e-9 * max(1.0, length):
-        raise InputError(
-            f"t1 - t0 = {float(t1) - t0:g} is not a whole number of steps h = {h:g}: "
-            f"use h = {(float(t1) - t0) / max(1, nearest):.17g}"
-        )
-    return nearest

@@ -16,15 +16,17 @@ import numpy as np
 
 from dalembert.errors import InputError, ToleranceError
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import Arguments, check_method, initial_state, positive
+from dalembert.runs._arguments import Arguments, check_method
 from dalembert.runs._default_method import family
+from dalembert.runs._lengths import positive
 from dalembert.runs._path import Task, positions
 from dalembert.runs._pilot import LOST, Growth, Pilot, growth, not_hard, order_of, pilot, time_scale
 from dalembert.runs._problem import Problem
+from dalembert.runs._starts import initial_state
 from dalembert.runs._unreachable import FEWER, ROUND_OFF, refuse_chaos, refuse_rounding, refuse_singular
 from dalembert.symbolic._kept import Recent
 from dalembert.systems import State, System
-from dalembert.systems._consistent import finite_number
+from dalembert.systems._initial_values import finite_number
 
 SAFETY = 0.5
 """The part of the tolerance that the estimated error may take."""

@@ -17,12 +17,12 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import DalembertError, InputError, StepFailed, UnsupportedSystem, is_one_of
-from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem, stated
+from dalembert.runs._starts import initial_state
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import ODAE, Lagrangian, State, System
-from dalembert.systems._consistent import finite_number
 from dalembert.systems._dependency import refuse_redundant
+from dalembert.systems._initial_values import finite_number
 
 MOST_STEPS = 10_000_000
 

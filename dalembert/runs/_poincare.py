@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import casadi as ca
 import numpy as np
@@ -16,14 +16,15 @@ from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import DerivedMethod
-from dalembert.runs._arguments import Arguments, Policy, check_memory
+from dalembert.runs._arguments import Arguments, GivenRun, Policy
 from dalembert.runs._crossings import Search, Surface
 from dalembert.runs._drivers import driver_of, run_ensemble
 from dalembert.runs._ensemble import Reduction, member_number, outcomes
+from dalembert.runs._lengths import check_memory
 from dalembert.runs._members import layout_of, table_of
 from dalembert.runs._problem import Problem
 from dalembert.runs._variables import Variables
-from dalembert.systems import State, System
+from dalembert.systems import System
 from dalembert.systems._model import one_line
 from dalembert.systems._state_function import state_function
 from dalembert.systems._states import States, redundant_rows, with_multipliers
@@ -79,22 +80,9 @@ def poincare(
     *,
     section: Callable,
     direction: Literal[1, -1] = 1,
-    q0: Any = None,
-    v0: Any = None,
-    p0: Any = None,
-    y0: Any = None,
-    z0: Any = None,
-    lam0: Any = None,
-    psi0: Any = None,
-    start: State | Sequence[State] | None = None,
-    h: float | None = None,
-    steps: int | None = None,
-    t1: float | None = None,
-    t0: float | None = None,
-    params: Mapping[str, Any] | None = None,
     workers: int | None = None,
     simd: bool | None = None,
-    progress: bool | None = None,
+    **given: Unpack[GivenRun],
 ) -> PoincareSection:
     """Where trajectories cross the surface section(t, q, p, ...) = 0, upwards (direction=+1) or downwards (-1).
 
@@ -117,10 +105,9 @@ def poincare(
         True
 
     """
-    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
+    progress = given.pop("progress", None)
     with preparing(progress):
-        spec = Arguments("poincare", system, method, initial, **given).many()
+        spec = Arguments.of("poincare", system, method, given).many()
     if method.starting is not None:
         raise UnsupportedSystem(f"a state of {method} belongs to its step size, so that no shorter step can end on the section")
     if spec.h < 0:

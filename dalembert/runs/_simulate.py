@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from dalembert.errors import InputError, StepFailed
 from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._accurate import accurate
-from dalembert.runs._arguments import Arguments, Policy, check_memory
+from dalembert.runs._arguments import Arguments, GivenRun, Policy
 from dalembert.runs._default_method import default_method
 from dalembert.runs._drivers import make_run, prepared
+from dalembert.runs._lengths import check_memory
 from dalembert.runs._problem import Problem, stated
 from dalembert.runs._stored_run import stream
 from dalembert.runs._trajectory import Trajectory
@@ -31,28 +32,15 @@ def simulate(
     system: System | Problem | Mechanism,
     method: OneStepMethod | None = None,
     *,
-    q0: Any = None,
-    v0: Any = None,
-    p0: Any = None,
-    y0: Any = None,
-    z0: Any = None,
-    lam0: Any = None,
-    psi0: Any = None,
-    start: State | None = None,
-    h: float | None = None,
-    steps: int | None = None,
-    t1: float | None = None,
-    t0: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     save_every: int = 1,
     save_to: str | os.PathLike[str] | None = None,
-    params: Mapping[str, Any] | None = None,
     controls: Mapping[str, Any] | None = None,
-    progress: bool | None = None,
     newton_tolerance: float | None = None,
     stage_multipliers: bool = False,
     on_failure: Literal["raise", "return"] = "raise",
+    **given: Unpack[GivenRun],
 ) -> Trajectory:
     """Integrate `system` by `method` from consistent initial values, with a constant step size h.
 
@@ -85,13 +73,10 @@ def simulate(
         True
 
     """
-    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
-    given |= {"save_every": save_every, "newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
-    given["controls"] = controls
-    tolerant, posed = rtol is not None or atol is not None, stated(system)[0]
+    own: dict[str, Any] = {"save_every": save_every, "newton_tolerance": newton_tolerance, "controls": controls}
+    progress, tolerant, posed = given.pop("progress", None), rtol is not None or atol is not None, stated(system)[0]
     chosen = default_method(posed) if method is None and not tolerant and isinstance(posed, System) else method
-    arguments = Arguments("simulate", system, chosen, initial, **given)
+    arguments = Arguments.of("simulate", system, chosen, given, **own, stage_multipliers=stage_multipliers)
     policy = Policy(progress=progress, on_failure=on_failure, save_to=save_to, drawing=arguments.drawing)
     if save_to is not None and controls is not None:
         raise InputError("a stored run does not keep controls: leave save_to out, or state the force as a function of t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from dalembert._progress import preparing
 from dalembert.compiler import reductions
@@ -14,13 +14,13 @@ from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
 from dalembert.runs._accurate_many import accurate_many
-from dalembert.runs._arguments import Arguments, Policy
+from dalembert.runs._arguments import Arguments, GivenRun, Policy
 from dalembert.runs._default_method import default_method
 from dalembert.runs._drivers import driver_of
 from dalembert.runs._ensemble import Ensemble, Reduction
 from dalembert.runs._problem import Problem, stated
 from dalembert.runs._sweep import run_members
-from dalembert.systems import State, System
+from dalembert.systems import System
 
 __all__ = ["Ensemble", "Reduction", "simulate_many"]
 
@@ -29,30 +29,17 @@ def simulate_many(
     system: System | Problem | Mechanism,
     method: OneStepMethod | None = None,
     *,
-    q0: Any = None,
-    v0: Any = None,
-    p0: Any = None,
-    y0: Any = None,
-    z0: Any = None,
-    lam0: Any = None,
-    psi0: Any = None,
-    start: State | Sequence[State] | None = None,
-    h: float | None = None,
-    steps: int | None = None,
-    t1: float | None = None,
-    t0: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     save_every: int | None = None,
-    params: Mapping[str, Any] | None = None,
     reduce: Sequence[str] | Mapping[str, Any] = (),
     save_to: str | os.PathLike[str] | None = None,
     executor: Any = None,
     workers: int | None = None,
     simd: bool | None = None,
-    progress: bool | None = None,
     newton_tolerance: float | None = None,
     stage_multipliers: bool = False,
+    **given: Unpack[GivenRun],
 ) -> Ensemble:
     """Integrate many trajectories of `system`, the members, which differ in initial values or parameters.
 
@@ -91,14 +78,12 @@ def simulate_many(
         ((100, 2, 2), True)
 
     """
-    initial = {"q0": q0, "v0": v0, "p0": p0, "y0": y0, "z0": z0, "lam0": lam0, "psi0": psi0}
-    given: dict[str, Any] = {"start": start, "params": params, "t0": t0, "t1": t1, "h": h, "steps": steps}
     reduces, tolerant = not isinstance(reduce, tuple) or len(reduce) > 0, rtol is not None or atol is not None
-    given |= {"save_every": save_every if save_every is not None or (reduces and tolerant) else 1}
-    given |= {"newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
-    posed = stated(system)[0]
+    own: dict[str, Any] = {"save_every": save_every if save_every is not None or (reduces and tolerant) else 1}
+    own |= {"newton_tolerance": newton_tolerance, "stage_multipliers": stage_multipliers}
+    progress, posed = given.pop("progress", None), stated(system)[0]
     chosen = default_method(posed) if method is None and not tolerant and isinstance(posed, System) else method
-    arguments = Arguments("simulate_many", system, chosen, initial, **given)
+    arguments = Arguments.of("simulate_many", system, chosen, given, **own)
     if reduces:
         refuse_varying(method, "reduce= of da.simulate_many")
     policy: dict[str, Any] = {"progress": progress, "executor": executor, "workers": workers, "simd": simd}

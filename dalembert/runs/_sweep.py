@@ -17,8 +17,9 @@ from dalembert.draw import Drawing
 from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
 from dalembert.parallel._executors import Results, on_executor, on_threads
-from dalembert.runs._arguments import Policy, check_memory
+from dalembert.runs._arguments import Policy
 from dalembert.runs._ensemble import Ensemble, ensemble_of
+from dalembert.runs._lengths import check_memory
 from dalembert.runs._members import MembersJob, Starts, layout_of
 from dalembert.runs._model_identity import check_model, check_same_method, identity
 from dalembert.runs._path import positions

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import casadi as ca
 
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions
-from dalembert.systems._model import Constraints, call_model, scalar_expression
+from dalembert.systems._mechanical import GivenModel, MechanicalSystem
+from dalembert.systems._model import call_model, scalar_expression
 
 
 class Hamiltonian(MechanicalSystem):
@@ -49,23 +49,9 @@ class Hamiltonian(MechanicalSystem):
     kind = "Hamiltonian system"
 
     @one_at_a_time
-    def __init__(
-        self,
-        H: Callable,
-        dim: int,
-        *,
-        holonomic: Constraints = None,
-        nonholonomic: Constraints = None,
-        unilateral: Constraints = None,
-        restitution: Any = None,
-        friction: Any = None,
-        slip: Callable | None = None,
-        force: Callable | None = None,
-        params: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, H: Callable, dim: int, *, params: Mapping[str, Any] | None = None, **model: Unpack[GivenModel]) -> None:
         super().__init__(dim, params)
         arguments = {"t": from_column(self._t)[0], "q": from_column(self._q), "p": from_column(self._p)}
         energy = scalar_expression("the Hamiltonian", call_model("the Hamiltonian", H, arguments, self.parameters))
-        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution, friction, slip)
         H_p, H_q = ca.gradient(energy, self._p), ca.gradient(energy, self._q)
         self._derive_mechanics("the Hamiltonian", energy, H_p, -H_q, model)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import casadi as ca
 
 from dalembert.errors import ModelError
 from dalembert.symbolic import from_column
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions, solve_symmetric
-from dalembert.systems._model import Constraints, call_model, scalar_expression
+from dalembert.systems._mechanical import GivenModel, MechanicalSystem, solve_symmetric
+from dalembert.systems._model import call_model, scalar_expression
 
 
 class Lagrangian(MechanicalSystem):
@@ -38,20 +38,7 @@ class Lagrangian(MechanicalSystem):
     kind = "Lagrangian system"
 
     @one_at_a_time
-    def __init__(
-        self,
-        L: Callable,
-        dim: int,
-        *,
-        holonomic: Constraints = None,
-        nonholonomic: Constraints = None,
-        unilateral: Constraints = None,
-        restitution: Any = None,
-        friction: Any = None,
-        slip: Callable | None = None,
-        force: Callable | None = None,
-        params: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, L: Callable, dim: int, *, params: Mapping[str, Any] | None = None, **model: Unpack[GivenModel]) -> None:
         super().__init__(dim, params)
         t, q, p, v = self._t, self._q, self._p, self._v
         arguments = {"t": from_column(t)[0], "q": from_column(q), "v": from_column(v)}
@@ -67,7 +54,6 @@ class Lagrangian(MechanicalSystem):
             raise ModelError("the mass matrix L_vv is singular: every velocity v[i] must enter the Lagrangian quadratically")
         at_rest = ca.substitute(L_v, v, ca.SX.zeros(self.dim, 1))
         velocity = solve_symmetric(M, p - at_rest)
-        model = ModelFunctions(holonomic, nonholonomic, force, unilateral, restitution, friction, slip)
         H = ca.dot(p, velocity) - ca.substitute(lagrangian, v, velocity)
         self._derive_mechanics("the Lagrangian's energy", H, velocity, ca.substitute(L_q, v, velocity), model)
         self._define("t y v", L=lagrangian, L_q=L_q, L_v=L_v)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, TypedDict
 
 import casadi as ca
 import numpy as np
@@ -31,16 +31,16 @@ from dalembert.systems._system import System
 GUARDS = ("guards", "guard_rate", "guard_rounding")
 
 
-class ModelFunctions(NamedTuple):
-    """What a user states about a mechanical system besides its energy."""
+class GivenModel(TypedDict, total=False):
+    """Keywords of all mechanical systems: what a user states besides the energy."""
 
     holonomic: Constraints
     nonholonomic: Constraints
-    force: Callable | None
     unilateral: Constraints
     restitution: Any
-    friction: Any = None
-    slip: Callable | None = None
+    friction: Any
+    slip: Callable | None
+    force: Callable | None
 
 
 class MechanicalSystem(System):
@@ -68,23 +68,23 @@ class MechanicalSystem(System):
         self._q, self._p = self._y, self._z
         self._v = self._symbols["v"] = ca.SX.sym("v", self.dim)
 
-    def _derive_mechanics(self, role: str, H: ca.SX, H_p: ca.SX, minus_H_q: ca.SX, model: ModelFunctions) -> None:
+    def _derive_mechanics(self, role: str, H: ca.SX, H_p: ca.SX, minus_H_q: ca.SX, model: GivenModel) -> None:
         """Derive all functions of (t, q, p) from the energy, called `role`, the velocity and the conservative force."""
         q, p, v = self._q, self._p, self._v
         visible = {"t": from_column(self._t)[0], "q": from_column(q)}
-        g = self._constraints("holonomic", model.holonomic, visible)
+        g = self._constraints("holonomic", model.get("holonomic"), visible)
         moving = {**visible, "v": from_column(v), "p": from_column(p)}
-        k_of_v = self._constraints("nonholonomic", model.nonholonomic, moving)
+        k_of_v = self._constraints("nonholonomic", model.get("nonholonomic"), moving)
         k = ca.substitute(k_of_v, v, H_p)
         H_pp = ca.jacobian(H_p, p)
         k_v = ca.substitute(ca.jacobian(k_of_v, v), v, H_p)
         if ca.depends_on(k_of_v, p):
             k_v += solve_symmetric(H_pp, ca.substitute(ca.jacobian(k_of_v, p), v, H_p).T).T
-        if model.force is None:
+        if (force := model.get("force")) is None:
             applied = ca.SX.zeros(self.dim, 1)
         else:
             arguments = {**moving, "v": from_column(H_p)}
-            applied = vector_expression("force", call_model("force", model.force, arguments, self.parameters), self.dim)
+            applied = vector_expression("force", call_model("force", force, arguments, self.parameters), self.dim)
         lam, psi = self._multiplier_symbols(g, k)
         reaction = -ca.jacobian(g, q).T @ lam
         self._define("t y z", H=H, H_p=H_p, H_q=-minus_H_q, H_pp=H_pp, force=applied, k_v=k_v)
@@ -95,7 +95,7 @@ class MechanicalSystem(System):
         }  # fmt: skip
         if self.n_nonholonomic:
             self.described |= {"k": "nonholonomic", "k_v": "the derivative of nonholonomic"}
-        self._derive_unilateral(model.unilateral, model.restitution, visible, H_p)
+        self._derive_unilateral(model.get("unilateral"), model.get("restitution"), visible, H_p)
         self._derive_friction(model, moving, H_pp)
 
     def _derive_unilateral(self, unilateral: Constraints, restitution: Any, visible: Mapping[str, Any], v: ca.SX) -> None:
@@ -133,24 +133,25 @@ class MechanicalSystem(System):
         values = [call_model(role, law, {"speed": s}, self.parameters) if callable(law) else e for law, e, s in every]
         return ca.vertcat(*(scalar_expression(role, value) for value in values))
 
-    def _derive_friction(self, model: ModelFunctions, moving: Mapping[str, Any], H_pp: ca.SX) -> None:
-        if model.friction is None:
-            if model.slip is not None:
+    def _derive_friction(self, model: GivenModel, moving: Mapping[str, Any], H_pp: ca.SX) -> None:
+        friction, slip = model.get("friction"), model.get("slip")
+        if friction is None:
+            if slip is not None:
                 raise ModelError("slip is the velocity that friction opposes: give friction=, too, or leave slip= out")
             return
-        if model.unilateral is None:
+        if model.get("unilateral") is None:
             raise ModelError("friction acts on the walls unilateral=..., which this system does not have")
         count, v = self.n_unilateral, self._v
         normal = self._symbols["normal"] = ca.SX.sym("normal", count)
-        mu = coefficients(model.friction, normal, {name: moving[name] for name in ("t", "q")}, self.parameters)
+        mu = coefficients(friction, normal, {name: moving[name] for name in ("t", "q")}, self.parameters)
         self.constant_friction = not ca.depends_on(mu, ca.vertcat(self._t, self._q, normal))
-        if model.slip is None:
+        if slip is None:
             phi_q, phi_t = (self._expressions[name][1] for name in ("phi_q", "phi_t"))
             slip = point_tangents(phi_q, phi_t, H_pp, v)
             lengths = ca.vertcat(*(ca.norm_2(ca.densify(phi_q[k, :])) for k in range(count)))
             mu = ca.substitute(mu, normal, lengths * normal) * lengths  # of forces N grad phi
         else:
-            slip = sliding(model.slip, mu, {name: moving[name] for name in ("t", "q", "v")}, v, self.parameters)
+            slip = sliding(slip, mu, {name: moving[name] for name in ("t", "q", "v")}, v, self.parameters)
         self.n_tangents = slip.shape[0] // count
         if ca.depends_on(mu, normal):
             self._define("t y normal", friction_law=mu)

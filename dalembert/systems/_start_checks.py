@@ -14,7 +14,7 @@ from dalembert.systems._rank import least_singular_value, smallest_singular_valu
 from dalembert.systems._system import System
 
 if TYPE_CHECKING:
-    from dalembert.systems._consistent import State
+    from dalembert.systems._state import State
 
 CONSISTENCY_TOLERANCE = 1e-12
 """How far, relative to the size of the terms, given initial values may be off a constraint."""

@@ -24,9 +24,10 @@ from dalembert.errors import UnsupportedSystem
 from dalembert.symbolic import from_column
 from dalembert.symbolic._kept import kept
 from dalembert.symbolic._lock import one_at_a_time
-from dalembert.systems._consistent import State, unpack
+from dalembert.systems._consistent import unpack
 from dalembert.systems._density import GIVE, density_and_rate
-from dalembert.systems._mechanical import MechanicalSystem, ModelFunctions
+from dalembert.systems._mechanical import MechanicalSystem
+from dalembert.systems._state import State
 from dalembert.systems._system import System
 
 MOST_NODES = 3000
@@ -70,9 +71,8 @@ class TransformedTime(MechanicalSystem):
             )
         g = system.function("g")(t, q, theta) if system.n_holonomic else None
         holonomic = None if g is None else lambda: list(from_column(g))
-        model = ModelFunctions(holonomic, None, None, None, None)
         slopes = ca.gradient(K, self._p), -ca.gradient(K, self._q)
-        self._derive_mechanics("the Hamiltonian in transformed time", K, *slopes, model)
+        self._derive_mechanics("the Hamiltonian in transformed time", K, *slopes, {"holonomic": holonomic})
         self.coordinate_names = (*system.coordinate_names, "t") if system.coordinate_names else ()
         self.row_names = dict(system.row_names)
         self.original, self._density = system, (density, least)

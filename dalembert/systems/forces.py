@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dalembert._calls import check_calls as _check_calls
+
 __all__ = ["friction", "no_reversal"]
 
 
@@ -62,3 +64,6 @@ def no_reversal(velocity: Any, velocity_before: Any) -> Any:
 
 def _size(x: Any) -> Any:
     return np.abs(x) if np.ndim(x) == 0 else np.abs(x[0]) if len(x) == 1 else np.sqrt(x @ x)
+
+
+_check_calls(globals())

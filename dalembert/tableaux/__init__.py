@@ -9,6 +9,7 @@ Coefficients come from their defining conditions in multiprecision and are round
     largest(C, gauss(3))          # 3: the method satisfies C(3) and not C(4)
 """
 
+from dalembert._calls import check_calls as _check_calls
 from dalembert.tableaux._conditions import CC, DD, B, C, D, largest, stiffly_accurate, symmetry, symplecticity
 from dalembert.tableaux._families import (
     gauss,
@@ -59,3 +60,5 @@ __all__ = [
     "symplectic_dual",
     "symplecticity",
 ]
+
+_check_calls(globals())

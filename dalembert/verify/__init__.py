@@ -8,6 +8,7 @@ da.verify.drift(run.energy, run.t).slope
 da.verify.error(run).relative                  # how far the positions are from the exact ones
 """
 
+from dalembert._calls import check_calls as _check_calls
 from dalembert._fits import Drift, OrderStudy, drift, slope
 from dalembert.verify._error import ErrorEstimate, error
 from dalembert.verify._multiprecision import multiprecision_run
@@ -28,3 +29,5 @@ __all__ = [
     "step_tangent",
     "symplecticity_defect",
 ]
+
+_check_calls(globals())

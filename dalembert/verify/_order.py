@@ -12,9 +12,9 @@ from dalembert._fits import OrderStudy, slope
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
 from dalembert.methods._base import refuse_varying
-from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
 from dalembert.runs._simulate import simulate
+from dalembert.runs._starts import initial_state
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import System
 

@@ -11,8 +11,8 @@ from dalembert.derivatives._tangent_map import tangent_map, tangent_space
 from dalembert.derivatives._through_impacts import impact_tangent
 from dalembert.errors import InputError
 from dalembert.methods import OneStepMethod
-from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
+from dalembert.runs._starts import initial_state
 from dalembert.systems import MechanicalSystem, State, System
 from dalembert.verify._tangent import checked_step
 

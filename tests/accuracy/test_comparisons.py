@@ -11,9 +11,9 @@ from test_tolerances import KEPLER, kepler_exact, kepler_start, relative_error, 
 import dalembert as da
 from dalembert.engine._run import Run
 from dalembert.runs import _accurate, _beside, _choice, _path, _pilot, _smoothness
-from dalembert.runs._arguments import initial_state
 from dalembert.runs._pilot import time_scale
 from dalembert.runs._smoothness import along, fast, rates, roughness
+from dalembert.runs._starts import initial_state
 from dalembert.runs._windows import fall, places
 from dalembert.systems._states import States
 from dalembert.systems._units import units

@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert.compiler import _orders
-from dalembert.runs._arguments import initial_state
+from dalembert.runs._starts import initial_state
 from dalembert.systems import _consistent, state_at
 from dalembert.systems._states import States
 

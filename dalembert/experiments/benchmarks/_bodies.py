@@ -13,8 +13,8 @@ from dalembert.experiments.benchmarks._motion import Motion
 from dalembert.experiments.benchmarks._references import reference
 from dalembert.mechanisms import Box, Mechanism
 from dalembert.mechanisms._coordinates import Quaternion
-from dalembert.runs._arguments import initial_state
 from dalembert.runs._problem import Problem
+from dalembert.runs._starts import initial_state
 from dalembert.systems import State
 
 

@@ -21,9 +21,9 @@ from dalembert.experiments.benchmarks._exudyn import exudyn
 from dalembert.experiments.benchmarks._heyoka import expressions
 from dalembert.experiments.benchmarks._motion import Timeout
 from dalembert.experiments.benchmarks._mujoco import mujoco
-from dalembert.runs._arguments import initial_state
 from dalembert.runs._index_reduction import reduce_index
 from dalembert.runs._problem import Problem
+from dalembert.runs._starts import initial_state
 from dalembert.runs._trajectory import Trajectory
 
 Solve = Callable[[float], Trajectory]
