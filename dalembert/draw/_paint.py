@@ -28,7 +28,7 @@ def frame_axes(ax: Axes, scene: Scene, i: int, aspect: float) -> None:
         _ground(ax, scene, centre, max(width, height))
 
 
-def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bool = True, alpha: float = 1.0) -> None:
+def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bool = True) -> None:
     """Draw the mechanism at the i-th time, and the paths of its traced points until then.
 
     `shade` draws what moves, and only that, in one colour: for another moment in the same picture.
@@ -49,18 +49,18 @@ def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bo
         elif part.kind in ("body", "solid"):
             for outline in part.outlines:
                 ax.fill(
-                    *points[list(outline)].T, facecolor=(color, 0.25 * alpha), edgecolor=(color, alpha), linewidth=1.2, zorder=z
+                    *points[list(outline)].T, facecolor=(color, 0.25), edgecolor=color, linewidth=1.2, zorder=z
                 )
         elif part.kind == "line":
-            ax.plot(*points.T, color=color, linewidth=1.0, zorder=z + 0.01, alpha=alpha)
+            ax.plot(*points.T, color=color, linewidth=1.0, zorder=z + 0.01)
         elif part.kind == "rod":
-            ax.plot(*points.T, color=color, linewidth=2.4, zorder=z, alpha=alpha, marker="o", markersize=3.6)
+            ax.plot(*points.T, color=color, linewidth=2.4, zorder=z, marker="o", markersize=3.6)
         elif part.radius:
             turn = np.linspace(0.0, 2 * np.pi, 61)
             rim = points[0] + part.radius * np.column_stack([np.cos(turn), np.sin(turn)])
-            ax.fill(*rim.T, facecolor=(color, 0.25 * alpha), edgecolor=(color, alpha), linewidth=1.2, zorder=z)
+            ax.fill(*rim.T, facecolor=(color, 0.25), edgecolor=color, linewidth=1.2, zorder=z)
         else:
-            ax.plot(*points.T, "o", color=color, markersize=8, zorder=z + 0.02, alpha=alpha, markeredgecolor="white")
+            ax.plot(*points.T, "o", color=color, markersize=8, zorder=z + 0.02, markeredgecolor="white")
 
 
 def _ground(ax: Axes, scene: Scene, centre: np.ndarray, reach: float) -> None:
