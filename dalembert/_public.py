@@ -63,9 +63,10 @@ if TYPE_CHECKING:  # loaded on first use, see LATER
     from dalembert.derivatives._gradient import gradient
     from dalembert.derivatives._gradient_many import gradient_many
     from dalembert.derivatives._hessian import hessian_product
-    from dalembert.derivatives._optimal_control import OptimalControl, OptimalRun
+    from dalembert.derivatives._optimal_control import OptimalControl
     from dalembert.derivatives._sensitivities import Sensitivities, sensitivities
     from dalembert.derivatives._tangent_map import lyapunov
+    from dalembert.derivatives._transcription import OptimalRun
     from dalembert.explorer import explore
     from dalembert.runs._index_reduction import reduce_index
     from dalembert.runs._poincare import PoincareSection, poincare

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.compiler._metric import NOTHING, components
 from dalembert.compiler._reduction import ReducedStep
-from dalembert.methods._step import UnknownBlock
+from dalembert.methods._step_parts import UnknownBlock
 from dalembert.systems import System
 
 LEAST_NOISE = 1e-12

@@ -18,7 +18,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._tape import entries_of
-from dalembert.methods._step import Equation, Step, UnknownBlock
+from dalembert.methods._step import Step
+from dalembert.methods._step_parts import Equation, UnknownBlock
 
 LARGEST = 10.0
 """Combinations with larger coefficients would cost digits by cancellation."""

@@ -18,7 +18,7 @@ from dalembert.compiler._elimination import (
     substitute,
 )
 from dalembert.compiler._guess import clock_kernels, predictor
-from dalembert.compiler._increments import Measure, weights_and_noise
+from dalembert.compiler._increments import weights_and_noise
 from dalembert.compiler._ir import Kernel, compile_kernels, in_two_parts
 from dalembert.compiler._jit import Code
 from dalembert.compiler._lane_kernels import LaneCode, compile_lanes
@@ -26,6 +26,15 @@ from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._rolled import repeats
+from dalembert.compiler._step_symbols import (
+    last_solved,
+    layout_of,
+    measure_of,
+    results_of,
+    solved_results,
+    symbols_of,
+    used_forms,
+)
 from dalembert.compiler._stopping import fastest, watchful
 from dalembert.compiler._tape import Tape, entries_of, read_tape
 from dalembert.methods import OneStepMethod
@@ -79,7 +88,7 @@ class Program:
     def with_way_out(self) -> Program:
         """The same program, able to solve single steps by dense elimination with partial pivoting."""
         reduced, layout, n = self.reduced, self.layout, self.layout.n_x
-        symbols = _symbols(reduced, layout)
+        symbols = symbols_of(reduced, layout)
         entries = entries_of(reduced.jacobian)
         dense, rows_and_columns = self.memory_size, reduced.jacobian.sparsity().get_triplet()
         work = dense + entries.shape[0] + n * n + 4 * n
@@ -205,12 +214,6 @@ def _eliminated(
     return found
 
 
-@kept
-def measure_of(reduced: ReducedStep) -> Measure:
-    """How increments of a step's unknowns are measured."""
-    return Measure.of_step(reduced)
-
-
 def _straight_line_kernels(
     reduced: ReducedStep, order: PivotOrder, last_order: PivotOrder | None, contiguous: bool
 ) -> _Compiled:
@@ -219,18 +222,18 @@ def _straight_line_kernels(
     rewrite = forms.rewrite if len(_newton_tape(reduced).computed) <= FORMS_LIMIT else lambda expression: expression
     explicit, slopes = rewrite(reduced.explicit_stage), rewrite(reduced.slopes)
     residual = reduced.combination @ rewrite(reduced.plain)
-    results = _solved_results(reduced, last_order)
+    results = solved_results(reduced, last_order)
     ends = np.cumsum([0, *(part.shape[0] for part in results)]).tolist()
     results = ca.vertsplit(rewrite(ca.vertcat(*results)), ends)
     reciprocals, lower, upper, stored = name_factors(*eliminate(ca.jacobian(slopes, reduced.x), order))
-    coefficients = _used(forms, ca.vertcat(residual, explicit, *results, *(value for _, value in stored)))
-    layout = _layout(reduced, len(stored), len(coefficients))
+    coefficients = used_forms(forms, ca.vertcat(residual, explicit, *results, *(value for _, value in stored)))
+    layout = layout_of(reduced, len(stored), len(coefficients))
     names = ca.vertcat(ca.SX(0, 1), *(name for name, _ in stored))
     values = ca.vertcat(ca.SX(0, 1), *(value for _, value in stored))
     weights = ca.SX.sym("weight", layout.n_x)
     step = substitute(reciprocals, lower, upper, order, residual)
     size = measure_of(reduced).size(reduced, weights, step, explicit)
-    symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in coefficients)), layout.once)]
+    symbols = [*symbols_of(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in coefficients)), layout.once)]
     metric = (reduced.metric.column, layout.metric)
     factor = Kernel("factor", symbols, [(values, layout.factors)])
     iterate = Kernel(
@@ -239,8 +242,8 @@ def _straight_line_kernels(
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
-    exact = _last_solved(reduced, [reduced.signed(reduced.orientation)], last_order)[0]
-    look = _look(reduced, layout, [*_symbols(reduced, layout), metric], exact)
+    exact = last_solved(reduced, [reduced.signed(reduced.orientation)], last_order)[0]
+    look = _look(reduced, layout, [*symbols_of(reduced, layout), metric], exact)
     once = ca.vertcat(ca.SX(0, 1), *(value for _, value in coefficients))
     return _assemble(reduced, layout, (factor, iterate, finish, *look), once, (step, size), contiguous)
 
@@ -249,11 +252,11 @@ def _straight_line_kernels(
 def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     """Kernels that leave elimination to loops over tables, the same for every pivot order."""
     entries = entries_of(reduced.jacobian)
-    layout = _layout(reduced, entries.shape[0], 0, at_run_time=True)
-    symbols = _symbols(reduced, layout)
+    layout = layout_of(reduced, entries.shape[0], 0, at_run_time=True)
+    symbols = symbols_of(reduced, layout)
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
-    results = list(zip(_results(reduced), layout.results, strict=True))
+    results = list(zip(results_of(reduced), layout.results, strict=True))
     exact = reduced.orientation
     if reduced.turn is not None:
         exact, *values = (ca.substitute(value, reduced.turn.symbol, 1) for value in (exact, *(value for value, _ in results)))
@@ -275,26 +278,6 @@ def _look(reduced: ReducedStep, layout: Layout, symbols: list[tuple[ca.SX, int]]
     return () if reduced.glance is reduced.orientation else (Kernel("look", symbols, [(orientation, layout.orientation)]),)
 
 
-def _layout(reduced: ReducedStep, n_factors: int, n_once: int, at_run_time: bool = False) -> Layout:
-    _, _, theta, state = reduced.data
-    n_stage = sum(part.shape[0] for part in reduced.stage_multipliers.values())
-    last, turn = (reduced.last, reduced.turn) if at_run_time else (None, None)
-    return Layout(
-        theta.shape[0], state.shape[0], n_stage, reduced.x.shape[0], n_factors, n_once,
-        n_last=0 if last is None else last.y.shape[0],
-        n_last_entries=0 if last is None else last.matrix.nnz(),
-        n_turn_entries=0 if turn is None else turn.matrix.nnz(),
-        n_metric=reduced.metric.column.shape[0],
-        n_clock=0 if reduced.equations.step.clock is None else reduced.equations.step.clock.values.shape[0],
-    )  # fmt: skip
-
-
-def _symbols(reduced: ReducedStep, layout: Layout) -> list[tuple[ca.SX, int]]:
-    """The data of a step and its unknowns, with their slots."""
-    places = (layout.time, layout.h, layout.theta, layout.state, layout.x)
-    return list(zip((*reduced.data, reduced.x), places, strict=True))
-
-
 def _assemble(
     reduced: ReducedStep,
     layout: Layout,
@@ -309,36 +292,9 @@ def _assemble(
     weights = weights_and_noise(reduced, measure_of(reduced), delta)
     outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
-    weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
+    weigh = Kernel("weigh", [*symbols_of(reduced, layout), *given], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     seldom = () if increment is not None else ("factor", "last", "finish", "look")
     code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM)
     return _Compiled(kernels, layout, increment, code, work + used)
-
-
-def _results(reduced: ReducedStep) -> list[ca.SX]:
-    """The results in the order of `Layout.results`."""
-    multipliers = ca.vertcat(*reduced.stage_multipliers.values())
-    return [reduced.increment, multipliers, reduced.glance, reduced.energy, measure_of(reduced).correction(reduced)]
-
-
-def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
-    """The same with the last unknowns solved for."""
-    results = _results(reduced)
-    results[2] = reduced.signed(reduced.glance)
-    return _last_solved(reduced, results, last_order)
-
-
-def _last_solved(reduced: ReducedStep, results: list[ca.SX], last_order: PivotOrder | None) -> list[ca.SX]:
-    """Expressions with the last unknowns solved for, in straight-line code."""
-    if reduced.last is None or last_order is None:
-        return results
-    y = substitute(*eliminate(reduced.last.matrix, last_order), last_order, reduced.last.rhs)
-    return [ca.substitute(result, reduced.last.y, y) for result in results]
-
-
-def _used(forms: LinearForms, expressions: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
-    """The coefficients that occur in expressions: in derivatives of linear forms not all do."""
-    names = {name.element_hash() for name in ca.symvar(expressions)}
-    return [(name, value) for name, value in forms.once if name.element_hash() in names]

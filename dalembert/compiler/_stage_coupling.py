@@ -16,7 +16,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._last_stage import stage_forces
-from dalembert.methods._step import Equation, Step
+from dalembert.methods._step import Step
+from dalembert.methods._step_parts import Equation
 
 FEWEST = 3
 """Stages from which on it pays."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dalembert._calls import check_known
+from dalembert.derivatives._completed import completed
 from dalembert.derivatives._given import names_of
 from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._loss import Weighted, steps_at
 from dalembert.derivatives._start import Start
-from dalembert.derivatives._through_impacts import completed
 from dalembert.derivatives._wanted import Differentiated, wanted
 from dalembert.errors import DalembertError, InputError
 from dalembert.runs._arguments import INITIAL, Arguments

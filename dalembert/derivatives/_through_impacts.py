@@ -15,6 +15,7 @@ import numpy as np
 
 from dalembert.contact import CollisionIntegrator
 from dalembert.contact._complementarity import OPEN
+from dalembert.derivatives._completed import completed
 from dalembert.derivatives._contact_modes import FrictionalImpact, Leg, Mode
 from dalembert.derivatives._impact_pieces import SAME, Moving, Pieces, moves_alike, simultaneous, solved
 from dalembert.derivatives._record import Part, Record
@@ -23,8 +24,6 @@ from dalembert.engine._run import Run
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import InputError, StepFailed
 from dalembert.methods import OneStepMethod
-from dalembert.runs._drivers import make_run, prepared
-from dalembert.runs._simulate import trajectory_of
 from dalembert.runs._trajectory import Trajectory
 from dalembert.systems import MechanicalSystem, State
 from dalembert.systems._consistent import unpack
@@ -287,15 +286,6 @@ class ImpactSteps:
         before, after = self.run.impacts.p_before[row], self.run.impacts.p_after[row]
         size = np.max(np.abs(before)) + np.max(np.abs(after))
         return bool(np.max(np.abs(point.state[self.walled.dim :] - after)) <= SAME * size)
-
-
-def completed(spec: RunSpec) -> Trajectory:
-    """A run to its end; a step that fails is an error."""
-    run = make_run(prepared(spec))
-    reason = run.advance()
-    if reason is not None:
-        raise StepFailed(f"step {run.steps_done + 1} from t = {run.time:.6g} failed: {reason}")
-    return trajectory_of(spec, run, "done", "", None)
 
 
 def impact_tangent(system: MechanicalSystem, method: OneStepMethod, state: State, h: float) -> tuple[State, np.ndarray]:

@@ -13,7 +13,8 @@ from dalembert.mechanisms import Body, Mechanism, Mesh
 from dalembert.mechanisms._coordinates import Planar, Point, Quaternion
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._loads import Spring
-from dalembert.mechanisms._rigid import Placement, valued
+from dalembert.mechanisms._rigid import Placement
+from dalembert.mechanisms._values import valued
 from dalembert.mechanisms._vectors import normals
 from dalembert.mechanisms._wheels import Wheel
 

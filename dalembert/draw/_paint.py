@@ -48,9 +48,7 @@ def paint(ax: Axes, scene: Scene, i: int, *, shade: str | None = None, paths: bo
                 ax.plot(*points.T, color=part.color, linewidth=1.0, zorder=1)
         elif part.kind in ("body", "solid"):
             for outline in part.outlines:
-                ax.fill(
-                    *points[list(outline)].T, facecolor=(color, 0.25), edgecolor=color, linewidth=1.2, zorder=z
-                )
+                ax.fill(*points[list(outline)].T, facecolor=(color, 0.25), edgecolor=color, linewidth=1.2, zorder=z)
         elif part.kind == "line":
             ax.plot(*points.T, color=color, linewidth=1.0, zorder=z + 0.01)
         elif part.kind == "rod":

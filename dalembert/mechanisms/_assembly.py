@@ -15,8 +15,9 @@ from dalembert.mechanisms._connections import check_connected
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._reading import Snapshot
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, valued
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement
 from dalembert.mechanisms._starting import start_of
+from dalembert.mechanisms._values import valued
 from dalembert.mechanisms._vectors import constant
 from dalembert.mechanisms._wishes import Given
 from dalembert.mechanisms._with_wheels import WithWheels

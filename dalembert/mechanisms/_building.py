@@ -14,7 +14,8 @@ from dalembert.mechanisms._coordinates import Point
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import Marker
 from dalembert.mechanisms._loads import QUANTITIES, Load
-from dalembert.mechanisms._rigid import Body, Part, Value, called, coordinates_of, number, valued
+from dalembert.mechanisms._rigid import Body, Part, coordinates_of
+from dalembert.mechanisms._values import Value, called, number, valued
 from dalembert.mechanisms._vectors import triple
 from dalembert.systems._model import Parameters, naming, one_line
 

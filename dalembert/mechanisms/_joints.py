@@ -27,7 +27,8 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.mechanisms._coordinates import Planar
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, one_number, positive
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement
+from dalembert.mechanisms._values import Value, one_number, positive
 from dalembert.mechanisms._vectors import Vector, cross, dot, normals, scale, subtract
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from dalembert.errors import ModelError, suggestion
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Loads, Part, Placement, Value, called, number, one_number, positive, valued
+from dalembert.mechanisms._rigid import Body, Loads, Part, Placement
+from dalembert.mechanisms._values import Value, called, number, one_number, positive, valued
 from dalembert.mechanisms._vectors import Vector, dot, scale, subtract
 from dalembert.symbolic import SymbolicArray
 from dalembert.systems._model import one_line

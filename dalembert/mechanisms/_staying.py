@@ -17,7 +17,8 @@ import numpy as np
 from dalembert.mechanisms._compound import Compound
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
-from dalembert.mechanisms._rigid import Body, Placement, number
+from dalembert.mechanisms._rigid import Body, Placement
+from dalembert.mechanisms._values import number
 from dalembert.mechanisms._vectors import constant, dot, subtract
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.mechanisms._rigid import Body, Frame, Part, Placement, Value, number, positive, valued
+from dalembert.mechanisms._rigid import Body, Frame, Part, Placement
+from dalembert.mechanisms._values import Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, scale, subtract
 from dalembert.mechanisms._wheels import Plane, bouncing
 from dalembert.systems._coulomb import across

@@ -19,8 +19,9 @@ import numpy as np
 
 from dalembert.errors import InconsistentStart, ModelError
 from dalembert.mechanisms._joints import Joint
-from dalembert.mechanisms._rigid import Body, Part, Placement, Value, number, positive, valued
+from dalembert.mechanisms._rigid import Body, Part, Placement
 from dalembert.mechanisms._surfaces import Surface, as_vector
+from dalembert.mechanisms._values import Value, number, positive, valued
 from dalembert.mechanisms._vectors import Vector, add, cross, dot, normals, scale, subtract
 
 

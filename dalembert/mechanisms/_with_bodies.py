@@ -10,8 +10,9 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Building
 from dalembert.mechanisms._links import Marker, carrier
-from dalembert.mechanisms._rigid import Body, Value, coordinates_of, point_coordinates, positive, principal
+from dalembert.mechanisms._rigid import Body, coordinates_of, point_coordinates, principal
 from dalembert.mechanisms._solids import Box, Solid
+from dalembert.mechanisms._values import Value, positive
 from dalembert.mechanisms._vectors import about_z, normals, rotation_matrix, triple
 from dalembert.systems._model import naming, one_line
 

@@ -13,7 +13,8 @@ from dalembert.mechanisms._compound import Compound, Copied, Motion
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
-from dalembert.mechanisms._rigid import Body, Value, number
+from dalembert.mechanisms._rigid import Body
+from dalembert.mechanisms._values import Value, number
 from dalembert.mechanisms._vectors import direction
 from dalembert.mechanisms._with_joints import WithJoints
 from dalembert.systems._model import one_line

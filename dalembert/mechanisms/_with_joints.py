@@ -13,7 +13,8 @@ from dalembert.mechanisms._compound import Compound
 from dalembert.mechanisms._coordinates import Planar
 from dalembert.mechanisms._joints import Gear, Joint, Prescribed
 from dalembert.mechanisms._links import Link, carrier, composed
-from dalembert.mechanisms._rigid import Body, Value, number
+from dalembert.mechanisms._rigid import Body
+from dalembert.mechanisms._values import Value, number
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._with_bodies import WithBodies
 from dalembert.systems._model import one_line, shape_of

@@ -10,7 +10,8 @@ from dalembert.mechanisms._building import as_function, plain, two_points
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
 from dalembert.mechanisms._loads import AppliedForce, JointSpring, Motor, Spring
-from dalembert.mechanisms._rigid import Body, Value
+from dalembert.mechanisms._rigid import Body
+from dalembert.mechanisms._values import Value
 from dalembert.mechanisms._vectors import triple
 from dalembert.mechanisms._with_compounds import WithCompounds
 

@@ -11,9 +11,10 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms._building import Z
 from dalembert.mechanisms._joints import Joint
 from dalembert.mechanisms._links import carrier
-from dalembert.mechanisms._rigid import Body, Value, positive
+from dalembert.mechanisms._rigid import Body
 from dalembert.mechanisms._surfaces import Surface
 from dalembert.mechanisms._touching import Touching
+from dalembert.mechanisms._values import Value, positive
 from dalembert.mechanisms._vectors import direction, triple
 from dalembert.mechanisms._wheels import KnifeEdge, Plane, Stop, Wheel
 from dalembert.mechanisms._with_loads import WithLoads

@@ -15,8 +15,9 @@ import casadi as ca
 
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import DerivedMethod, OneStepMethod
+from dalembert.methods._scheme import Scheme
 from dalembert.methods._step import Step
-from dalembert.methods.schemes import Scheme, scheme
+from dalembert.methods.schemes import scheme
 from dalembert.symbolic import from_column
 from dalembert.systems import BoundSystem, System
 

@@ -27,7 +27,8 @@ import numpy as np
 from dalembert.errors import InputError, UnsupportedSystem
 from dalembert.methods._base import DerivedMethod, OneStepMethod
 from dalembert.methods._clock import Clock
-from dalembert.methods._step import Equation, Step
+from dalembert.methods._step import Step
+from dalembert.methods._step_parts import Equation
 from dalembert.systems import BoundSystem, State, System
 from dalembert.systems._initial_values import finite_number
 from dalembert.systems._units import LEAST_OF_ALL, LEAST_SIZE, units

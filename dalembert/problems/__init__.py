@@ -15,7 +15,7 @@ from dalembert.problems.billiards import circular_billiard, elliptic_billiard, h
 from dalembert.problems.friction import bead_on_rotating_wire, mass_on_surface, nonlinear_multiplier, pendulum_with_friction
 from dalembert.problems.impacts import cart_pendulum_above_floor, double_pendulum_at_wall, double_pendulum_at_wall_in_angles
 from dalembert.problems.index_two_daes import index_two_growth, index_two_growth_in_parts
-from dalembert.problems.ivp_test_set import andrews_in_angles, car_axis, elastic_slider_crank, fekete, pleiades
+from dalembert.problems.ivp_test_set import car_axis, elastic_slider_crank, fekete, pleiades
 from dalembert.problems.linkages import chain, four_bar, n_four_bar
 from dalembert.problems.machines import (
     andrews_squeezer,
@@ -23,10 +23,7 @@ from dalembert.problems.machines import (
     bricard,
     flyball_governor,
     gyroscope,
-    jansens_leg,
-    six_axis_arm,
     slider_crank,
-    stewart_platform,
     two_four_bars,
     whipple_bicycle,
 )
@@ -53,9 +50,11 @@ from dalembert.problems.pendulums import (
 )
 from dalembert.problems.railway import wheelset
 from dalembert.problems.rigid_bodies import heavy_top, rigid_body
+from dalembert.problems.robots import jansens_leg, six_axis_arm, stewart_platform
 from dalembert.problems.rolling import ball_on_turntable, rolling_disk
 from dalembert.problems.rolling_solids import ball_in_bowl, rattleback
 from dalembert.problems.spheres import charged_particle_on_sphere, spherical_pendulum, two_bodies_on_sphere
+from dalembert.problems.squeezer import andrews_in_angles
 from dalembert.problems.steered_vehicles import car_with_trailer, skateboard, snakeboard
 from dalembert.problems.vehicles import chaplygin_sleigh, vertical_disk
 from dalembert.runs._problem import Problem

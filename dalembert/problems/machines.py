@@ -15,7 +15,8 @@ from dalembert.systems import State
 ENERGY: Mapping[str, Callable] = {"energy": energy_is_conserved}
 
 
-def _problem(m: Mechanism, start: State, name: str, title: str, reference: str, h: float, steps: int, **more: Any) -> Problem:
+def machine(m: Mechanism, start: State, name: str, title: str, reference: str, h: float, steps: int, **more: Any) -> Problem:
+    """The problem of a mechanism that starts in a pose of its own."""
     return Problem(
         name,
         title,
@@ -59,7 +60,7 @@ def slider_crank(
     m.prismatic(m.ground, slider, axis=(1, 0))
     start = m.start(angles={drive: angle}, rates={drive: rate})
     title, reference = "slider-crank", "Garcia de Jalon & Bayo (1994)"
-    return _problem(m, start, "slider_crank", title, reference, 0.002, 1000, conserved=ENERGY)
+    return machine(m, start, "slider_crank", title, reference, 0.002, 1000, conserved=ENERGY)
 
 
 def andrews_squeezer(mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785) -> Problem:
@@ -96,7 +97,7 @@ def andrews_squeezer(mom: float = 0.033, c0: float = 4530.0, l0: float = 0.07785
     m.spring(m.ground, K[2], at=(C, D), stiffness="c0", length="l0")
     m.motor(drive, lambda mom: mom)
     title = "Andrews' squeezing mechanism"
-    return _problem(m, m.start(), "andrews_squeezer", title, "Hairer & Wanner II (1996), section VII.7; IFToMM A03", 3e-5, 1000)
+    return machine(m, m.start(), "andrews_squeezer", title, "Hairer & Wanner II (1996), section VII.7; IFToMM A03", 3e-5, 1000)
 
 
 SQUEEZER_ANGLES = (
@@ -132,7 +133,7 @@ def two_four_bars(g: float = 9.81, speed: float = 1.0) -> Problem:
         m.revolute(coupler, cranks[i + 1], at=(i + 1, 1))
     start = m.start(rates={hinges[0]: -speed})
     reference = "IFToMM A02; Gonzalez, Dopico, Lugris, Cuadrado (2006)"
-    return _problem(m, start, "two_four_bars", "two four-bar linkages", reference, 0.01, 1000, conserved=ENERGY)
+    return machine(m, start, "two_four_bars", "two four-bar linkages", reference, 0.01, 1000, conserved=ENERGY)
 
 
 def bricard(g: float = 9.81) -> Problem:
@@ -153,7 +154,7 @@ def bricard(g: float = 9.81) -> Problem:
     for k, axis in enumerate(np.eye(3)[[1, 2, 0, 1, 2, 0]]):
         m.revolute(m.ground if k == 0 else rods[k - 1], m.ground if k == 5 else rods[k], at=P[k], axis=axis)
     reference = "Bricard (1897); IFToMM A04"
-    return _problem(m, m.start(), "bricard", "Bricard's mechanism", reference, 0.005, 2000, conserved=ENERGY)
+    return machine(m, m.start(), "bricard", "Bricard's mechanism", reference, 0.005, 2000, conserved=ENERGY)
 
 
 def gyroscope(
@@ -179,7 +180,7 @@ def gyroscope(
     spinning = m.revolute(arm, rotor, at=(0.2, 0, 0), axis=(1, 0, 0))
     start = m.start(angles={lifting: tilt}, rates={spinning: spin, turning: precession, lifting: 0.0})
     title, reference = "gyroscope on an arm", "Goldstein, Poole, Safko (2002), chapter 5"
-    return _problem(m, start, "gyroscope", title, reference, 0.002, 1000, conserved=ENERGY)
+    return machine(m, start, "gyroscope", title, reference, 0.002, 1000, conserved=ENERGY)
 
 
 def whipple_bicycle(g: float = 9.81, speed: float = 5.0, push: float = 0.05) -> Problem:
@@ -207,7 +208,7 @@ def whipple_bicycle(g: float = 9.81, speed: float = 5.0, push: float = 0.05) -> 
     m.wheel(front, radius=0.35, axis=(0, 1, 0))
     start = m.start(rates={axle: speed / 0.3}, angular_velocities={frame: (push, 0, 0)})
     reference = "Meijaard et al. (2007), Proc. R. Soc. A 463"
-    return _problem(m, start, "whipple_bicycle", "Whipple bicycle", reference, 0.01, 1000, conserved=ENERGY)
+    return machine(m, start, "whipple_bicycle", "Whipple bicycle", reference, 0.01, 1000, conserved=ENERGY)
 
 
 def ball_on_slope(m: float = 0.2, g: float = 9.81, slope: float = 0.3, across: float = 0.4) -> Problem:
@@ -232,7 +233,7 @@ def ball_on_slope(m: float = 0.2, g: float = 9.81, slope: float = 0.3, across: f
         return {"centre": np.stack([5 / 14 * g * np.sin(slope) * t**2, across * t, 0.1 + 0 * t], axis=-1)}
 
     reference = "Routh (1905), Advanced Dynamics, section 189"
-    return _problem(plane, start, "ball_on_slope", "ball on a slope", reference, 0.01, 200, exact=exact, conserved=ENERGY)
+    return machine(plane, start, "ball_on_slope", "ball on a slope", reference, 0.01, 200, exact=exact, conserved=ENERGY)
 
 
 def flyball_governor(g: float = 9.81, stiffness: float = 8e5, damping: float = 4e4, spin: float = 2 * np.pi) -> Problem:
@@ -262,125 +263,4 @@ def flyball_governor(g: float = 9.81, stiffness: float = 8e5, damping: float = 4
         ends = ((0.05 * side, 0, 0.5), rod.centre)
         m.spring(slider, rod, at=ends, stiffness="stiffness", length=0.5, damping="damping")
     start = m.start(rates={turning: spin})
-    return _problem(m, start, "flyball_governor", "stiff flyball governor", "IFToMM A05", 2e-4, 1000)
-
-
-def jansens_leg(g: float = 9.81, rate: float = 4.0) -> Problem:
-    """A leg of Jansen's beach animals: a crank, two triangles and four bars of his eleven lengths, 1 cm and 10 g for each unit.
-
-    The crank starts along x and turns at `rate`; the foot draws a flat stride. T. Jansen, The Great Pretender, 010 Publishers
-    2007.
-
-    Example:
-        >>> import dalembert as da
-        >>> da.problems.jansens_leg().system
-        <Hamiltonian of 21 coordinates, 20 holonomic constraints, params g>
-
-    """
-    A, B, C = np.zeros(2), np.array([-0.38, -0.078]), np.array([0.15, 0.0])
-    D, E = _meeting(C, B, 0.5, 0.415), _meeting(B, C, 0.393, 0.619)
-    F = _meeting(D, B, 0.558, 0.401)
-    G = _meeting(F, E, 0.394, 0.367)
-    foot = _meeting(G, E, 0.657, 0.49)
-    m = Mechanism(gravity=lambda g: (0.0, -g), coordinates="planar", params={"g": g})
-    bars = {"crank": (A, C), "upper bar": (C, D), "lower bar": (C, E), "guide": (B, E), "side bar": (F, G)}
-    crank, upper, lower, guide, side = (m.rod(name, *ends, mass=_length(*ends), width=0.02) for name, ends in bars.items())
-    hip, shin = _triangle(m, "hip", B, D, F), _triangle(m, "shin", E, G, foot)
-    drive = m.revolute(m.ground, crank, at=A)
-    joints = [(crank, upper, C), (crank, lower, C), (upper, hip, D), (lower, guide, E), (guide, shin, E), (m.ground, hip, B)]
-    for first, second, place in [*joints, (m.ground, guide, B), (hip, side, F), (side, shin, G)]:
-        m.revolute(first, second, at=place)
-    start = m.start(rates={drive: rate})
-    return _problem(m, start, "jansens_leg", "leg of a beach animal", "Jansen (2007)", 0.005, 1000, conserved=ENERGY)
-
-
-def _meeting(P: np.ndarray, Q: np.ndarray, r: float, s: float) -> np.ndarray:
-    """The point at distance r from P and s from Q, on the right of the way from P to Q."""
-    way = Q - P
-    distance = np.linalg.norm(way)
-    along = (r**2 - s**2 + distance**2) / (2 * distance)
-    return P + (along * way + np.sqrt(r**2 - along**2) * np.array([way[1], -way[0]])) / distance
-
-
-def _length(P: np.ndarray, Q: np.ndarray) -> float:
-    return float(np.linalg.norm(Q - P))
-
-
-def _triangle(m: Mechanism, name: str, *corners: np.ndarray) -> Any:
-    """Three bars of 1 kg a metre, welded together."""
-    ends = [(corners[i - 1], corners[i]) for i in range(3)]
-    masses = np.array([_length(*pair) for pair in ends])
-    middles = np.array([(P + Q) / 2 for P, Q in ends])
-    centre = masses @ middles / masses.sum()
-    J = float(masses @ (masses**2 / 12 + np.sum((middles - centre) ** 2, axis=1)))
-    return m.body(name, mass=float(masses.sum()), inertia=J, at=centre)
-
-
-def six_axis_arm(g: float = 9.81, payload: float = 2.0, friction: float = 0.5) -> Problem:
-    """An industrial arm with six hinges that falls when its motors fail: base, upper arm, forearm, and a wrist of three.
-
-    It starts at rest, bent, with a `payload` in kg at its end; `friction` in Nms brakes every hinge.
-
-    Example:
-        >>> import dalembert as da
-        >>> da.problems.six_axis_arm().system
-        <Hamiltonian of 42 coordinates, 36 holonomic constraints, params g, payload, friction>
-
-    """
-    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params={"g": g, "payload": payload, "friction": friction})
-    link = m.ground
-    for k, (P, Q, axis, mass, width) in enumerate(ARM):
-        rod = m.rod(f"link {k + 1}", P, Q, mass="payload" if k == 5 else mass, width=width)
-        m.torsion(m.revolute(link, rod, at=P, axis=axis, name=f"axis {k + 1}"), damping="friction")
-        link = rod
-    return _problem(m, m.start(), "six_axis_arm", "six-axis arm", "Craig (1989), chapter 3", 0.002, 500)
-
-
-ARM: list[tuple[tuple, tuple, tuple, float, float]] = [
-    ((0, 0, 0), (0, 0, 0.4), (0, 0, 1), 20.0, 0.15),
-    ((0, 0, 0.4), (0.25, 0, 0.8), (0, 1, 0), 12.0, 0.1),
-    ((0.25, 0, 0.8), (0.6, 0, 0.7), (0, 1, 0), 8.0, 0.08),
-    ((0.6, 0, 0.7), (0.7, 0, 0.65), (1, 0, -0.5), 3.0, 0.06),
-    ((0.7, 0, 0.65), (0.75, 0.05, 0.6), (0, 1, 0.2), 2.0, 0.05),
-    ((0.75, 0.05, 0.6), (0.8, 0.12, 0.55), (0.3, 0.2, -1), 1.0, 0.05),
-]
-"""Of each link: from, to, axis at its beginning, mass, width."""
-
-
-def stewart_platform(stroke: float = 0.1, w: float = 3.0, g: float = 9.81) -> Problem:
-    """Stewart platform: six legs of prescribed lengths carry a plate through a given motion.
-
-    The lengths are those of the motion x = stroke (sin(w t), 1 - cos(w t), sin(2 w t)), turned about x by `3 stroke sin(w t)`.
-    D. Stewart, Proc. Inst. Mech. Eng. 180 (1965) 371-386.
-
-    Example:
-        >>> import dalembert as da
-        >>> da.problems.stewart_platform().system
-        <Hamiltonian of 7 coordinates, 7 holonomic constraints, params stroke, w, g>
-
-    """
-    m = Mechanism(gravity=lambda g: (0.0, 0.0, -g), params={"stroke": stroke, "w": w, "g": g})
-    height = np.array([0.0, 0.0, 0.7])
-    plate = m.body("plate", mass=5.0, shape=Cylinder(0.3, 0.04), at=height)
-    for k in range(6):
-        below, above = (np.pi / 3 * (k + k % 2) + sign * 0.15 * (-1) ** k for sign in (1, -1))
-        base = 0.5 * np.array([np.cos(below), np.sin(below), 0.0])
-        top = 0.3 * np.array(
-            [np.cos(above + np.pi / 3 * (1 - 2 * (k % 2))), np.sin(above + np.pi / 3 * (1 - 2 * (k % 2))), 0.0]
-        )
-        m.distance(m.ground, plate, at=(base, height + top), length=_leg(base, top, height), name=f"leg {k + 1}")
-    reference = "Stewart (1965), Proc. Inst. Mech. Eng. 180"
-    return _problem(m, m.start(), "stewart_platform", "Stewart platform", reference, 0.01, 400)
-
-
-def _leg(base: np.ndarray, top: np.ndarray, height: np.ndarray) -> Callable[..., Any]:
-    """The length of a leg as a function of time."""
-
-    def length(t: Any, stroke: Any, w: Any) -> Any:
-        angle = 3 * stroke * np.sin(w * t)
-        x = height[0] + stroke * np.sin(w * t) + top[0] - base[0]
-        y = height[1] + stroke * (1 - np.cos(w * t)) + np.cos(angle) * top[1] - base[1]
-        z = height[2] + stroke * np.sin(2 * w * t) + np.sin(angle) * top[1] - base[2]
-        return np.sqrt(x**2 + y**2 + z**2)
-
-    return length
+    return machine(m, start, "flyball_governor", "stiff flyball governor", "IFToMM A05", 2e-4, 1000)

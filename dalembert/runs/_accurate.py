@@ -18,12 +18,13 @@ from dalembert.mechanisms import Mechanism
 from dalembert.methods import OneStepMethod
 from dalembert.runs._arguments import Arguments, GivenStart
 from dalembert.runs._beside import COARSER, FINER, Beside
-from dalembert.runs._choice import SAFETY, Suggestion, choose, next_size, remember, suggestion, task_of, worded
+from dalembert.runs._choice import SAFETY, Suggestion, choose, next_size, remember, suggestion, worded
 from dalembert.runs._comparison import ENOUGH, ROUGH, Comparison
 from dalembert.runs._lengths import count
 from dalembert.runs._path import Task
 from dalembert.runs._pilot import Pilot, growth
 from dalembert.runs._problem import Problem
+from dalembert.runs._tolerances import task_of
 from dalembert.runs._trajectory import StoredTrajectory, Trajectory
 from dalembert.systems import System
 

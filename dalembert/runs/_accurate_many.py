@@ -16,12 +16,13 @@ from dalembert.engine._spec import RunSpec
 from dalembert.errors import ToleranceError
 from dalembert.runs._accurate import LEAST_PART, MOST_NUMBERS, SHORTER, TRIALS, at_most, missed
 from dalembert.runs._arguments import Arguments
-from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, check_tolerant, choose, suggestion, task_from
+from dalembert.runs._choice import MOST_STEPS, SAFETY, Suggestion, choose, suggestion
 from dalembert.runs._comparison import ENOUGH, HALF, ROUGH, SMOOTH, SMOOTHLY
 from dalembert.runs._drivers import make_run, prepared
 from dalembert.runs._ensemble import Ensemble
 from dalembert.runs._path import Task, positions
 from dalembert.runs._smoothness import along, roughness
+from dalembert.runs._tolerances import check_tolerant, task_from
 from dalembert.runs._unreachable import NoWayPastError
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems._states import States

@@ -19,7 +19,8 @@ from dalembert.methods._base import DerivedMethod
 from dalembert.runs._arguments import Arguments, GivenRun, Policy
 from dalembert.runs._crossings import Search, Surface
 from dalembert.runs._drivers import driver_of, run_ensemble
-from dalembert.runs._ensemble import Reduction, member_number, outcomes
+from dalembert.runs._ensemble import Reduction, member_number
+from dalembert.runs._from_tables import outcomes
 from dalembert.runs._lengths import check_memory
 from dalembert.runs._members import layout_of, table_of
 from dalembert.runs._problem import Problem

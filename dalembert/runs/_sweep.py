@@ -18,12 +18,14 @@ from dalembert.engine._spec import RunSpec
 from dalembert.methods import OneStepMethod
 from dalembert.parallel._executors import Results, on_executor, on_threads
 from dalembert.runs._arguments import Policy
-from dalembert.runs._ensemble import Ensemble, ensemble_of
+from dalembert.runs._ensemble import Ensemble
+from dalembert.runs._from_tables import ensemble_of
 from dalembert.runs._lengths import check_memory
 from dalembert.runs._members import MembersJob, Starts, layout_of
 from dalembert.runs._model_identity import check_model, check_same_method, identity
 from dalembert.runs._path import positions
-from dalembert.storage._groups import check_target, locked, read_rows, zarr_module
+from dalembert.storage._files import check_target, locked, zarr_module
+from dalembert.storage._groups import read_rows
 from dalembert.storage._member_table import Layout, MemberTable
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import Spheres, System

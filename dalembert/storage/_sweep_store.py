@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import InputError
+from dalembert.storage._files import sync, writing
 from dalembert.storage._groups import (
     CHUNK_NUMBERS,
     EVENT_CHUNK,
@@ -22,8 +23,6 @@ from dalembert.storage._groups import (
     fill_value,
     read_attributes,
     read_rows,
-    sync,
-    writing,
 )
 from dalembert.storage._member_table import Layout, MemberTable, added
 

@@ -7,7 +7,7 @@ import dalembert as da
 from dalembert import tableaux
 from dalembert.compiler._last_stage import dependent_last_stage
 from dalembert.compiler._program import reduced_step
-from dalembert.methods._step import Equation, UnknownBlock
+from dalembert.methods._step_parts import Equation, UnknownBlock
 
 
 def coefficients(A):

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 import dalembert as da
 from dalembert.experiments.benchmarks._bodies import P3, off_track
 from dalembert.mechanisms import Box, Cylinder
-from dalembert.problems.machines import ARM
+from dalembert.problems.robots import ARM
 
 
 def test_slider_crank_by_the_angle_of_its_crank():
