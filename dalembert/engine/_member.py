@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.compiler import Watch
 from dalembert.engine import _driver as driver
-from dalembert.engine._lane_driver import watch_rows
+from dalembert.engine._lane_records import watch_rows
 from dalembert.engine._run import Run
 from dalembert.systems import State
 

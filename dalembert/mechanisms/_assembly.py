@@ -99,8 +99,7 @@ class Mechanism(WithWheels):
     @property
     def assembled(self) -> Assembled:
         """The system, and which part stated which of its rows."""
-        if self._assembled is None:
-            self._assembled = self._assemble()
+        self._assembled = self._assembled or self._assemble()
         return self._assembled
 
     def _changed(self) -> None:
