@@ -88,24 +88,16 @@ def diagnose(run: Stepper, problem: str | None) -> str:
     if drift is not None:
         return drift
     for k in PATH:
-        s, ahead = t + k * run.h, y + k * run.h * v
-        values = {"t": s, "y": ahead, "z": z, "lam": lam, "psi": psi, "y0": y, "z0": z}
+        ahead = y + k * run.h * v
+        values = {"t": t + k * run.h, "y": ahead, "z": z, "lam": lam, "psi": psi, "y0": y, "z0": z}
         for name in system.described:
             if not np.all(np.isfinite(system.numbers(name, values, theta))):
-                where = "here" if k == 0 else "just ahead"
-                symbol = system.state_blocks[0][0]
+                where, symbol = "here" if k == 0 else "just ahead", system.state_blocks[0][0]
                 return f"the model left its domain: {name} is not finite {where}, at {symbol} = {short(ahead)}"
     if system.n_multipliers:
-        least, flips = _independence_ahead(run, y, z, v)
-        if least < 1e-2 or flips:
-            symbol = f"g_{system.state_blocks[0][0]}" if not system.n_nonholonomic else "(g_y v_z, k_z)"
-            kind = "holonomic constraints" if not system.n_nonholonomic else "constraints"
-            how = f"its smallest singular value falls to {least:.1e}" if least < 1e-2 else "it turns around"
-            return (
-                f"the {kind}{_dependent_parts(run, y, z, v)} lose independence here ({symbol} loses rank: {how}), so the "
-                "motion beyond is not determined: take an h that steps over it, reduce h, change the start or remove the "
-                "singular configuration from the model"
-            )
+        lost = _lost_independence(run, y, z, v)
+        if lost is not None:
+            return lost
         if problem == "turned" and not system.linear_in_multipliers:
             return (
                 "the multipliers of this step lie on another branch than those of the start (det(g_y v_z r_lam) changes its "
@@ -144,6 +136,21 @@ def drift_of(run: Stepper, t: float, state: np.ndarray) -> str | None:
         f"{run.method} does not keep the holonomic constraints and their derivative, and has left them: |g| is "
         f"{np.abs(g).max():.1e}{worst}, |g_dot| {np.abs(g_dot).max():.1e}; take projected=True, or a method that keeps "
         f"them, such as {system.served_by}"
+    )
+
+
+def _lost_independence(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> str | None:
+    """The sentence on constraints that lose rank on the way ahead, if they do."""
+    system, (least, flips) = run.system, _independence_ahead(run, y, z, v)
+    if least >= 1e-2 and not flips:
+        return None
+    symbol = f"g_{system.state_blocks[0][0]}" if not system.n_nonholonomic else "(g_y v_z, k_z)"
+    kind = "holonomic constraints" if not system.n_nonholonomic else "constraints"
+    how = f"its smallest singular value falls to {least:.1e}" if least < 1e-2 else "it turns around"
+    return (
+        f"the {kind}{_dependent_parts(run, y, z, v)} lose independence here ({symbol} loses rank: {how}), so the "
+        "motion beyond is not determined: take an h that steps over it, reduce h, change the start or remove the "
+        "singular configuration from the model"
     )
 
 

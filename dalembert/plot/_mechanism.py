@@ -64,19 +64,13 @@ def configurations(
     with panel(ax, path, (3.4, 3.2), "3d" if spatial else None) as (figure, axes):
         import matplotlib
 
-        shades = matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows)))
         for part in [] if whole is None or _is_far(whole) else whole.parts:
             if part.kind == "trace" and len(part.points) > 1:
                 axes.plot(*part.points[:, 0].T, color=part.color, linewidth=0.5, alpha=0.35, zorder=0)
         for part in paths.parts:
             if part.kind == "trace":
                 axes.plot(*part.trail(len(paths.t) * paths.finer).T, color=part.color, linewidth=0.8, zorder=1)
-        for part in snapshots.parts:
-            if part.kind in ("track", "wall") and len(part.points) == 1:
-                axes.plot(*part.points[0].T, color=part.color, linewidth=0.8, zorder=1)
-            elif part.kind != "trace":
-                for i, shade in enumerate(shades):
-                    _outline(axes, part, i, shade)
+        _draw_snapshots(axes, snapshots, matplotlib.colormaps["cividis_r"](np.linspace(0.12, 1.0, len(rows))))
         until = "" if rows[-1] == len(run.t) - 1 else f" of ${run.t[-1]:.3g}$"
         times = f"$t = {run.t[rows[0]]:.3g}$ to ${run.t[rows[-1]]:.3g}${until}"
         axes.set_title(times, loc="right", color="#505050", fontsize=8)
@@ -97,6 +91,16 @@ def _few_ticks(axes: Axes) -> None:
     sides = {name: float(np.ptp(getattr(axes, f"get_{name}lim")())) for name in "xyz"}
     for name, side in sides.items():
         axes.locator_params(axis=name, nbins=4 if side > 0.5 * max(sides.values()) else 1)  # type: ignore[arg-type]
+
+
+def _draw_snapshots(axes: Axes, snapshots: Scene, shades: np.ndarray) -> None:
+    """The mechanism at several times, each in a shade of its own."""
+    for part in snapshots.parts:
+        if part.kind in ("track", "wall") and len(part.points) == 1:
+            axes.plot(*part.points[0].T, color=part.color, linewidth=0.8, zorder=1)
+        elif part.kind != "trace":
+            for i, shade in enumerate(shades):
+                _outline(axes, part, i, shade)
 
 
 def _outline(axes: Axes, part: MovingPart, i: int, shade: Any) -> None:

@@ -4,8 +4,8 @@ Pendulums in a plane (`pendulums`), points on spheres (`spheres`), rotation matr
 (`linkages`), systems without constraints whose mass matrix or magnetic field couples q and p (`nonseparable`), forces that are
 nonlinear in their multipliers (`friction`), blades and wheels (`nonholonomic`, `vehicles`, `steered_vehicles`), rolling bodies
 (`rolling`, `rolling_solids`), oscillators with a nonholonomic constraint (`oscillators`), DAEs of index 2 (`index_two_daes`),
-systems with impacts (`impacts`, `balls`, `billiards`), machines of bodies and joints (`machines`, `robots`), the test set for IVP
-solvers (`ivp_test_set`, `squeezer`, `railway`). Each is a function of its constants that returns a `Problem`, ready for
+systems with impacts (`impacts`, `balls`, `billiards`), machines of bodies and joints (`machines`, `robots`), the test set for
+IVP solvers (`ivp_test_set`, `squeezer`, `railway`). Each is a function of its constants that returns a `Problem`, ready for
 `da.simulate(problem, method)`.
 """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dalembert import experiments
 from dalembert.errors import DalembertError, InputError
-from dalembert.experiments import Result
+from dalembert.experiments import Experiment, Result
 from dalembert.reproduction._machine import usable_processors
 from dalembert.reproduction._page import Report, render
 from dalembert.reproduction._processes import run_in_processes
@@ -65,12 +65,7 @@ def reproduce(
         if watcher is not None:
             watcher.begins(len(todo), stored, jobs)
         progress = Progress({experiment.name: last_time[experiment.name] for experiment in todo}, jobs, watcher)
-        try:
-            with contextlib.closing(run_in_processes(todo, store, kinds, jobs, files, progress)) as computed:
-                for result in computed:
-                    results[result.experiment.name] = result
-        except KeyboardInterrupt:  # a result may have been kept that we were not told of any more
-            results = store.load_all(todo, kinds) | results
+        results |= _computed(todo, store, kinds, jobs, files, progress)
     report = Report(
         tuple(results[e.name] for e in chosen if e.name in results),
         tuple(e for e in chosen if e.name not in results),
@@ -84,3 +79,17 @@ def reproduce(
     except OSError as error:
         raise DalembertError(f"the report could not be written to {report.path} ({error.strerror})") from error
     return report
+
+
+def _computed(
+    todo: Sequence[Experiment], store: Store, kinds: Sequence[str], jobs: int, files: Sequence[str], progress: Progress
+) -> dict[str, Result]:
+    """What processes compute until Ctrl-C."""
+    results: dict[str, Result] = {}
+    try:
+        with contextlib.closing(run_in_processes(todo, store, kinds, jobs, files, progress)) as computed:
+            for result in computed:
+                results[result.experiment.name] = result
+    except KeyboardInterrupt:  # a result may have been kept that we were not told of any more
+        results = store.load_all(todo, kinds) | results
+    return results

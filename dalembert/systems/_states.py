@@ -76,6 +76,19 @@ def evaluate_rows(system: System, name: str, values: Mapping[str, np.ndarray], t
     return matrices if name in system.matrices else matrices.reshape(members, -1)
 
 
+def _checked_starts(system: System, start: Any) -> list[State]:
+    """The states that were given as a start: none, one, or several at the same time."""
+    starts: list[Any] = [] if start is None else [start]
+    if isinstance(start, Iterable) and not isinstance(start, State):
+        starts = list(start)
+    for state in starts:
+        if not isinstance(state, State) or state.fingerprint != system.fingerprint or state.t != starts[0].t:
+            raise InputError(
+                "start= is a state that da.consistent returned for this system, or a list of them at the same time"
+            )
+    return starts
+
+
 def states_at(
     system: System,
     *,
@@ -89,14 +102,7 @@ def states_at(
     All members are checked at once; what is wrong with one of them is found out by `state_at`, and said with its number.
     """
     t0 = finite_number("t0", t0)
-    starts: list[Any] = [] if start is None else [start]
-    if isinstance(start, Iterable) and not isinstance(start, State):
-        starts = list(start)
-    for state in starts:
-        if not isinstance(state, State) or state.fingerprint != system.fingerprint or state.t != starts[0].t:
-            raise InputError(
-                "start= is a state that da.consistent returned for this system, or a list of them at the same time"
-            )
+    starts = _checked_starts(system, start)
     given = {name: _array(name, value) for name, value in initial.items() if value is not None}
     sizes = {name: array.shape[0] for name, array in given.items() if array.ndim == 2}
     sizes |= {"start": len(starts)} if len(starts) > 1 else {}
@@ -114,16 +120,14 @@ def states_at(
         rows: dict[str, Any] = {name: array[member] if array.ndim == 2 else array for name, array in given.items()}
         return state_at(system, t0=t0, theta=theta[member], **rows)
 
-    first = _numbered(one, 0)
+    first, times = _numbered(one, 0), np.array([state.t for state in starts] or [t0])
     if starts:
         packed = _packed(system, starts if len(starts) > 1 else starts * members, theta)
-        times = np.array([state.t for state in starts])
     elif "v0" in given:  # each momentum from its own equation
-        packed, times = np.array([_numbered(one, k).packed for k in range(members)]), np.array([t0])
+        packed = np.array([_numbered(one, k).packed for k in range(members)])
     else:
         names = ("q0", "p0") if "p0" in given else [name for name in system.starts_from if name]
         packed = np.concatenate([np.broadcast_to(given[name], (members, given[name].shape[-1])) for name in names], axis=1)
-        times = np.array([t0])
     packed, times = np.broadcast_to(packed, (members, system.n_state)).copy(), np.broadcast_to(times, members).copy()
     if not system.linear_in_multipliers or system.large:
         multipliers = np.array([_numbered(one, k).multipliers for k in range(members)])

@@ -56,6 +56,7 @@ def directory(here, monkeypatch):
 
 ASK = """
 import os, sys
+from dalembert import _public, experiments
 from dalembert.cli import main
 os.dup2(1, 8), os.dup2(2, 9)
 for line in sys.argv[1:]:
