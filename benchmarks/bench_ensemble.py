@@ -13,6 +13,7 @@ from typing import Any
 import bench_ensemble_impacts as impacts
 import numpy as np
 from common import Section, note, table
+from heyoka_groups import propagated
 from peers import EXAMPLES, pendulum_rhs
 
 import dalembert as da
@@ -66,39 +67,15 @@ def heyoka_integrators() -> tuple:
     system = EXAMPLES["double_pendulum"].angles(hy)[0]
     size = hy.recommended_simd_size()
     single = hy.taylor_adaptive(system, [0.0] * 4, tol=TOLERANCE["heyoka"])
-    return hy, single, hy.taylor_adaptive_batch(system, np.zeros((4, size)), tol=TOLERANCE["heyoka"]), size
+    return hy, single, hy.taylor_adaptive_batch(system, np.zeros((4, size)), tol=TOLERANCE["heyoka"])
 
 
 def heyoka(threads: bool, batch: bool) -> dict[str, float]:
-    hy, single, wide, size = heyoka_integrators()
+    hy, single, wide = heyoka_integrators()
     initial = np.vstack([starts().T, np.zeros((2, MEMBERS))])
-    width = size if batch else 1
-    before = energy_in_angles(initial)
-    ends = np.empty_like(initial)
-
-    def begin(integrator, k):
-        if batch:
-            integrator.set_time(0.0)
-        else:
-            integrator.time = 0.0
-        part = initial[:, k * width : (k + 1) * width]
-        integrator.state[:] = part if batch else part[:, 0]
-        return integrator
-
-    original, groups = (wide if batch else single), MEMBERS // width
-    began, cpu_began = time.perf_counter(), time.process_time()
-    if threads:
-        results = hy.ensemble_propagate_until(original, H * STEPS, groups, begin, algorithm="thread")
-        final = [result[0].state for result in results]
-    else:
-        final = []
-        for k in range(groups):
-            begin(original, k).propagate_until(H * STEPS)
-            final.append(original.state.copy())
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
-    for k, state in enumerate(final):
-        ends[:, k * width : (k + 1) * width] = np.asarray(state).reshape(4, width)
-    return {"seconds": seconds, "cpu": cpu, "members": MEMBERS, "error": np.abs(energy_in_angles(ends) - before).max()}
+    ends, seconds, cpu = propagated(hy, wide if batch else single, initial, H * STEPS, threads)
+    error = np.abs(energy_in_angles(ends) - energy_in_angles(initial)).max()
+    return {"seconds": seconds, "cpu": cpu, "members": MEMBERS, "error": error}
 
 
 def scipy_one(y0: np.ndarray) -> np.ndarray:

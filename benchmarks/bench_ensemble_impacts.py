@@ -12,6 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 from bench_impacts import cart_pendulum
+from heyoka_groups import propagated
 
 import dalembert as da
 
@@ -82,37 +83,13 @@ def heyoka_integrator() -> tuple:
         (hy.t_event, bounce), (hy.t_event_batch, bounce_in_batch)))  # fmt: skip
     single = hy.taylor_adaptive(system, [1.0, 0.0, 0.0, 0.0], tol=tolerance, t_events=[alone])
     wide = hy.taylor_adaptive_batch(system, np.ones((4, size)), tol=tolerance, t_events=[together])
-    return hy, single, wide, size
+    return hy, single, wide
 
 
 def heyoka(threads: bool, batch: bool) -> dict[str, float]:
-    hy, single, wide, size = heyoka_integrator()
+    hy, single, wide = heyoka_integrator()
     initial = np.vstack([starts().T, np.tile([[0.0], [1.0]], MEMBERS)])
-    width = size if batch else 1
-    groups, original, ends = MEMBERS // width, wide if batch else single, np.empty_like(initial)
-
-    def begin(integrator, k):
-        if batch:
-            integrator.set_time(0.0)
-        else:
-            integrator.time = 0.0
-        integrator.reset_cooldowns()
-        part = initial[:, k * width : (k + 1) * width]
-        integrator.state[:] = part if batch else part[:, 0]
-        return integrator
-
-    began, cpu_began = time.perf_counter(), time.process_time()
-    if threads:
-        results = hy.ensemble_propagate_until(original, H * STEPS, groups, begin, algorithm="thread")
-        final = [result[0].state for result in results]
-    else:
-        final = []
-        for k in range(groups):
-            begin(original, k).propagate_until(H * STEPS)
-            final.append(original.state.copy())
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
-    for k, state in enumerate(final):
-        ends[:, k * width : (k + 1) * width] = np.asarray(state).reshape(4, width)
+    ends, seconds, cpu = propagated(hy, wide if batch else single, initial, H * STEPS, threads, events=True)
     error = np.abs(energy(ends) - energy(initial)).max()
     return {"seconds": seconds, "cpu": cpu, "members": MEMBERS, "error": error}
 
