@@ -17,8 +17,8 @@ from dalembert.runs._arguments import Policy
 from dalembert.runs._drivers import driver_of, make_run, prepared
 from dalembert.runs._model_identity import check_model, check_same_method, identity, plain
 from dalembert.runs._trajectory import StoredTrajectory, start_of
-from dalembert.storage._files import check_target, locked, zarr_module
 from dalembert.storage._groups import CHUNK_NUMBERS
+from dalembert.storage._on_disk import check_target, locked, zarr_module
 from dalembert.storage._run_store import Checkpoint, Header, Progress, RunStore
 from dalembert.systems import State, System
 

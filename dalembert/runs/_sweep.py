@@ -24,9 +24,9 @@ from dalembert.runs._lengths import check_memory
 from dalembert.runs._members import MembersJob, Starts, layout_of
 from dalembert.runs._model_identity import check_model, check_same_method, identity
 from dalembert.runs._path import positions
-from dalembert.storage._files import check_target, locked, zarr_module
 from dalembert.storage._groups import read_rows
 from dalembert.storage._member_table import Layout, MemberTable
+from dalembert.storage._on_disk import check_target, locked, zarr_module
 from dalembert.storage._sweep_store import SweepStore
 from dalembert.systems import Spheres, System
 from dalembert.time_stepping._sphere_run import refuse_overlap

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import InputError
-from dalembert.storage._files import sync, writing, zarr_module
+from dalembert.storage._on_disk import sync, writing, zarr_module
 
 FORMAT = 2
 READABLE = (1, FORMAT)

@@ -19,8 +19,8 @@ import numpy as np
 
 from dalembert.engine._records import LATER, Columns, Recorded, columns_of
 from dalembert.errors import InputError
-from dalembert.storage._files import sync, writing
 from dalembert.storage._groups import DAMAGED, EVENT_CHUNK, FORMAT, Store, chunk_names, describe, event_arrays
+from dalembert.storage._on_disk import sync, writing
 
 
 @dataclass(frozen=True)

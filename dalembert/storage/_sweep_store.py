@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import InputError
-from dalembert.storage._files import sync, writing
 from dalembert.storage._groups import (
     CHUNK_NUMBERS,
     EVENT_CHUNK,
@@ -25,6 +24,7 @@ from dalembert.storage._groups import (
     read_rows,
 )
 from dalembert.storage._member_table import Layout, MemberTable, added
+from dalembert.storage._on_disk import sync, writing
 
 
 @dataclass
