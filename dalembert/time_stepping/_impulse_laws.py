@@ -11,8 +11,8 @@ S. R. Eugster and R. I. Leine (2024), Nonlinear Anal. Hybrid Syst. 52, 101469.
 Deviations from the print, of both methods:
     - Momenta p in place of velocities, H and forces as in all methods here.
     - e gamma_N- only where the contact closes (gamma_N- < 0), so that no contact ends with gamma_N+ < 0.
-    - The coefficients e of a step are reduced, at last to zero, while its contacts would add energy, beside the work of moving
-      walls and belts, which Newton's law with friction can (Kane's paradox), or while no solution is found; not for da.Spheres.
+    - The coefficients e of a step are reduced as far as necessary for its contacts to add no energy, beside the work of moving
+      walls and belts, as Newton's law with friction can (Kane's paradox), or for a solution; not for da.Spheres.
 """
 
 from __future__ import annotations

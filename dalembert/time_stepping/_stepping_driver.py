@@ -28,6 +28,8 @@ PROJECTED, DAMPED, LOGGED = range(TALLIED)
 """Counters of a run: steps that Newton's method alone did not solve, impacts that would add energy, rows of the log."""
 NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 """Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
+REFINED, NO_GAIN = 30, 1e-9
+"""Steps towards the largest restitution that adds no energy, and the part of the energy of a bounce that is none."""
 DIAGONAL, STIFFEST = 1e-2, 1e-7
 """What is added to the diagonal for contacts, at first and, shrinking with the increments, at least."""
 LEAST = 1e-15
@@ -158,22 +160,47 @@ def solve(at, kernels, tables, memory, counts, tally, diagonal):
 
 
 @internal()
+def gain(at, kernels, tables, memory, counts, tally, diagonal, share):
+    """The energy that contacts with this part of their e add, 0 if it is a rounding error; inf where no solution is found."""
+    memory[at.restitution] = share
+    solved = solve(at, kernels, tables, memory, counts, tally, diagonal)
+    call_kernel(kernels[2], memory)
+    if not solved:
+        for k in range(at.n_x):
+            memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
+        return np.inf
+    if memory[at.bounce] <= 0.0:
+        return min(memory[at.work], 0.0)
+    return memory[at.work] if abs(memory[at.work]) > NO_GAIN * memory[at.bounce] else 0.0
+
+
+@internal()
 def solve_without_gain(at, kernels, tables, memory, counts, tally, diagonal):
-    """Solve a step whose contacts add no energy: restitution is reduced, at last left out, while they would."""
-    gained = 0
+    """Solve a step whose contacts add no energy: with the largest part of their e that adds none, at last without.
+
+    It is a zero of the gain, found by the rule of Illinois, but where a larger part has no solution.
+    """
+    high, most, low, least, gained = 1.0, np.inf, 1.0, np.inf, 0
     for share in (1.0, 0.99, 0.95, 0.8, 0.5, 0.0):
-        memory[at.restitution] = share
-        solved = solve(at, kernels, tables, memory, counts, tally, diagonal)
-        call_kernel(kernels[2], memory)
-        if solved and (memory[at.work] <= 1e-9 * memory[at.bounce] or memory[at.bounce] <= 0.0):
+        high, most, low = low, least, share
+        least = gain(at, kernels, tables, memory, counts, tally, diagonal, share)
+        if least <= 0.0:
             break
-        if solved:
-            gained = 1
+        gained += least < np.inf
+    tally[DAMPED] += gained > 0
+    last = 0
+    for _ in range(REFINED):
+        if low == 1.0 or least >= 0.0 or most == np.inf:
+            break
+        share = low + (high - low) * least / (least - most)
+        found = gain(at, kernels, tables, memory, counts, tally, diagonal, share)
+        if found <= 0.0:
+            most, low, least, last = most / 2 if last < 0 else most, share, found, -1
         else:
-            for k in range(at.n_x):
-                memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
-    tally[DAMPED] += gained
-    return solved
+            least, high, most, last = least / 2 if last > 0 else least, share, found, 1
+    if last > 0:
+        least = gain(at, kernels, tables, memory, counts, tally, diagonal, low)
+    return least < np.inf
 
 
 @internal()
