@@ -149,7 +149,7 @@ def test_a_foot_above_the_ground_and_one_that_sticks_have_no_paradox(method):
 @pytest.mark.parametrize("method", [*METHODS, da.CVA()], ids=str)
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
 def test_a_start_is_judged_in_its_first_step_whatever_units_the_wall_has(method, unit):
-    """A rod's tip slides at the start, with a paradox; if it comes near at 1 mm/s instead, that is an impact, which has a law."""
+    """A rod's tip slides at the start, with a paradox; what comes near at 1 mm/s instead is an impact, which has a law."""
     system = da.Lagrangian(
         lambda q, v: (v[0] ** 2 + v[1] ** 2) / 2 + v[2] ** 2 / 6 - 10 * q[1],
         3,
