@@ -29,6 +29,9 @@ from dalembert.systems import BoundSystem, MechanicalSystem
 RESTS = 1e-9
 """An approach below this part of what the normal impulse does to its velocity is a rounding error of a contact that lasts."""
 
+ROUNDED = 1e-12
+"""Gaps below this part of what they consist of, or become in a step, are rounding errors."""
+
 
 class Tuning(NamedTuple):
     """What the driver may change in the equations of a step: r is multiplied by `relaxation`, e by `restitution`."""
@@ -67,6 +70,12 @@ class Point:
     def work(self, P_N: Any, P_F: Any, p0: Any, p1: Any) -> Any:
         """What impulses do at the mean of the velocities that belong to two momenta."""
         return self.push(P_N, P_F) @ (self.system.H_p(self.t, self.q, p0) + self.system.H_p(self.t, self.q, p1)) / 2
+
+    def blur(self, old: Point, p0: Any, h: Any) -> Any:
+        """How far above zero phi may be where a contact lasts, because positions are sums of steps that are rounded."""
+        v, a = self.system.H_p(old.t, old.q, p0), self.system.H_pp(old.t, old.q, p0) @ force(self.system, old.t, old.q, p0)
+        steps = np.abs(self.system.phi_q(self.t, self.q)) @ (np.abs(old.q) + h * np.abs(v) + h**2 * np.abs(a))
+        return ROUNDED * (steps + np.abs(self.system.phi_t(self.t, self.q)) * np.abs(self.t))
 
     @property
     def own(self) -> tuple[Any, Any]:
