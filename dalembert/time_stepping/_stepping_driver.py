@@ -16,9 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.engine._compiled import compiled, internal
-from dalembert.engine._dense_solve import eliminate_dense, equilibrate, largest_of, substitute_dense
+from dalembert.engine._dense_solve import eliminate_dense, largest_of, substitute_dense
 from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
+
+unsigned = np.uintp  # spares Numba the test for negative indices
 
 DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL, TOO_MANY, UNLAWFUL, DEPENDENT, MAY_CONTRADICT = range(9)
 UNASKED, ONE, OTHERS = range(3)
@@ -51,22 +53,42 @@ BLUR = 1e-5
 @internal()
 def factorize(at, kernels, tables, memory, diagonal):
     """LU of the matrix at the current unknowns; with 1 on the diagonal the rows of the contacts are projections."""
-    n, first_contact = at.n_x, at.n_x - at.n_laws
+    n, first_contact, entries = at.n_x, at.n_x - at.n_laws, memory[at.entries : at.entries + at.n_entries]
     call_kernel(kernels[1], memory)
-    for k in range(n * n):
-        memory[at.matrix + k] = 0.0
+    if diagonal == 1.0:
+        for k in range(at.n_entries):
+            entries[k] *= tables.rows[k] < first_contact
+    equilibrate_entries(at, tables, memory, entries)
+    matrix = memory[at.matrix : at.matrix + n * n]
+    matrix[:] = 0.0
+    others = memory[at.residual : at.residual + n]
+    others[:] = 0.0
     for k in range(at.n_entries):
-        row = tables.rows[k]
-        if row < first_contact or diagonal < 1.0:
-            memory[at.matrix + n * row + tables.columns[k]] = memory[at.entries + k]
+        row, column = tables.rows[k], tables.columns[k]
+        matrix[unsigned(n * row + column)] = entries[k]
+        others[unsigned(row)] += abs(entries[k]) * (row != column)
     for k in range(first_contact, n):
-        others = -abs(memory[at.matrix + n * k + k])
-        for j in range(n):
-            others += abs(memory[at.matrix + n * k + j])
-        if others != 0.0 or diagonal == 1.0:  # else no contact, and no impulse
-            memory[at.matrix + n * k + k] += diagonal
-    equilibrate(memory, at.matrix, at.scales, n)
+        if others[k] != 0.0 or diagonal == 1.0:  # else no contact, and no impulse
+            matrix[n * k + k] += diagonal * memory[at.scales + k] * memory[at.scales + n + k]
     return eliminate_dense(memory, at.matrix, at.pivots, n)
+
+
+@internal()
+def equilibrate_entries(at, tables, memory, entries):
+    """Scale the entries of the matrix so that units of rows and columns do not matter (Ruiz 2001), and note the scales."""
+    n = at.n_x
+    scales, largest = memory[at.scales : at.scales + 2 * n], memory[at.matrix : at.matrix + 2 * n]
+    scales[:] = 1.0
+    for _ in range(3):
+        largest[:] = 0.0
+        for k in range(at.n_entries):
+            size, row, column = abs(entries[k]), unsigned(tables.rows[k]), unsigned(n + tables.columns[k])
+            largest[row], largest[column] = max(largest[row], size), max(largest[column], size)
+        for i in range(2 * n):
+            largest[i] = 1.0 / np.sqrt(largest[i]) if largest[i] > 0.0 else 1.0
+            scales[i] *= largest[i]
+        for k in range(at.n_entries):
+            entries[k] *= largest[unsigned(tables.rows[k])] * largest[unsigned(n + tables.columns[k])]
 
 
 @internal()

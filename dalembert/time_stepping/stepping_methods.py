@@ -83,7 +83,9 @@ class MoreauJean(TimeStepping):
         q_1 = q_0 + h H_p(q_th, p_th),   p_1 = p_0 + h f(q_th, p_th) - G^T L - k_v^T Psi + W_N P_N + W_F P_F
         contact where phi(q_M) <= 0,   q_M = q_0 + h/2 H_p(q_0, p_0),   W = W(q_M),   x_th = (1 - theta) x_0 + theta x_1
 
-    A gap phi(q_M) that is a rounding error is none, else what rests would let go now and then and fall for a step. Of order 1 with contact, and robust: few unknowns, and no positions to satisfy. Walls are penetrated by O(h) v, because
+    A gap phi(q_M) that is a rounding error is none, else what rests would let go now and then and fall for a step.
+
+    Of order 1 with contact, and robust: few unknowns, and no positions to satisfy. Walls are penetrated by O(h) v, because
     only velocities are stopped at them; holonomic constraints hold for velocities, g_dot = 0, and g drifts. theta = 1/2 does
     not damp, theta = 1 is implicit Euler.
 
