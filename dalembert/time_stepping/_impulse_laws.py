@@ -32,6 +32,9 @@ RESTS = 1e-9
 ROUNDED = 1e-12
 """Gaps below this part of what they consist of, or become in a step, are rounding errors."""
 
+FAINT = 1e-12
+"""Friction that changes energies by less than this part of what normal impulses do needs no larger r than that."""
+
 
 class Tuning(NamedTuple):
     """What the driver may change in the equations of a step: r is multiplied by `relaxation`, e by `restitution`."""
@@ -93,7 +96,10 @@ class Point:
         return self.system.slip(self.t, self.q, p) if self.rubs else np.zeros(0, dtype=object).view(SymbolicArray)
 
     def scales(self, p: Any) -> tuple[Any, Any]:
-        """r of the projections: one over the diagonal of W^T H_pp W, isotropic where there are several tangents."""
+        """r of the projections: one over the diagonal of W^T H_pp W, isotropic where there are several tangents.
+
+        That of friction is bounded by what friction does beside P_N: its direction may vanish, as that of a pendulum at a wall.
+        """
         H_pp, tiny = self.system.H_pp(self.t, self.q, p), 1e-200
         normal = [1 / (w @ H_pp @ w + tiny) for w in self.system.phi_q(self.t, self.q)]
         if not self.rubs:
@@ -101,7 +107,9 @@ class Point:
         rows = self.system.slip_v(self.t, self.q)
         d = len(rows) // len(normal)
         sums = [sum(w @ H_pp @ w for w in rows[d * k : d * k + d]) for k in range(len(normal))]
-        return np.array(normal, dtype=object).view(SymbolicArray), [d / (s + tiny) for s in sums]
+        least = [FAINT / (r * mu**2 + tiny) for r, mu in zip(normal, self.coefficients(), strict=True)]
+        tangential = [d / (s + at_least) for s, at_least in zip(sums, least, strict=True)]
+        return np.array(normal, dtype=object).view(SymbolicArray), tangential
 
     @property
     def rubs(self) -> bool:

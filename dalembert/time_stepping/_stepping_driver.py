@@ -33,7 +33,7 @@ NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 REFINED, NO_GAIN = 30, 1e-9
 """Steps towards the largest restitution that adds no energy, and the part of the energy of a bounce that is none."""
 DIAGONAL, STIFFEST = 1e-2, 1e-7
-"""What is added to the diagonal for contacts, at first and, shrinking with the increments, at least."""
+"""What is added to the diagonal for contacts, at first and, shrinking with the increments, at least: more in each try."""
 LEAST = 1e-15
 """The part of the largest impulse so far below which impulses are rounding errors."""
 NEAR = 0.1
@@ -124,12 +124,12 @@ def increment(at, kernels, tables, memory):
 
 
 @internal()
-def newton(at, kernels, tables, memory, counts, diagonal):
-    """Newton's method from the unknowns in memory; whether it found a solution to round-off."""
+def newton(at, kernels, tables, memory, counts, diagonal, least):
+    """Newton's method from the unknowns in memory, with `least` or more on the diagonal; whether it found a solution."""
     previous, rate = np.inf, 1.0
     for iteration in range(1, NEWTON + 1):
         counts.iterations += 1
-        if not factorize(at, kernels, tables, memory, max(STIFFEST, diagonal * min(1.0, previous))):
+        if not factorize(at, kernels, tables, memory, max(least, diagonal * min(1.0, previous))):
             return False
         size = increment(at, kernels, tables, memory)
         if not np.isfinite(size):
@@ -158,13 +158,14 @@ def solve(at, kernels, tables, memory, counts, tally, diagonal):
     """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
     for attempt in range(TRIES):
         memory[at.relaxation] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
-        if newton(at, kernels, tables, memory, counts, diagonal):
+        least = STIFFEST * 10.0 ** min(attempt, 5)  # what blocked friction does is rounding errors over this
+        if newton(at, kernels, tables, memory, counts, diagonal, least):
             return True
         diagonal = DIAGONAL
         if attempt == 0:
             tally[PROJECTED] += 1
             load(at, tables, memory)
-            if newton(at, kernels, tables, memory, counts, STIFFEST):
+            if newton(at, kernels, tables, memory, counts, STIFFEST, STIFFEST):
                 return True
         for k in range(at.n_x):
             memory[at.x + k] = memory[at.guess + k]
