@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.systems._matrices import well_conditioned
+LARGEST = 1e10
+"""Condition numbers above this are of walls that depend on each other, as three feet of a table on a line."""
 
 
 def pressing_walls(A: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -21,7 +22,8 @@ def pressing_walls(A: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarra
     the conditions of Gauss's principle of least constraint with inequalities: N minimises N . A N / 2 + b . N over N >= 0. If
     all of them can act together, they do.
     """
-    if well_conditioned(A) and np.all(np.linalg.solve(A, b)[~bound] <= 0):
+    scale = 1 / np.sqrt(np.diag(A))
+    if np.linalg.cond(scale[:, None] * A * scale) < LARGEST and np.all(np.linalg.solve(A, b)[~bound] <= 0):
         return np.full(len(b), True)
     from scipy.optimize import nnls
 
@@ -34,8 +36,17 @@ def pressing_walls(A: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarra
     values, vectors = np.linalg.eigh(unit[:, None] * S * unit)
     R = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T  # S = R^T R, in units of the walls
     target = -np.linalg.lstsq(R.T, unit * c, rcond=None)[0]
-    acts = bound.copy()
-    acts[~bound] = nnls(R, target)[0] > 0
+    forces, acts = nnls(R, target)[0], bound.copy()
+    while np.any(forces > 0):  # independent ones are enough (Caratheodory)
+        pressing = np.flatnonzero(forces)
+        _, values, rows = np.linalg.svd(R[:, pressing])
+        if len(values) == len(pressing) and values[-1] > values[0] / np.sqrt(LARGEST):
+            break
+        change = rows[-1] if np.any(rows[-1] < 0) else -rows[-1]  # of forces, without one of the motion
+        falls = change < 0
+        forces[pressing] += np.min(forces[pressing][falls] / -change[falls]) * change
+        forces[pressing[falls][np.argmin(forces[pressing][falls])]] = 0.0
+    acts[~bound] = forces > 0
     return acts
 
 
@@ -120,7 +131,7 @@ class PlanarFriction:
         force[self.tangent[slides], self.normal[slides]] = -(modes * self.mu)[slides]
         S = (self.A @ force)[np.ix_(rows, rows)]
         unit = 1 / np.sqrt(np.diag(self.A)[rows])
-        if len(rows) and np.linalg.cond(unit[:, None] * S * unit) > 1e10:  # as where a point sticks to both walls of a wedge
+        if len(rows) and np.linalg.cond(unit[:, None] * S * unit) > LARGEST:  # as where a point sticks to both walls of a wedge
             return None
         return force[:, rows] @ np.linalg.solve(S, (wanted - self.b)[rows])
 

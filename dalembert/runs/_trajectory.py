@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dalembert.contact._contact_forces import ContactForces, contact_forces, multipliers_in_contact
-from dalembert.engine._records import Contacts, Impacts, from_columns
+from dalembert.contact._determined import unique_impulses
+from dalembert.engine._records import Contacts, Impacts, SphereContacts, SteppedContacts, from_columns
 from dalembert.engine._spec import Controls
 from dalembert.errors import DalembertError, InputError
 from dalembert.mechanisms._reading import read
@@ -129,7 +130,33 @@ class Trajectory(Observed):
                 "time stepping has impulses over whole steps, no forces at states: read run.contacts.normal and "
                 "run.contacts.friction, and divide by end - begin for mean forces"
             )
-        return contact_forces(self.system, self.contacts, np.asarray(self.t), np.asarray(self.states), self._theta)
+        return contact_forces(self.system, self.contacts, np.asarray(self.t), np.asarray(self.states), self._theta, self.h)
+
+    @property
+    def contacts_unique(self) -> np.ndarray:
+        """Whether the motion determines the forces, or impulses, of each row of `run.contacts`, as not those of a table's feet.
+
+        Others would move the system alike. `run.contact_forces` are those of least norm then, and impulses of time stepping
+        some that are admissible; their sums count.
+
+        Example:
+            >>> import dalembert as da
+            >>> feet = {"unilateral": lambda q: [q[0] + x * q[1] for x in (-1, 0, 1)], "restitution": 0.0}
+            >>> stool = da.Lagrangian(lambda q, v: v @ v / 2 - 3 * q[0], dim=2, **feet)
+            >>> run = da.simulate(stool, da.CVA(), q0=[0, 0], v0=[0, 0], h=0.01, steps=2)
+            >>> run.contacts_unique.any(), run.contact_forces.normal[-1].round(9).tolist()
+            (False, [1.0, 1.0, 1.0])
+
+        """
+        if self.contacts is None or not isinstance(self.system, MechanicalSystem) or isinstance(self.contacts, SphereContacts):
+            raise DalembertError(
+                "whether forces of contacts are unique is known of runs with stated walls, and needs the model"
+            )
+        t, states = np.asarray(self.t), np.asarray(self.states)
+        if isinstance(self.contacts, SteppedContacts):
+            return unique_impulses(self.system, self.contacts, t, states, self._theta, self.h)
+        unique, rows = self.contact_forces.unique, zip(self.contacts.which, self.contacts.begin, self.contacts.end, strict=True)
+        return np.array([unique[(t >= begin) & (t <= end), which].all() for which, begin, end in rows], dtype=bool)
 
     def _multipliers(self) -> np.ndarray:
         """What holds constraints where walls are touched, too; time stepping does not say it where contacts acted: nan."""

@@ -11,8 +11,8 @@ S. R. Eugster and R. I. Leine (2024), Nonlinear Anal. Hybrid Syst. 52, 101469.
 Deviations from the print, of both methods:
     - Momenta p in place of velocities, H and forces as in all methods here.
     - e gamma_N- only where the contact closes (gamma_N- < 0), so that no contact ends with gamma_N+ < 0.
-    - The coefficients e of a step are reduced, at last to zero, while its contacts would add energy, beside the work of moving
-      walls and belts, which Newton's law with friction can (Kane's paradox), or while no solution is found; not for da.Spheres.
+    - The coefficients e of a step are reduced as far as necessary for its contacts to add no energy, beside the work of moving
+      walls and belts, as Newton's law with friction can (Kane's paradox), or for a solution; not for da.Spheres.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ from dalembert.systems import BoundSystem, MechanicalSystem
 
 RESTS = 1e-9
 """An approach below this part of what the normal impulse does to its velocity is a rounding error of a contact that lasts."""
+
+ROUNDED = 1e-12
+"""Gaps below this part of what they consist of, or become in a step, are rounding errors."""
+
+FAINT = 1e-12
+"""Friction that changes energies by less than this part of what normal impulses do needs no larger r than that."""
 
 
 class Tuning(NamedTuple):
@@ -68,6 +74,12 @@ class Point:
         """What impulses do at the mean of the velocities that belong to two momenta."""
         return self.push(P_N, P_F) @ (self.system.H_p(self.t, self.q, p0) + self.system.H_p(self.t, self.q, p1)) / 2
 
+    def blur(self, old: Point, p0: Any, h: Any) -> Any:
+        """How far above zero phi may be where a contact lasts, because positions are sums of steps that are rounded."""
+        v, a = self.system.H_p(old.t, old.q, p0), self.system.H_pp(old.t, old.q, p0) @ force(self.system, old.t, old.q, p0)
+        steps = np.abs(self.system.phi_q(self.t, self.q)) @ (np.abs(old.q) + h * np.abs(v) + h**2 * np.abs(a))
+        return ROUNDED * (steps + np.abs(self.system.phi_t(self.t, self.q)) * np.abs(self.t))
+
     @property
     def own(self) -> tuple[Any, Any]:
         """gamma_N and gamma_F where the system is at rest: how walls move, and what slides on them by itself, as a belt."""
@@ -84,7 +96,10 @@ class Point:
         return self.system.slip(self.t, self.q, p) if self.rubs else np.zeros(0, dtype=object).view(SymbolicArray)
 
     def scales(self, p: Any) -> tuple[Any, Any]:
-        """r of the projections: one over the diagonal of W^T H_pp W, isotropic where there are several tangents."""
+        """r of the projections: one over the diagonal of W^T H_pp W, isotropic where there are several tangents.
+
+        That of friction is bounded by what friction does beside P_N: its direction may vanish, as that of a pendulum at a wall.
+        """
         H_pp, tiny = self.system.H_pp(self.t, self.q, p), 1e-200
         normal = [1 / (w @ H_pp @ w + tiny) for w in self.system.phi_q(self.t, self.q)]
         if not self.rubs:
@@ -92,7 +107,9 @@ class Point:
         rows = self.system.slip_v(self.t, self.q)
         d = len(rows) // len(normal)
         sums = [sum(w @ H_pp @ w for w in rows[d * k : d * k + d]) for k in range(len(normal))]
-        return np.array(normal, dtype=object).view(SymbolicArray), [d / (s + tiny) for s in sums]
+        least = [FAINT / (r * mu**2 + tiny) for r, mu in zip(normal, self.coefficients(), strict=True)]
+        tangential = [d / (s + at_least) for s, at_least in zip(sums, least, strict=True)]
+        return np.array(normal, dtype=object).view(SymbolicArray), tangential
 
     @property
     def rubs(self) -> bool:

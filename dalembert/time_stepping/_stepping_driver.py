@@ -16,9 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.engine._compiled import compiled, internal
-from dalembert.engine._dense_solve import eliminate_dense, equilibrate, largest_of, substitute_dense
+from dalembert.engine._dense_solve import eliminate_dense, largest_of, substitute_dense
 from dalembert.engine._iteration import judge
 from dalembert.engine._kernel_call import call_kernel
+
+unsigned = np.uintp  # spares Numba the test for negative indices
 
 DONE, UNSOLVED, PAINLEVE, NOT_FINITE, FULL, TOO_MANY, UNLAWFUL, DEPENDENT, MAY_CONTRADICT = range(9)
 UNASKED, ONE, OTHERS = range(3)
@@ -28,8 +30,10 @@ PROJECTED, DAMPED, LOGGED = range(TALLIED)
 """Counters of a run: steps that Newton's method alone did not solve, impacts that would add energy, rows of the log."""
 NEWTON, TRIES, PROJECTIONS = 40, 7, 25
 """Iterations of Newton's method, tries, and the projections of the first try, which double with every further one."""
+REFINED, NO_GAIN = 30, 1e-9
+"""Steps towards the largest restitution that adds no energy, and the part of the energy of a bounce that is none."""
 DIAGONAL, STIFFEST = 1e-2, 1e-7
-"""What is added to the diagonal for contacts, at first and, shrinking with the increments, at least."""
+"""What is added to the diagonal for contacts, at first and, shrinking with the increments, at least: more in each try."""
 LEAST = 1e-15
 """The part of the largest impulse so far below which impulses are rounding errors."""
 NEAR = 0.1
@@ -49,22 +53,42 @@ BLUR = 1e-5
 @internal()
 def factorize(at, kernels, tables, memory, diagonal):
     """LU of the matrix at the current unknowns; with 1 on the diagonal the rows of the contacts are projections."""
-    n, first_contact = at.n_x, at.n_x - at.n_laws
+    n, first_contact, entries = at.n_x, at.n_x - at.n_laws, memory[at.entries : at.entries + at.n_entries]
     call_kernel(kernels[1], memory)
-    for k in range(n * n):
-        memory[at.matrix + k] = 0.0
+    if diagonal == 1.0:
+        for k in range(at.n_entries):
+            entries[k] *= tables.rows[k] < first_contact
+    equilibrate_entries(at, tables, memory, entries)
+    matrix = memory[at.matrix : at.matrix + n * n]
+    matrix[:] = 0.0
+    others = memory[at.residual : at.residual + n]
+    others[:] = 0.0
     for k in range(at.n_entries):
-        row = tables.rows[k]
-        if row < first_contact or diagonal < 1.0:
-            memory[at.matrix + n * row + tables.columns[k]] = memory[at.entries + k]
+        row, column = tables.rows[k], tables.columns[k]
+        matrix[unsigned(n * row + column)] = entries[k]
+        others[unsigned(row)] += abs(entries[k]) * (row != column)
     for k in range(first_contact, n):
-        others = -abs(memory[at.matrix + n * k + k])
-        for j in range(n):
-            others += abs(memory[at.matrix + n * k + j])
-        if others != 0.0 or diagonal == 1.0:  # else no contact, and no impulse
-            memory[at.matrix + n * k + k] += diagonal
-    equilibrate(memory, at.matrix, at.scales, n)
+        if others[k] != 0.0 or diagonal == 1.0:  # else no contact, and no impulse
+            matrix[n * k + k] += diagonal * memory[at.scales + k] * memory[at.scales + n + k]
     return eliminate_dense(memory, at.matrix, at.pivots, n)
+
+
+@internal()
+def equilibrate_entries(at, tables, memory, entries):
+    """Scale the entries of the matrix so that units of rows and columns do not matter (Ruiz 2001), and note the scales."""
+    n = at.n_x
+    scales, largest = memory[at.scales : at.scales + 2 * n], memory[at.matrix : at.matrix + 2 * n]
+    scales[:] = 1.0
+    for _ in range(3):
+        largest[:] = 0.0
+        for k in range(at.n_entries):
+            size, row, column = abs(entries[k]), unsigned(tables.rows[k]), unsigned(n + tables.columns[k])
+            largest[row], largest[column] = max(largest[row], size), max(largest[column], size)
+        for i in range(2 * n):
+            largest[i] = 1.0 / np.sqrt(largest[i]) if largest[i] > 0.0 else 1.0
+            scales[i] *= largest[i]
+        for k in range(at.n_entries):
+            entries[k] *= largest[unsigned(tables.rows[k])] * largest[unsigned(n + tables.columns[k])]
 
 
 @internal()
@@ -100,12 +124,12 @@ def increment(at, kernels, tables, memory):
 
 
 @internal()
-def newton(at, kernels, tables, memory, counts, diagonal):
-    """Newton's method from the unknowns in memory; whether it found a solution to round-off."""
+def newton(at, kernels, tables, memory, counts, diagonal, least):
+    """Newton's method from the unknowns in memory, with `least` or more on the diagonal; whether it found a solution."""
     previous, rate = np.inf, 1.0
     for iteration in range(1, NEWTON + 1):
         counts.iterations += 1
-        if not factorize(at, kernels, tables, memory, max(STIFFEST, diagonal * min(1.0, previous))):
+        if not factorize(at, kernels, tables, memory, max(least, diagonal * min(1.0, previous))):
             return False
         size = increment(at, kernels, tables, memory)
         if not np.isfinite(size):
@@ -134,13 +158,14 @@ def solve(at, kernels, tables, memory, counts, tally, diagonal):
     """Solve the step equations from the unknowns in memory, and then from the last ones, which are the guess."""
     for attempt in range(TRIES):
         memory[at.relaxation] = 1.0 if attempt == 0 else 0.1 ** (attempt % 4 - 2)
-        if newton(at, kernels, tables, memory, counts, diagonal):
+        least = STIFFEST * 10.0 ** min(attempt, 5)  # what blocked friction does is rounding errors over this
+        if newton(at, kernels, tables, memory, counts, diagonal, least):
             return True
         diagonal = DIAGONAL
         if attempt == 0:
             tally[PROJECTED] += 1
             load(at, tables, memory)
-            if newton(at, kernels, tables, memory, counts, STIFFEST):
+            if newton(at, kernels, tables, memory, counts, STIFFEST, STIFFEST):
                 return True
         for k in range(at.n_x):
             memory[at.x + k] = memory[at.guess + k]
@@ -158,22 +183,47 @@ def solve(at, kernels, tables, memory, counts, tally, diagonal):
 
 
 @internal()
+def gain(at, kernels, tables, memory, counts, tally, diagonal, share):
+    """The energy that contacts with this part of their e add, 0 if it is a rounding error; inf where no solution is found."""
+    memory[at.restitution] = share
+    solved = solve(at, kernels, tables, memory, counts, tally, diagonal)
+    call_kernel(kernels[2], memory)
+    if not solved:
+        for k in range(at.n_x):
+            memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
+        return np.inf
+    if memory[at.bounce] <= 0.0:
+        return min(memory[at.work], 0.0)
+    return memory[at.work] if abs(memory[at.work]) > NO_GAIN * memory[at.bounce] else 0.0
+
+
+@internal()
 def solve_without_gain(at, kernels, tables, memory, counts, tally, diagonal):
-    """Solve a step whose contacts add no energy: restitution is reduced, at last left out, while they would."""
-    gained = 0
+    """Solve a step whose contacts add no energy: with the largest part of their e that adds none, at last without.
+
+    It is a zero of the gain, found by the rule of Illinois, but where a larger part has no solution.
+    """
+    high, most, low, least, gained = 1.0, np.inf, 1.0, np.inf, 0
     for share in (1.0, 0.99, 0.95, 0.8, 0.5, 0.0):
-        memory[at.restitution] = share
-        solved = solve(at, kernels, tables, memory, counts, tally, diagonal)
-        call_kernel(kernels[2], memory)
-        if solved and (memory[at.work] <= 1e-9 * memory[at.bounce] or memory[at.bounce] <= 0.0):
+        high, most, low = low, least, share
+        least = gain(at, kernels, tables, memory, counts, tally, diagonal, share)
+        if least <= 0.0:
             break
-        if solved:
-            gained = 1
+        gained += least < np.inf
+    tally[DAMPED] += gained > 0
+    last = 0
+    for _ in range(REFINED):
+        if low == 1.0 or least >= 0.0 or most == np.inf:
+            break
+        share = low + (high - low) * least / (least - most)
+        found = gain(at, kernels, tables, memory, counts, tally, diagonal, share)
+        if found <= 0.0:
+            most, low, least, last = most / 2 if last < 0 else most, share, found, -1
         else:
-            for k in range(at.n_x):
-                memory[at.guess + k] = memory[at.x + k] = memory[at.saved + k]
-    tally[DAMPED] += gained
-    return solved
+            least, high, most, last = least / 2 if last > 0 else least, share, found, 1
+    if last > 0:
+        least = gain(at, kernels, tables, memory, counts, tally, diagonal, low)
+    return least < np.inf
 
 
 @internal()

@@ -57,7 +57,7 @@ def lay_out(*given: int) -> dict[str, int]:
     n_theta, n_state, n, _, n_entries, m, d, n_columns = given
     sizes = dict.fromkeys((*SCALARS, *VECTORS), 1) | dict.fromkeys(("x", "residual", "pivots", "guess", "saved"), n)
     sizes |= {"theta": n_theta, "state": n_state, "delta": n_state, "masses": n_state // 2}
-    sizes |= {"entries": n_entries, "matrix": n * n, "scales": 2 * n, "stiff": m * n_columns}
+    sizes |= {"entries": n_entries, "matrix": n * max(n, 2), "scales": 2 * n, "stiff": m * n_columns}
     sizes |= {"impulses": m * (1 + d), "sums": m * (1 + d), "slip": m * d, "bound": m if d else 0, "touched": m}
     places = itertools.accumulate(sizes.values(), initial=0)
     return dict(zip((*SIZES, *sizes, "room"), (*given, *places), strict=True))

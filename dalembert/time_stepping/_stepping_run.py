@@ -21,6 +21,7 @@ from dalembert.symbolic._lock import symbolic
 from dalembert.systems import MechanicalSystem, Spheres, State
 from dalembert.systems._start_checks import CONSISTENCY_TOLERANCE
 from dalembert.time_stepping import _stepping_driver as driver
+from dalembert.time_stepping._impulse_laws import RESTS
 from dalembert.time_stepping._stepping_program import stepping_program
 from dalembert.time_stepping.stepping_methods import TimeStepping, counted_of
 
@@ -146,11 +147,11 @@ class SteppingRun(Run):
         self.memory[slots["theta"] :][: len(start.theta)] = start.theta
         self.memory[slots["state"] :][: len(start.packed)] = start.packed
         self.memory[slots["x"] :][: system.dim] = start.v
-        phi, rounding = (system.evaluate(name, start.t, start.first, theta=start.theta) for name in ("phi", "phi_rounding"))
-        rate = system.evaluate("phi_dot", start.t, start.first, start.second, theta=start.theta)
-        lasts = np.abs(rate) <= 1e-9 * (1e-300 + np.max(np.abs(start.v)))
-        self.memory[slots["touched"] : slots["push"]] = lasts & (phi <= CONSISTENCY_TOLERANCE * rounding)
-        H_pp = system.evaluate("H_pp", start.t, start.first, start.second, theta=start.theta)
+        here = Here.of(system, start.theta, start.t, start.packed)
+        H_pp, normals = here("H_pp"), here("phi_q")
+        could = here.speed * np.sqrt(np.einsum("ij,jk,ik->i", normals, H_pp, normals)) + np.abs(here("phi_t"))
+        lasts = np.abs(here("phi_dot")) <= RESTS * could
+        self.memory[slots["touched"] : slots["push"]] = lasts & (here("phi") <= CONSISTENCY_TOLERANCE * here("phi_rounding"))
         self.memory[slots["masses"] : slots["sums"]] = np.abs(np.diag(np.linalg.pinv(H_pp)))
         least = 1e-4 / np.max(np.abs(H_pp)) * np.max(np.abs(start.first)) / self.h
         self.memory[slots["peak"]] = max(np.max(np.abs(start.second)), least)

@@ -83,6 +83,8 @@ class MoreauJean(TimeStepping):
         q_1 = q_0 + h H_p(q_th, p_th),   p_1 = p_0 + h f(q_th, p_th) - G^T L - k_v^T Psi + W_N P_N + W_F P_F
         contact where phi(q_M) <= 0,   q_M = q_0 + h/2 H_p(q_0, p_0),   W = W(q_M),   x_th = (1 - theta) x_0 + theta x_1
 
+    A gap phi(q_M) that is a rounding error is none, else what rests would let go now and then and fall for a step.
+
     Of order 1 with contact, and robust: few unknowns, and no positions to satisfy. Walls are penetrated by O(h) v, because
     only velocities are stopped at them; holonomic constraints hold for velocities, g_dot = 0, and g drifts. theta = 1/2 does
     not damp, theta = 1 is implicit Euler.
@@ -134,7 +136,8 @@ class MoreauJean(TimeStepping):
         if system.n_nonholonomic:
             step.equation(system.k(t1, q1, p1), 0)
         bound = M.coefficients() * P_N if M.rubs else None
-        bounce = velocity_laws(step, tuning, M, M, system.phi(M.t, M.q) <= 0, P_N, P_F, p1, bound)
+        closed = system.phi(M.t, M.q) <= M.blur(Point(system, t0, q0), p0, h)
+        bounce = velocity_laws(step, tuning, M, M, closed, P_N, P_F, p1, bound)
         step.result(q=h * V, p=W)
         added = energy_added(M.work(P_N, P_F, p0, p1), M, M, P_N, P_F)
         return Outcome(P_N, P_F, new.slip(p1), added, P_N @ bounce, lawful(step, M, M, P_N), bound)

@@ -85,3 +85,23 @@ def test_a_hinge_that_forbids_one_direction_of_sliding_leaves_the_motion_determi
     turned = [np.abs(run.of("hinge").angle - run.of("hinge").angle[0]) for run in runs]
     np.testing.assert_allclose(turned[0], turned[1], atol=1e-5)
     assert turned[0][-1] > 0.4 and np.abs(runs[0].v[-1]).max() < 1e-9
+
+
+def test_friction_that_joints_block_does_not_stop_a_run():
+    """A pendulum whose wall passes through its pivot does not slide along it: its slip is a rounding error."""
+    wall, rng = np.array([np.cos(0.2), np.sin(0.2)]), np.random.default_rng(1)
+    pendulum = da.Lagrangian(
+        lambda q, v: v[0] ** 2 / 2 + 9.81 * np.cos(q[0]),
+        1,
+        unilateral=lambda q: wall[0] * np.sin(q[0]) - wall[1] * np.cos(q[0]),
+        slip=lambda q, v: (wall[1] * np.cos(q[0]) - wall[0] * np.sin(q[0])) * v[0],
+        restitution=0.6,
+        friction=0.3,
+    )
+    for method in (da.NonsmoothRattle(), da.MoreauJean()):
+        for start, h in zip(rng.uniform(0.5, 1.5, 20), 10 ** rng.uniform(-4, -2.5, 20), strict=True):
+            run = da.simulate(pendulum, method, q0=[start], v0=[0.0], h=h, steps=round(2.5 / h))
+            before = 9.81 * (np.cos(0.2) - np.cos(start))
+            assert np.diff(run.energy).max() < 20 * h * before  # under gravity, by what it falls in a step of an impact
+            hit = np.flatnonzero(run.v[:, 0] > 0)[0]  # its first impact
+            assert run.v[hit, 0] == pytest.approx(0.6 * np.sqrt(2 * before), abs=40 * h)
