@@ -45,8 +45,8 @@ def falls_through_zero(c0, c1, c2, c3, b):
             a = u
         else:
             b = u
-        following = u - value / slope if slope < 0.0 else b
-        if not a < following < b:
+        following = u - value / slope if slope < 0.0 else np.inf
+        if not a <= following <= b:
             following = 0.5 * (a + b)
         change, u = abs(following - u), following
         if change <= SMALL_CHANGE * u:
