@@ -23,48 +23,6 @@ BEHIND = 8.0
 """So many times the blur of phi may a state lie behind a wall, for the round-off of positions."""
 
 
-@apart_as("boolean", "float64", "float64")
-def observe_between(events, t, dt):
-    """Whether some phi falls below zero between HERE and THERE, by its Hermite cubic or on the chord between them.
-
-    On the chord it is looked at where the tangents of phi at both ends meet, and only if they meet below zero: if phi is convex
-    along the way it stays above them. `dip` is that place, as a fraction of dt, if phi < 0 there, or else zero.
-    """
-    at, memory = events.at, events.memory
-    here, there, found = at.here, at.there, False
-    for k in range(at.m):
-        memory[at.dip + k] = 0.0
-        phi0, slope0 = memory[here.phi + k], dt * memory[here.rate + k]
-        phi1, slope1 = memory[there.phi + k], dt * memory[there.rate + k]
-        if not (slope0 < 0.0 < slope1 and phi0 > 0.0 and phi1 > 0.0):
-            continue
-        meet = (phi0 - phi1 + slope1) / (slope1 - slope0)
-        if not (0.0 < meet < 1.0 and phi0 + slope0 * meet < 0.0):
-            continue
-        u = lowest(phi0, slope0, phi1, slope1)
-        c2, c3 = hermite(phi0, slope0, phi1, slope1)
-        if phi0 + u * (slope0 + u * (c2 + u * c3)) <= 0.0:
-            found = True
-            continue
-        memory[at.t], at.looked, at.measured = t + meet * dt, 0, 0
-        for i in range(2 * at.n):
-            memory[at.state + i] = memory[here.state + i] + meet * (memory[there.state + i] - memory[here.state + i])
-        call_kernel(at.call_look, memory)
-        if memory[at.phi + k] < 0.0:
-            memory[at.dip + k], memory[at.phi_dip + k] = meet, memory[at.phi + k]
-            found = True
-    return found
-
-
-@compiled_as("boolean", "float64", "float64")
-def may_collide(events, t, dt):
-    """Whether phi > 0 does not hold at the end of a step (31), or does not seem to hold inside of it."""
-    found = observe_between(events, t, dt)
-    for k in range(events.at.m):
-        found = found or not events.memory[events.at.there.phi + k] > 0.0
-    return found
-
-
 @compiled_as("boolean", "int64")
 def starts_on_wall(events, which):
     """Whether HERE is on a wall, because it was just hit or as far as round-off can tell."""

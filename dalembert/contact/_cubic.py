@@ -32,16 +32,21 @@ def lowest(phi0, slope0, phi1, slope1):
 
 @apart("float64", "float64", "float64", "float64", "float64", "float64")
 def falls_through_zero(c0, c1, c2, c3, b):
-    """The zero in (0, b) of c0 + c1 u + c2 u^2 + c3 u^3, which is positive at 0 and not at b: Newton's method and bisection."""
-    a, u = 0.0, 0.5 * b
+    """The zero in (0, b) of c0 + c1 u + c2 u^2 + c3 u^3, which is positive at 0 and not at b: Newton's method and bisection.
+
+    They start from the zero of the parabola with the same c0 and c1 that meets the cubic at b.
+    """
+    a, u = 0.0, 2.0 * c0 / (np.sqrt(max(c1 * c1 - 4.0 * (c2 + c3 * b) * c0, 0.0)) - c1)
+    if not u < b:
+        u = b
     for _ in range(60):
         value, slope = c0 + u * (c1 + u * (c2 + u * c3)), c1 + u * (2.0 * c2 + u * 3.0 * c3)
         if value > 0.0:
             a = u
         else:
             b = u
-        following = u - value / slope if slope < 0.0 else b
-        if not a < following < b:
+        following = u - value / slope if slope < 0.0 else np.inf
+        if not a <= following <= b:
             following = 0.5 * (a + b)
         change, u = abs(following - u), following
         if change <= SMALL_CHANGE * u:

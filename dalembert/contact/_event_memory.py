@@ -31,9 +31,10 @@ KERNEL_PLACES = (
     "matrix",
 )  # fmt: skip
 """Vectors that kernels read and write."""
-OWN_PLACES = ("masses", "blur", "strength_before", "dip", "phi_dip", "sizes", "pivots")
+OWN_PLACES = ("masses", "blur", "strength_before", "bend", "dip", "phi_dip", "sizes", "pivots")
 """Vectors of the driver alone: the diagonal of the mass matrix; how far round-off blurs guards; grad phi^T H_pp grad phi at the
-start of the step; where between the ends a guard was seen below zero, and how far; sizes of blocks of unknowns; pivots."""
+start of the step; how much phi_dot changes in a full step, from the last leg; where between the ends a guard was seen below
+zero, and how far; sizes of blocks of unknowns; pivots."""
 MARKS = ("just_hit", "passed", "ignored")
 """Marks in the tables, one for each guard: walls just hit, guards on which no zero was found, guards that are not looked at."""
 POINTS = ("here", "there", "contact")
@@ -65,8 +66,8 @@ def entry_of_log(n: int) -> np.dtype:
 
 
 (RESOLVED, NO_FLOW, NO_TIME, NO_RESET, ACCUMULATED, NO_GRADIENT, TOO_MANY, ENDLESS, UNDEFINED, BAD_RESTITUTION, GUARDED, PULLS,
- TO_WALL, TO_END, NO_LEG) = range(15)  # fmt: skip
-"""How a step with impacts ends; the last four are answers of its parts."""
+ TO_WALL, TO_END, NO_LEG, NOT_MET) = range(16)  # fmt: skip
+"""How a step with impacts ends; the last five are answers of its parts."""
 
 
 class Events(NamedTuple):
@@ -86,8 +87,8 @@ def lay_out(n: int, m: int, walls: int, n_theta: int, n_x: int, n_full: int, n_b
     """
     sizes = dict.fromkeys(SCALARS, 1) | {"theta": n_theta, "state": 2 * n, "hit": m, "ahead": m, "phi": m, "rate": m}
     sizes |= {"slack": m, "strength": m, "delta": 2 * n, "after": n, "tangent": 2 * n, "x": max(n_x, n_full), "residual": n_x}
-    sizes |= {"matrix": n_x**2, "masses": n, "blur": m, "strength_before": m, "dip": m, "phi_dip": m, "sizes": n_blocks}
-    sizes |= {"pivots": n_x}
+    sizes |= {"matrix": n_x**2, "masses": n, "blur": m, "strength_before": m, "bend": m, "dip": m, "phi_dip": m}
+    sizes |= {"sizes": n_blocks, "pivots": n_x}
     at, place = np.zeros(1, AT)[0], 0
     at["n"], at["m"], at["walls"], at["n_theta"] = n, m, walls, n_theta
     for name in (*SCALARS, *KERNEL_PLACES, *OWN_PLACES):

@@ -179,21 +179,34 @@ def solved(matrix: SymbolicArray, rhs: Any) -> SymbolicArray:
 
 def base_flow(system: MechanicalSystem, base: OneStepMethod, at: Point) -> Flow:
     """Phi_dt of a one-step method."""
-    reduced, event = reduced_step(system.smooth, base), Event(system, at)
+    reduced = reduced_step(system.smooth, base)
     own, here = ca.vertcat(*reduced.data), ca.vertcat(at.t, at.dt, at.theta, at.q, at.p)
     residual, increment = (ca.substitute(part, own, here) for part in (reduced.residual, reduced.express(reduced.increment)))
-    none = [from_column(ca.SX.zeros(size, 1)) for size in (system.n_holonomic, system.n_nonholonomic)]
-    rates = {"q": event.system.v(event.t, event.q, event.p), "p": event.system.z_dot(event.t, event.q, event.p, *none)}
+    derivatives = first_derivatives(system, at)
     guess, scales = [ca.SX(0, 1)], []
     for block in reduced.blocks:
         size = block.symbols.shape[0]
         if block.kind == "increment":
-            guess += [as_column(float(node) * rates[block.of] * (1 if block.per_h else event.dt)) for node in block.nodes]
+            rate, bend = derivatives[block.of]
+            for node in map(float, block.nodes):
+                guess.append(node * (rate + node / 2 * at.dt * bend) * (1 if block.per_h else at.dt))
         else:
             guess.append(ca.SX.zeros(size, 1))
         scales.append(("velocity" if block.kind == "increment" and block.of == "q" else "momentum", size))
     equations = Equations(reduced.x, tuple(scales), ca.vertcat(*guess), residual, residual)  # type: ignore[arg-type]
     return Flow(equations, increment, increment)
+
+
+def first_derivatives(system: MechanicalSystem, at: Point) -> dict[str, tuple[ca.SX, ca.SX]]:
+    """First and second derivatives of q and p along the motion without constraint forces; no second ones where they exist."""
+    own = Point.of(system)
+    y, none = ca.vertcat(own.t, own.q, own.p), [ca.SX.zeros(size, 1) for size in (system.n_holonomic, system.n_nonholonomic)]
+    v = system.function("v")(own.t, own.q, own.p, own.theta)
+    rates = ca.vertcat(v, system.function("z_dot")(own.t, own.q, own.p, *none, own.theta))
+    bends = ca.SX.zeros(rates.shape) if system.n_multipliers else ca.jtimes(rates, y, ca.vertcat(1, rates))
+    symbols, values = ca.vertcat(y, own.theta), ca.vertcat(at.t, at.q, at.p, at.theta)
+    halves = [ca.vertsplit(ca.substitute(part, symbols, values), system.dim) for part in (rates, bends)]
+    return dict(zip(("q", "p"), zip(*halves, strict=True), strict=True))
 
 
 def onto_the_wall(system: MechanicalSystem, flow: Flow, at: Point, guess: ca.SX) -> Equations:

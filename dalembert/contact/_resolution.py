@@ -3,7 +3,7 @@
     while t < t_{k+1}:   tau = CollisionTime;   (q, p) = Phi^partial_tau;   (q, p) = R^reset;   and Phi^partial to t_{k+1}
 
 Deviations from the print:
-    - Walls that are crossed between the ends of a step, which (31) misses, are looked for (`_collision_times.observe_between`).
+    - Walls that are crossed between the ends of a step, which (31) misses, are looked for (`_walls_ahead.observe_between`).
     - Walls that are hit within MERGE h are one impact (`_resets.collide`), and an impact so near to the end of the step is
       moved there (`merge_with_end`).
     - Where impacts accumulate, on which the loop of the print would not end, the wall becomes a constraint (`_sustained`).
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.contact._collision_times import MERGE, behind_a_wall, collision_time, observe_between, try_contact, undefined
+from dalembert.contact._collision_times import MERGE, behind_a_wall, collision_time, starts_on_wall, try_contact, undefined
 from dalembert.contact._dense_newton import apart_as
 from dalembert.contact._event_memory import (
     ACCUMULATED,
@@ -28,6 +28,7 @@ from dalembert.contact._event_memory import (
     NO_LEG,
     NO_RESET,
     NO_TIME,
+    NOT_MET,
     PULLS,
     RESOLVED,
     TO_END,
@@ -37,6 +38,7 @@ from dalembert.contact._event_memory import (
 )
 from dalembert.contact._partial_steps import choose, copy, flow, observe, place
 from dalembert.contact._resets import APART, TOUCHING, begin_entry, collide, end_entry, energy_of, reset, whole_motion
+from dalembert.contact._walls_ahead import note_bend, observe_between, tangents_meet
 from dalembert.engine._dense_solve import largest_of
 from dalembert.engine._iteration import inlined
 from dalembert.engine._kernel_call import call_kernel
@@ -165,6 +167,7 @@ def finish(events, after, first, t, left):
         return NO_FLOW
     if after:
         end_coupled_reset(events, t)
+    note_bend(events, events.memory[at.h] / left)
     copy(events, at.there, at.here)
     return RESOLVED
 
@@ -230,9 +233,24 @@ def hit(events, t, which, tau, h):
     return TO_END
 
 
-@apart_as("int64", "float64", "float64", "float64")
-def resolve(events, t0, h, grid):
+@inlined
+def is_certain(events, tau, h):
+    """Whether a collision that was found without a full step is inside of it, after a leg from a free start past no wall."""
+    at = events.at
+    if tau > (1.0 - MERGE) * h:
+        return False
+    for k in range(at.walls):
+        if starts_on_wall(events, k) or (k != at.which and tangents_meet(events, k, at.contact, tau) >= 0.0):
+            return False
+    return True
+
+
+@apart_as("int64", "float64", "float64", "float64", "boolean")
+def resolve(events, t0, h, grid, expected):
     """One step of size h from HERE, if THERE, the end of a full step, lies behind a wall or a wall lies between.
+
+    A collision may be `expected` before there is a full step, whose end would lie behind the wall: THERE is a guess then, and
+    NOT_MET says that nothing was found for certain.
 
     Returns RESOLVED with the new state HERE, or what was in the way. Coupled integrators (VCI) solve for the reset together
     with the partial step `after` it. A positive `grid` rounds collision times to the middle of one of so many intervals.
@@ -249,6 +267,8 @@ def resolve(events, t0, h, grid):
         if left <= MERGE * h:
             return merge_with_end(events, after, t, left)
         status, tau = leg(events, after, first, t, left, grid)
+        if expected and first and not (status == TO_WALL and is_certain(events, tau, h)):
+            return NOT_MET
         if status == NO_LEG:  # no p+ has the discrete energy that is asked for, as may happen in slow impacts
             at.uncoupled += 1
             status, after = uncoupled_reset(events, t), False

@@ -16,7 +16,13 @@ def test_a_wall_that_is_not_defined_behind_it_stops_the_run_with_that_reason():
     with pytest.raises(
         da.StepFailed, match=r"unilateral\[0\] is not finite behind the wall: .* defined on both sides, or reduce h"
     ):
-        da.simulate(line(lambda q: np.log(q[0])), da.CVA(), q0=[1.05], v0=[-2.0], h=1.0, steps=3)
+        falling = da.Lagrangian(lambda q, v: v @ v / 2 - 10 * q[0], dim=1, unilateral=lambda q: np.log(q[0]))
+        da.simulate(falling, da.CVA(), q0=[3.0], v0=[0.0], h=1.0, steps=3)
+
+
+def test_a_wall_that_is_expected_need_not_be_defined_behind_it():
+    run = da.simulate(line(lambda q: np.log(q[0])), da.CVA(), q0=[1.05], v0=[-2.0], h=1.0, steps=3)
+    assert np.allclose(run.impacts.t, [0.025], rtol=0, atol=1e-14) and np.allclose(run.q[1:, 0], [2.95, 4.95, 6.95])
 
 
 def test_a_wall_has_its_own_number_while_another_one_is_touched():
@@ -164,10 +170,10 @@ def walls(q, b):
 @pytest.mark.parametrize(
     ("q", "p", "h", "params"),
     [
-        ([-0.9928117909100467, 0.00928100306408497], [-2.011675512696671, 1.1746968985664978], 0.4116112170491932,
-         {"a": 10.0, "b": 0.29890274708537573}),
-        ([-0.49372996087425, 0.38410879180412033], [-10.439537592077947, 10.349819776539135], 0.29678444895954553,
-         {"a": 10.0, "b": 0.23788346334687951}),
+        ([-0.12224312049589536, 0.7171958398227649], [13.935915517847508, -28.907592521383176], 0.2891609893472198,
+         {"a": 10.0, "b": 0.24348901213899082}),
+        ([-0.8082184712524569, 0.905548429915449], [-12.262670971941404, 13.646919339803317], 0.4804381380213098,
+         {"a": 10.0, "b": 0.21480346560360442}),
         ([0.632014255886068, 0.14292425939910544], [-20.7343774636457, -1.2501285131880375], 0.2757442792550019,
          {"a": 10.0, "b": 0.06874106067720029}),
     ],
@@ -206,7 +212,7 @@ def test_no_two_places_of_the_memory_of_events_overlap():
     vectors = {"theta": 4, "state": 4, "delta": 4, "after": 2, "tangent": 4, "x": 7, "residual": 5, "matrix": 25}
     vectors |= {"masses": 2, "sizes": 2, "pivots": 5} | dict.fromkeys(_event_memory.SCALARS, 1)
     places = [at[name] + k for name, count in vectors.items() for k in range(count)]
-    for name in ("hit", "ahead", "phi", "rate", "slack", "strength", "blur", "strength_before", "dip", "phi_dip"):
+    for name in ("hit", "ahead", "phi", "rate", "slack", "strength", "blur", "strength_before", "bend", "dip", "phi_dip"):
         places += [at[name] + k for k in range(3)]
     for point in _event_memory.POINTS:
         places += [at[point][part] + k for part, count in (("state", 4), ("phi", 3), ("rate", 3)) for k in range(count)]
