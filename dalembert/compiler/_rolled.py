@@ -7,7 +7,6 @@ that overwrite inputs are copied to their places at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca

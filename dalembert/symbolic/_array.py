@@ -321,6 +321,15 @@ def _reduction(name: str) -> Callable:
     return reduce
 
 
+def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+    """np.sum: of symbols in long arrays as columns, where few of them remain to be added up."""
+    array = _objects(a)
+    long = array.size >= LONG and (axis is None or (isinstance(axis, int) and array.size >= LONG * array.shape[axis]))
+    if long and dtype is None and out is None and _kinds(array) == {True}:
+        return _reduce("add", array, {"axis": axis, **options})
+    return wrap(np.sum(_plain(a), axis=axis, dtype=dtype, out=out, **options))
+
+
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     lowest, highest = a_min if min is None else min, a_max if max is None else max
     low = a if lowest is None else np.maximum(a, lowest)
@@ -350,6 +359,7 @@ _SPECIAL: dict[Callable, Callable] = {
     np.select: _select,
     np.clip: _clip,
     np.diff: _diff,
+    np.sum: _sum,
     np.max: _reduction("maximum"),
     np.min: _reduction("minimum"),
     np.ptp: lambda a, axis=None: np.max(a, axis=axis) - np.min(a, axis=axis),
