@@ -58,10 +58,12 @@ class Kernel:
     outputs: Sequence[tuple[ca.SX, Any]]
     instructions: tuple[Tape, np.ndarray, np.ndarray] | None = None
     """What `tape` gives of a kernel that is a part of another."""
+    known: Sequence[tuple[ca.SX, float]] = ()
+    """Symbols that stand for numbers: CasADi would build the whole graph anew to replace them."""
 
     def function(self) -> tuple[ca.Function, np.ndarray, np.ndarray]:
-        """One CasADi function of one column, with the slots of its inputs and outputs."""
-        arguments = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in self.inputs))
+        """One CasADi function of one column, that of what is known at its end, with the slots of its inputs and outputs."""
+        arguments = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in (*self.inputs, *self.known)))
         results = ca.vertcat(ca.SX(0, 1), *(ca.densify(expression) for expression, _ in self.outputs))
         return ca.Function(self.name, [arguments], [results]), _slots(self.inputs), _slots(self.outputs)
 
@@ -71,7 +73,10 @@ class Kernel:
         if self.instructions is not None:
             return self.instructions
         function, load_slots, store_slots = self.function()
-        return read_tape(function), load_slots, store_slots
+        tape = read_tape(function)
+        if self.known:
+            tape = tape.given(len(load_slots), np.array([number for _, number in self.known], dtype=float))
+        return tape, load_slots, store_slots
 
     @property
     def operations(self) -> int:

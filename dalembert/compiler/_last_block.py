@@ -59,7 +59,8 @@ def _symmetric(matrix: ca.SX) -> ca.SX:
 
 def _equal(a: ca.SX, b: ca.SX) -> bool:
     """Whether the entries of two matrices of one pattern are equal at random numbers."""
-    function = ca.Function("both", [ca.vertcat(*ca.symvar(ca.veccat(a, b)))], [entries_of(a), entries_of(b)])
+    entries = [entries_of(a), entries_of(b)]
+    function = ca.Function("both", [ca.vertcat(*ca.symvar(ca.vertcat(*entries)))], entries)
     random = np.random.default_rng(1788)
     for _ in range(3):
         one, other = (np.array(x, dtype=float) for x in function(random.uniform(0.5, 1.5, function.numel_in(0))))

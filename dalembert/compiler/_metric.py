@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from dalembert.compiler._term_sizes import TermSizes
 from dalembert.symbolic._buffers import Numbers
 from dalembert.symbolic._kept import kept
 from dalembert.systems import System
-from dalembert.systems._rounding import TermSizes
 from dalembert.systems._states import States
 
 ROUND_OFF, TOLERATED = 3e-14**2, 1e-13**2

@@ -96,6 +96,17 @@ def spines(code, operands, uses, family, difference):
 
 
 @njit(cache=True, nogil=True)
+def heights(operands):
+    """How many operations must be done, one after the other, until a value is known."""
+    height = np.zeros(len(operands), np.int64)
+    for k in range(len(operands)):
+        for operand in operands[k]:
+            if operand >= 0:
+                height[k] = max(height[k], 1 + height[operand])
+    return height
+
+
+@njit(cache=True, nogil=True)
 def tree_shapes(code, operands, leaf, inner, root, sum_of, term_start, terms, commutative, largest):
     """The shape and the level of every value, and which operands are exchanged; pieces that get too long end in a `root`."""
     size = len(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -257,25 +258,32 @@ def _looped_kernels(reduced: ReducedStep, contiguous: bool) -> _Compiled:
     factor = Kernel("factor", symbols, [(entries, layout.factors)])
     iterate = Kernel("iterate", symbols, [(reduced.residual, layout.residual)])
     results = list(zip(results_of(reduced), layout.results, strict=True))
-    exact = reduced.orientation
+    known = []
     if reduced.turn is not None:
-        exact, *values = (ca.substitute(value, reduced.turn.symbol, 1) for value in (exact, *(value for value, _ in results)))
-        results = [(value, slot) for value, (_, slot) in zip(values, results, strict=True)]
+        known = [(reduced.turn.symbol, 1.0)]
         results.append((entries_of(reduced.turn.matrix), layout.turn_entries))
     symbols = [*symbols, (reduced.metric.column, layout.metric)]
     if reduced.last is None:
-        solving = (factor, iterate, Kernel("finish", symbols, results), *_look(reduced, layout, symbols, exact))
+        finish = Kernel("finish", symbols, results, known=known)
+        solving = (factor, iterate, finish, *_look(reduced, layout, symbols, reduced.orientation, known))
         return _assemble(reduced, layout, solving, ca.SX(0, 1), None, contiguous)
     results += [(entries_of(reduced.last.matrix), layout.last_entries), (reduced.last.rhs, layout.last_rhs)]
     symbols = [*symbols, (reduced.last.y, layout.last_unknowns)]
-    last, finish, handed = in_two_parts(Kernel("finish", symbols, results), layout.work, ("last", "finish"))
-    solving = (factor, iterate, last, finish, *_look(reduced, layout, symbols, exact))
+    last, finish, handed = in_two_parts(Kernel("finish", symbols, results, known=known), layout.work, ("last", "finish"))
+    solving = (factor, iterate, last, finish, *_look(reduced, layout, symbols, reduced.orientation, known))
     return _assemble(reduced, layout, solving, ca.SX(0, 1), None, contiguous, handed)
 
 
-def _look(reduced: ReducedStep, layout: Layout, symbols: list[tuple[ca.SX, int]], orientation: ca.SX) -> tuple[Kernel, ...]:
+def _look(
+    reduced: ReducedStep,
+    layout: Layout,
+    symbols: list[tuple[ca.SX, int]],
+    orientation: ca.SX,
+    known: Sequence[tuple[ca.SX, float]] = (),
+) -> tuple[Kernel, ...]:
     """What decides about a step where a glance at its constraints does not, in programs that need it."""
-    return () if reduced.glance is reduced.orientation else (Kernel("look", symbols, [(orientation, layout.orientation)]),)
+    look = Kernel("look", symbols, [(orientation, layout.orientation)], known=known)
+    return () if reduced.glance is reduced.orientation else (look,)
 
 
 def _assemble(

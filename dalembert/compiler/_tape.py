@@ -59,6 +59,13 @@ class Tape:
         operands = [[k for k in pair if k >= 0] for pair in self.operands.tolist()]
         return zip(self.code.tolist(), operands, self.constants.tolist(), self.inputs.tolist(), strict=True)
 
+    def given(self, first: int, numbers: np.ndarray) -> Tape:
+        """The tape with numbers in place of the inputs from `first` on."""
+        known = self.inputs >= first
+        code, constants, inputs = self.code.copy(), self.constants.copy(), self.inputs.copy()
+        code[known], constants[known], inputs[known] = ca.OP_CONST, numbers[inputs[known] - first], -1
+        return replace(self, code=code, constants=constants, inputs=inputs)
+
     def split(self, late: np.ndarray) -> tuple[Tape, Tape, np.ndarray]:
         """Two tapes, of which the second computes what depends on the inputs marked `late`; which outputs are the second's.
 

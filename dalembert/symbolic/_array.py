@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.symbolic._columns import column_of, elements_of
 from dalembert.symbolic._scalar import BINARY, NUMPY, UNARY, NotForSymbols, Scalar, elementary, sx_of, where
 
 LONG = 16
@@ -88,20 +89,27 @@ def _elementwise(function: Callable, *inputs: Any) -> Any:
 
 def _elements(name: str, *inputs: Any) -> Any:
     """An elementary function of every element; long arrays all at once, as CasADi columns."""
-    operands = np.broadcast_arrays(*(_objects(x) for x in inputs))
+    given = [_objects(x) for x in inputs]
+    operands = np.broadcast_arrays(*given)
     table: dict[str, Any] = UNARY if len(operands) == 1 else BINARY
     if operands[0].size < LONG or name not in AT_ONCE:
         return _elementwise(functools.partial(elementary, name), *operands)
-    symbolic = [{isinstance(item, Scalar) for item in x.flat} for x in operands]
+    symbolic = [_kinds(x) for x in given]
     if any(len(kinds) > 1 for kinds in symbolic) or {True} not in symbolic:  # what is a plain number stays one
         return _elementwise(functools.partial(elementary, name), *operands)
     if name == "power":
-        exponents = set() if symbolic[1] == {True} else set(operands[1].flat)
+        exponents = set() if symbolic[1] == {True} else set(given[1].flat)
         if len(exponents) != 1 or 0 in exponents:  # x**0 is the plain number 1
             return _elementwise(functools.partial(elementary, name), *operands)
         powers = table[name](as_column(operands[0]), sx_of(exponents.pop()))
         return from_column(ca.densify(powers), operands[0].shape)
-    return from_column(ca.densify(table[name](*(as_column(x) for x in operands))), operands[0].shape)
+    columns = [as_column(x if x.size == 1 else whole) for x, whole in zip(given, operands, strict=True)]
+    return from_column(ca.densify(table[name](*columns)), operands[0].shape)
+
+
+def _kinds(x: np.ndarray) -> set[bool]:
+    """Whether elements are symbols, as far as there are such elements."""
+    return {issubclass(kind, Scalar) for kind in set(map(type, x.ravel().tolist()))}
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
@@ -114,6 +122,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
         result = rows
     elif ufunc is np.matmul and method == "__call__" and (product := _product(*inputs)) is not None:
         result = product
+    elif ufunc is np.matmul and method == "__call__" and (sum_of_products := _long_dot(*inputs)) is not None:
+        result = sum_of_products
     elif ufunc is np.matmul or name in {"vecdot", "matvec", "vecmat"} or set("".join(ufunc.types)) == set("O->"):
         result = wrap(ufunc(*(_objects(x) for x in inputs), **kwargs))
     elif name == "clip":
@@ -163,6 +173,17 @@ def _product(left: Any, right: Any) -> Any:
     return from_column(ca.densify(ca.vec((columns[0] @ columns[1]).T)), (left.shape[0], right.shape[1]))
 
 
+def _long_dot(left: Any, right: Any) -> Scalar | None:
+    """left @ right for two long vectors, as columns; else None."""
+    given = [_objects(x) for x in (left, right)]
+    if any(x.ndim != 1 or len(x) < LONG for x in given) or len(given[0]) != len(given[1]):
+        return None
+    symbolic = [_kinds(x) for x in given]
+    if any(len(kinds) > 1 for kinds in symbolic) or {True} not in symbolic:
+        return None
+    return Scalar(ca.dot(*map(as_column, given)))
+
+
 def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:
     axis = kwargs.get("axis", 0)
     given = range(array.ndim) if axis is None else (axis if isinstance(axis, tuple) else (axis,))
@@ -173,7 +194,11 @@ def _reduce(name: str, array: np.ndarray, kwargs: dict[str, Any]) -> Any:
     if len(moved) == 0:
         return getattr(np, name).reduce(np.zeros(array.shape), **kwargs)
     initial = kwargs.get("initial", np._NoValue)
-    rows = list(moved) if initial is np._NoValue or initial is None else [initial, *moved]
+    plain = initial is np._NoValue or initial is None
+    if name == "add" and plain and moved.ndim == 1 and len(moved) >= LONG and _kinds(moved) == {True}:
+        total = Scalar(ca.sum1(as_column(moved)))
+        return wrap(np.full((1,) * array.ndim, total)) if kwargs.get("keepdims") else total
+    rows = list(moved) if plain else [initial, *moved]
     result = functools.reduce(functools.partial(_elements, name), rows)
     if kwargs.get("keepdims"):
         result = np.expand_dims(_objects(result), tuple(axes))
@@ -296,6 +321,15 @@ def _reduction(name: str) -> Callable:
     return reduce
 
 
+def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+    """np.sum: of symbols in long arrays as columns, where few of them remain to be added up."""
+    array = _objects(a)
+    long = array.size >= LONG and (axis is None or (isinstance(axis, int) and array.size >= LONG * array.shape[axis]))
+    if long and dtype is None and out is None and _kinds(array) == {True}:
+        return _reduce("add", array, {"axis": axis, **options})
+    return wrap(np.sum(_plain(a), axis=axis, dtype=dtype, out=out, **options))
+
+
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     lowest, highest = a_min if min is None else min, a_max if max is None else max
     low = a if lowest is None else np.maximum(a, lowest)
@@ -325,6 +359,7 @@ _SPECIAL: dict[Callable, Callable] = {
     np.select: _select,
     np.clip: _clip,
     np.diff: _diff,
+    np.sum: _sum,
     np.max: _reduction("maximum"),
     np.min: _reduction("minimum"),
     np.ptp: lambda a, axis=None: np.max(a, axis=axis) - np.min(a, axis=axis),
@@ -345,16 +380,12 @@ _CREATION = {np.zeros, np.ones, np.empty, np.full, np.eye, np.identity}
 
 def as_column(x: Any) -> ca.SX:
     """A CasADi column of any array of scalars and numbers, in C order."""
-    items = _objects(x).ravel()
-    return ca.vertcat(*(sx_of(item) for item in items)) if len(items) else ca.SX(0, 1)
+    return column_of(_objects(x).ravel().tolist())
 
 
 def from_column(column: ca.SX, shape: tuple[int, ...] | None = None) -> SymbolicArray:
     """The array behind a CasADi column."""
-    result = np.empty(column.shape[0], dtype=object)
-    for i, item in enumerate(ca.vertsplit(column)):
-        result[i] = Scalar(item)
-    return result.reshape(-1 if shape is None else shape).view(SymbolicArray)
+    return elements_of(column).reshape(-1 if shape is None else shape).view(SymbolicArray)
 
 
 def stack_columns(parts: Iterable[Any]) -> ca.SX:

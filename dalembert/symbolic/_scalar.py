@@ -33,11 +33,16 @@ class NotForSymbols(ModelError):
 class Scalar:
     """One symbolic number; behaves like a NumPy float inside expressions."""
 
-    __slots__ = ("sx",)
+    __slots__ = ("_sx",)
     __hash__ = None  # type: ignore[assignment]  # == builds an expression, so a Scalar cannot be a dictionary key
 
     def __init__(self, value: ca.SX | float) -> None:
-        self.sx = value if isinstance(value, ca.SX) else ca.SX(float(value))
+        self._sx = value if isinstance(value, ca.SX) else ca.SX(float(value))
+
+    @property
+    def sx(self) -> ca.SX:
+        """The CasADi expression."""
+        return self._sx
 
     def __repr__(self) -> str:
         return str(self.sx)

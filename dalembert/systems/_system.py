@@ -130,16 +130,16 @@ class System:
         hidden = ca.vertcat(g_dot, k)
         rate = z_dot(f + r)
         hidden_y, hidden_z = ca.jacobian(hidden, y), ca.jacobian(hidden, z)
-        hidden_rate = ca.jacobian(hidden, t) + hidden_y @ v + hidden_z @ rate
+        drift, directions = ca.jacobian(hidden, t) + hidden_y @ v, -ca.jacobian(rate, multipliers)
         self._define("t y", g=g, G=G)
         self._define("t y lam", g_yy=ca.jacobian(G.T @ lam, y), **({} if ca.depends_on(r, z) else {"reaction": r}))
         self._define("t y z", v=v, g_dot=g_dot, k=k, hidden=hidden, hidden_y=hidden_y, hidden_z=hidden_z)
         self._define("t y z psi", f=f)
         self._define("t y z lam", r=r)
-        self._define("t y z lam psi", z_dot=rate, hidden_rate=hidden_rate, directions=-ca.jacobian(rate, multipliers))
+        self._define("t y z lam psi", z_dot=rate, hidden_rate=drift + hidden_z @ rate, directions=directions)
         if self.linear_in_multipliers:
-            matrix, rhs = -ca.jacobian(hidden_rate, multipliers), ca.substitute(hidden_rate, multipliers, none)
-            self._define("t y z", multiplier_matrix=matrix, multiplier_rhs=rhs)
+            rhs = drift + hidden_z @ ca.substitute(rate, multipliers, none)
+            self._define("t y z", multiplier_matrix=hidden_z @ directions, multiplier_rhs=rhs)
 
     # -- what everything else reads --------------------------------------------------------------------------------
 
