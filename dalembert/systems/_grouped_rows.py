@@ -72,6 +72,9 @@ def _group(
 ) -> Group | None:  # fmt: skip
     """Those rows of its `own` that suffice: they add most to N_S^T N_S, and share variables; None if all do not suffice.
 
+    Of several states, those in which N_S^T N_S is still small count most: where one row of a hinge vanishes, its other one does
+    not.
+
     Nor are there any where nothing follows from other rows, as in a loop that another one includes.
     """
     redundant = parts[0].shape[1]
@@ -81,7 +84,7 @@ def _group(
     used, chosen, allowed = set[int](), list[int](), [row in set(own) for row in component]
     while min(np.linalg.eigvalsh(W)[0] for W in weights) < least + 1e-3 and len(chosen) < len(own):
         gains = [np.log1p(np.einsum("ij,jk,ik->i", N, np.linalg.inv(W), N)) for N, W in zip(parts, weights, strict=True)]
-        gain = np.min(gains, axis=0) / [1 + len(pattern[row] - used) for row in component]
+        gain = np.sum(gains, axis=0) / [1 + len(pattern[row] - used) for row in component]
         gain[chosen] = -1.0
         best = int(np.argmax(np.where(allowed, gain, -2.0)))
         chosen.append(best)

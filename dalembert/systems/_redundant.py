@@ -31,8 +31,9 @@ from dalembert.systems._system import System
 CONNECTED = 1e-8
 """An entry of the projection N N^T from which on two rows take part in one dependency."""
 
-LEAST = 0.02
-"""The least singular value of N_S for which a run goes on with S."""
+LEAST = 0.2
+"""The least singular value of N_S for which a run goes on with S: errors grow by its reciprocal, those of g_dot by its
+square."""
 
 
 @dataclass(frozen=True)
