@@ -49,7 +49,7 @@ def independent_still(matrices: Sequence[ca.SX], system: System, theta: ca.SX) -
 def watched_pivots(matrix: ca.SX, system: System) -> ca.SX:
     """The reciprocal pivots of watched rows, each group for itself; walls that are touched have rows between g and k."""
     original, combination = system.combines
-    own = original.n_holonomic - sum(len(group.dropped) for group in combination.holonomic)
+    own = original.n_holonomic - sum(group.redundant for group in combination.holonomic)
     walls, groups = system.n_holonomic - own, combination.watched(original.n_holonomic, original.n_nonholonomic)
     groups = [[row if row < own else row + walls for row in rows] for rows in groups]
     return ca.vertcat(ca.SX(0, 1), *(reciprocal_pivots(matrix[rows, rows]) for rows in groups if rows))
@@ -70,7 +70,7 @@ def _pivots_at(system: System) -> ca.Function:
 def combined_at(system: System, t: float, packed: np.ndarray, theta: np.ndarray) -> State | None:
     """A state of a combined system with C, and what to compare with, chosen for it; None if there is no such C."""
     own, C, before, factors = hidden_parts(system, theta)
-    chosen = chosen_combinations(system, t, packed, own, factors)
+    chosen = chosen_combinations(system, t, packed, own, factors, C)
     if chosen is None:
         return None
     y, z = np.split(packed, [system.state_blocks[0][1]])

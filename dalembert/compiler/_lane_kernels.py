@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.compiler._jit import Code
 from dalembert.compiler._memory import Layout
-from dalembert.compiler._stopping import FAR, FASTEST_GUESS, STALL, doubt_rule, stopping_rule
+from dalembert.compiler._stopping import FAR, FASTEST_GUESS, STALL, SURE, doubt_rule, stopping_rule
 
 CONTROL = (
     "mask", "alive", "sign", "tolerance", "previous", "rate", "last_rate", "age", "attention", "refreshes", "lost", "wrong",
@@ -85,7 +85,8 @@ def _wrong(results: dict[int, ca.SX], lane: dict[str, ca.SX], layout: Layout, wa
     )
     total = ca.fabs(ca.sumsqr(ca.densify(delta)) + energy)
     # With a tolerance the step may miss its constraints, which makes the orientation nan.
-    agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(orientation * lane["sign"] <= 0), orientation * lane["sign"] > 0)
+    sure = orientation * lane["sign"]
+    agrees = ca.if_else(lane["tolerance"] > 0, ca.logic_not(sure <= SURE), sure > SURE)
     certain = ca.logic_and(ca.logic_not(lane["doubt"]), correction < FAR) if watchful else 1
     right = ca.logic_and(ca.logic_and(total < np.inf, agrees), certain)
     return ca.if_else(right, 0.0, lane["alive"])

@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.compiler._elimination import SINGULAR, reciprocal_pivots, sign_of_pivots
 from dalembert.compiler._independence import independent_still
 from dalembert.compiler._metric import Metric, all_rows
+from dalembert.compiler._stopping import STALE
 from dalembert.compiler._tape import read_tape
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
@@ -60,8 +61,10 @@ def step_orientation(
 ) -> tuple[ca.SX, Turn | None]:
     """The sign of det(hidden_z(t0, y0, z0) directions(t1, y1, z1, lam, psi)); 0 where it is refused.
 
-    It is refused where stages disagree, or the domain or constraints are left. Where the forces are nonlinear in the
-    multipliers, every stage's multipliers must lie on the branch. A large matrix is left to those who compile the result.
+    It is refused where stages disagree, or the domain or constraints are left. It is next to nothing where combinations of
+    redundant rows of g serve only if they were chosen for this step: beside a singular position none are better. Where the
+    forces are nonlinear in the multipliers, every stage's multipliers must lie on the branch. A large matrix is left to those
+    who compile the result.
     """
     turn = None
     system, theta, h = step.definition, step.theta, step.h_symbol
@@ -80,7 +83,8 @@ def step_orientation(
         value = values[0]
         if system.combines is not None:
             at_end = ca.sparsify(system.function("hidden_z")(t1, y1, z1, theta)) @ directions
-            value = ca.if_else(independent_still((matrix, at_end), system, theta), value, 0)
+            if_not = STALE if system.linear_in_multipliers and not system.combines[1].nonholonomic else 0
+            value = ca.sign(value) * ca.if_else(independent_still((matrix, at_end), system, theta), 1, if_not)
         for other in values[1:]:
             value = ca.if_else(value * other > 0, value, 0)
     if "domain" in system.function_names:

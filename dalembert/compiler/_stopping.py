@@ -20,6 +20,8 @@ FASTEST_GUESS = 1e-5**2  # a lucky cancellation must not pass for fast convergen
 FAR = 0.3**2  # a guess that is off by more than this part of the unknowns may lead to another solution
 CLOSE = 1e-4**2  # increments below this may shrink slowly: no other solution is that near
 
+STALE, SURE = 1e-300, 1e-290  # sizes of an orientation: where redundant rows should be combined anew; it is larger elsewhere
+
 MAX_ITERATIONS = 40
 MAX_REFRESHES = 8
 

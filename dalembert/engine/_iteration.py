@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from dalembert.compiler._metric import ROUND_OFF, TOLERATED
-from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, doubt_rule, stopping_rule
+from dalembert.compiler._stopping import FASTEST_GUESS, MAX_ITERATIONS, MAX_REFRESHES, STALL, SURE, doubt_rule, stopping_rule
 from dalembert.engine._apart import apart
 from dalembert.engine._compiled import compiled
 from dalembert.engine._dense_solve import PIVOTED_STEPS, PIVOTING, dense_increment, factorize_dense, order_fails
@@ -250,12 +250,14 @@ def is_finite(memory, layout):
 def finish_step(sub):
     """The increment of the state; False if it is not finite, or the step is not to be trusted (`ReducedStep.orientation`).
 
-    With a tolerance the step may miss its constraints: that is what the tolerance is for.
+    With a tolerance the step may miss its constraints: that is what the tolerance is for. Combinations of redundant rows that
+    were chosen for this step need not stay as independent as they are: rows that come near a singular position cannot.
     """
     finite, memory = finish(sub), sub.memory
     orientation = memory[ORIENTATION_SLOT]
     tolerated = sub.numbers.tolerance > 0.0 and np.isnan(orientation)
-    return finite and (orientation * sub.counts.sign > 0.0 or tolerated)
+    least = SURE if sub.counts.fresh == 0 else 0.0
+    return finite and (orientation * sub.counts.sign > least or tolerated)
 
 
 @apart("boolean", "substep")

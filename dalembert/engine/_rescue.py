@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.compiler import SingularMatrix, build_program, first_guess, order_errors
 from dalembert.compiler._elimination import DENSE
 from dalembert.compiler._metric import TOLERATED
+from dalembert.compiler._stopping import SURE
 from dalembert.engine import _driver as driver
 from dalembert.engine._diagnosis import FULL, contradicted, diagnose, drift_of, hidden_matrix, outside
 from dalembert.errors import PivotWarning
@@ -67,7 +68,7 @@ def _other_solution(run: Stepper) -> tuple[str | None, np.ndarray | None]:
             problem = problem or contradicted(run, increment[:-1])
             continue
         left = outside(run, increment[:-1], lam, psi) or drift_of(run, run.time + run.h, run.state + increment[:-1])
-        if sign > 0 and not left and np.isinf(run.numbers["far"]):
+        if sign > (0.0 if run.counts["fresh"] else SURE) and not left and np.isinf(run.numbers["far"]):
             return None, x
         problem = problem or left or ("turned" if sign < 0 else "apart")
     return problem, None

@@ -12,7 +12,7 @@ from dalembert.errors import InconsistentStart
 from dalembert.systems._circuits import circuits, clusters, merged
 from dalembert.systems._matrices import Matrix
 from dalembert.systems._rank import part_dependencies
-from dalembert.systems._redundant import CONNECTED, Combination, Dependencies, Group
+from dalembert.systems._redundant import CONNECTED, Combination, Dependencies, Group, independent_rows
 
 Pattern = Sequence[frozenset[int]]
 """Which variables each row depends on."""
@@ -61,7 +61,7 @@ def _loops(matrices: Sequence[Matrix], factors: np.ndarray, pattern: Pattern, co
             alike = [N for N in bases if N.shape == bases[0].shape]
             groups.append(_group(alike, pattern, part, [row for row in part if taken[row] == 1], REGULAR))
         found = [group for group in groups if group is not None]
-        if sum(len(group.dropped) for group in found) == count and len(found) == len(groups):
+        if sum(group.redundant for group in found) == count and len(found) == len(groups):
             return tuple(found)
         parts = merged(parts) if attempt == 0 else [set().union(*parts)]
     raise InconsistentStart("no independent combinations of the redundant constraints were found: start elsewhere")
@@ -72,6 +72,9 @@ def _group(
 ) -> Group | None:  # fmt: skip
     """Those rows of its `own` that suffice: they add most to N_S^T N_S, and share variables; None if all do not suffice.
 
+    Of several states, those in which N_S^T N_S is still small count most: where one row of a hinge vanishes, its other one does
+    not.
+
     Nor are there any where nothing follows from other rows, as in a loop that another one includes.
     """
     redundant = parts[0].shape[1]
@@ -81,7 +84,7 @@ def _group(
     used, chosen, allowed = set[int](), list[int](), [row in set(own) for row in component]
     while min(np.linalg.eigvalsh(W)[0] for W in weights) < least + 1e-3 and len(chosen) < len(own):
         gains = [np.log1p(np.einsum("ij,jk,ik->i", N, np.linalg.inv(W), N)) for N, W in zip(parts, weights, strict=True)]
-        gain = np.min(gains, axis=0) / [1 + len(pattern[row] - used) for row in component]
+        gain = np.sum(gains, axis=0) / [1 + len(pattern[row] - used) for row in component]
         gain[chosen] = -1.0
         best = int(np.argmax(np.where(allowed, gain, -2.0)))
         chosen.append(best)
@@ -91,15 +94,4 @@ def _group(
         return None
     chosen = sorted({*chosen, *(k for k, row in enumerate(component) if allowed[k] and not pattern[row] - used)})
     rows = tuple(component[k] for k in chosen)
-    return Group(tuple(component), rows, tuple(rows[k] for k in _pivots(parts[0][chosen])))
-
-
-def _pivots(N: np.ndarray) -> list[int]:
-    """As many rows as N has columns, far from dependent (Gauss elimination with row pivots)."""
-    N, rows = N.copy(), []
-    for _ in range(N.shape[1]):
-        k = int(np.argmax(np.linalg.norm(N, axis=1)))
-        direction = N[k] / np.linalg.norm(N[k])
-        N -= np.outer(N @ direction, direction)
-        rows.append(k)
-    return rows
+    return Group(tuple(component), rows, tuple(rows[k] for k in independent_rows(parts[0][chosen])))

@@ -28,6 +28,8 @@ from dalembert.systems._system import System
 
 TURNED = 0.05
 """How much a row changes, relative to its size, in the neighbourhood of a state."""
+FURTHER = -16.0, -4.0, 4.0, 16.0
+"""How many times as far as a neighbour, and on the other side, rows are looked at, too."""
 HOLDS = 1e-9
 """How far, relative to the size of its terms, a row may be off at a neighbour."""
 Place = tuple[float, np.ndarray, np.ndarray]
@@ -100,7 +102,8 @@ class Neighbourhood:
             if there.numbers != here.numbers:
                 raise self._singular()
             factors = np.minimum(factors, others)  # those of rows that are not small
-        samples = [(row_dependencies(self.system, *at, self.theta, factors)[0], at) for at in (self.start, *places)]
+        around = (self.start, *places, *self._beyond(places))
+        samples = [(row_dependencies(self.system, *at, self.theta, factors)[0], at) for at in around]
         alike = [sample for sample in samples if sample[0].numbers == here.numbers] or [(here, self.start)]
         matrices = [self._matrix("G", *at[:2]) for _, at in alike]
         return combination_of([found for found, _ in alike], matrices, factors, self._patterns()), factors
@@ -134,6 +137,13 @@ class Neighbourhood:
                     places.append((t, near, self._moving(near)))
                     break
         return places
+
+    def _beyond(self, places: list[Place]) -> list[Place]:
+        """States further on in the direction of the first neighbour, and behind the start: rows should serve there, too."""
+        t, q, _ = self.start
+        C = _independent(self._matrix("G", t, q))
+        found = [self._onto(C, q + factor * (near - q)) for _, near, _ in places[:1] for factor in FURTHER]
+        return [(t, far, self._moving(far)) for far in found if far is not None]
 
     def _turning_distance(self, direction: np.ndarray) -> float:
         """How far to go in this direction until a row has changed, but not further than a tenth of the way to the origin."""

@@ -14,7 +14,7 @@ combinations, and grow where these are nearly dependent.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -31,40 +31,62 @@ from dalembert.systems._system import System
 CONNECTED = 1e-8
 """An entry of the projection N N^T from which on two rows take part in one dependency."""
 
-LEAST = 0.02
-"""The least singular value of N_S for which a run goes on with S."""
+LEAST = 0.2
+"""The least singular value of N_S for which a run goes on with S: errors grow by its reciprocal, those of g_dot by its
+square."""
+
+
+def independent_rows(N: np.ndarray) -> list[int]:
+    """As many rows as N has columns, far from dependent (Gauss elimination with row pivots)."""
+    N, rows = N.copy(), []
+    for _ in range(N.shape[1]):
+        k = int(np.argmax(np.linalg.norm(N, axis=1)))
+        direction = N[k] / np.linalg.norm(N[k])
+        N -= np.outer(N @ direction, direction)
+        rows.append(k)
+    return rows
 
 
 @dataclass(frozen=True)
 class Group:
     """Rows that are replaced by combinations, of which there are fewer by the number of dependencies between them.
 
-    The combinations are as close as possible to the rows themselves without those that are `dropped`. `component` are all rows
-    that take part in the dependencies, and `rates` the rows of g_dot that do where these are rows of k.
+    At first the combinations are as close as possible to the rows themselves without those that could be dropped. `component`
+    are all rows that take part in the dependencies, and `rates` the rows of g_dot that do where these are rows of k. Which rows
+    could be `dropped` where the group was found makes no other group of it: elsewhere it may be others.
     """
 
     component: tuple[int, ...]
     rows: tuple[int, ...]
-    dropped: tuple[int, ...]
+    dropped: tuple[int, ...] = field(compare=False)
     rates: tuple[int, ...] = ()
+    redundant: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "redundant", len(self.dropped))
 
     @property
     def shape(self) -> tuple[int, int]:
         """That of the matrix of combinations."""
-        return len(self.rows) - len(self.dropped), len(self.rows)
+        return len(self.rows) - self.redundant, len(self.rows)
 
-    def combinations(self, N: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
-        """Independent combinations of the rows, given dependencies in the component; None if N has others than it should."""
+    def combinations(self, N: np.ndarray, factors: np.ndarray, before: np.ndarray) -> np.ndarray | None:
+        """Independent combinations of the rows, given dependencies in the component; None if N has others than it should.
+
+        They are as close as possible to those `before`, for which pivots were chosen, or, where there are none, to rows.
+        """
         own = N[[self.component.index(row) for row in self.rows]]
         basis, values, _ = np.linalg.svd(own)
-        count = len(self.dropped)
+        count = self.redundant
         if np.sum(values > CONNECTED) != count or np.min(values[:count], initial=1.0) < LEAST:
             return None
         complement = basis[:, count:]
-        kept = [k for k, row in enumerate(self.rows) if row not in self.dropped]
-        turn, _, back = np.linalg.svd(complement[kept])
-        scale = factors[list(self.rows)]
-        return (turn @ back @ complement.T) * (scale / np.exp(np.mean(np.log(scale))))
+        scale = factors[list(self.rows)] / np.exp(np.mean(np.log(factors[list(self.rows)])))
+        wanted = before.reshape(self.shape) / scale
+        if np.any(np.isnan(wanted)):
+            wanted = np.delete(np.eye(len(self.rows)), independent_rows(basis[:, :count] * values[:count]), axis=0)
+        turn, _, back = np.linalg.svd(wanted @ complement)
+        return (turn @ back @ complement.T) * scale
 
 
 @dataclass(frozen=True)
@@ -77,7 +99,7 @@ class Combination:
     @property
     def redundant(self) -> int:
         """How many rows follow from others."""
-        return sum(len(group.dropped) for group in (*self.holonomic, *self.nonholonomic))
+        return sum(group.redundant for group in (*self.holonomic, *self.nonholonomic))
 
     @property
     def dropped(self) -> list[tuple[str, int]]:
@@ -226,19 +248,24 @@ def hidden_parts(system: System, theta: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def chosen_combinations(
-    system: System, t: float, packed: np.ndarray, theta: np.ndarray, factors: np.ndarray
+    system: System, t: float, packed: np.ndarray, theta: np.ndarray, factors: np.ndarray, before: np.ndarray
 ) -> np.ndarray | None:
-    """The entries of C for this state, with the model's parameters theta; None where the rows have other dependencies."""
+    """The entries of C for this state, with the model's parameters theta; None where the rows have other dependencies.
+
+    Those `before` are not numbers where there were none.
+    """
     original, combination = system.combines
     (y, z), m, parts = np.split(packed, [original.state_blocks[0][1]]), original.n_holonomic, [np.zeros(0)]
+    groups = (*combination.holonomic, *combination.nonholonomic)
+    given = iter(np.split(before, np.cumsum([int(np.prod(group.shape)) for group in groups])))
     G = original.matrix("G", t, y, theta=theta)
     for group in combination.holonomic:
-        parts.append(group.combinations(part_dependencies(G, group.component, factors[:m]), factors))
+        parts.append(group.combinations(part_dependencies(G, group.component, factors[:m]), factors, next(given)))
     if combination.nonholonomic:
         hidden_z = original.matrix("hidden_z", t, y, z, theta=theta)
     for group in combination.nonholonomic:
         N = part_dependencies(hidden_z, [*group.rates, *(m + row for row in group.component)], factors[m:])
-        parts.append(group.combinations(of_rates(N, len(group.rates))[0], factors[2 * m :]))
+        parts.append(group.combinations(of_rates(N, len(group.rates))[0], factors[2 * m :], next(given)))
     return None if any(part is None for part in parts) else np.concatenate([part.ravel() for part in parts])
 
 

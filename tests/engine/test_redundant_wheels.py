@@ -10,6 +10,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dalembert as da
+from dalembert.compiler._independence import independent
+from dalembert.systems._dependency import combination_at
 
 TRACK, RADIUS, AHEAD = 0.15, 0.04, 0.05  # half of the axle, driven wheels, the centre of mass ahead of the axle
 PIVOT, TRAIL, SMALL = 0.2, 0.03, 0.02  # where the castor's fork turns, behind the axle, its trail and the castor's radius
@@ -279,3 +281,16 @@ def test_rows_that_were_alone_at_the_start_are_measured_anew(heading, h):
     assert np.abs(run.q[:, 2] - along).max() < 1e-11
     assert np.abs(run.v[:, 0] - forward * np.cos(along)).max() < 1e-9
     assert run.stats["renewals"] > 0 and run.stats["rescued_steps"] == 0
+
+
+def test_another_heading_needs_no_other_system():
+    """Other rows could be dropped there, but which they are is data: all headings share one combined system."""
+    robot = da.Lagrangian(lambda q, v: 4 * (v @ v) - q[0], dim=5, nonholonomic=two_wheels)
+    wheels, systems, dropped = ((0.5 - TRACK) / RADIUS, (0.5 + TRACK) / RADIUS), set(), set()
+    for heading in (0.3, 0.9, 1.2, 2.2, 3.5, 5.0):
+        v0 = [0.5 * np.cos(heading), 0.5 * np.sin(heading), 1.0, *wheels]
+        start = da.consistent(robot, q0=[0, 0, heading, 0, 0], v0=v0)
+        systems.add(independent(robot, start)[0])
+        combination, _ = combination_at(robot, start.t, start.q, start.p, start.theta)
+        dropped.add(tuple(combination.dropped))
+    assert len(dropped) > 1 and len(systems) == 1

@@ -20,9 +20,12 @@ METHODS = {
 """With the error of the angle that each may have."""
 
 
-def lift(gravity=GRAVITY, order="ABCDS"):
-    """The lift, and the hinge that turns with f; parts are added in some order, which must not matter."""
-    c, s = LENGTH * np.cos(ANGLE), LENGTH * np.sin(ANGLE)
+def lift(gravity=GRAVITY, order="ABCDS", angle=ANGLE, bar=0.0):
+    """The lift, and the hinge that turns with f; parts are added in some order, which must not matter.
+
+    A bar of some mass, half as long as an arm, says once more how A and C move: from 3/4 of A to 1/4 of C, parallel to B.
+    """
+    c, s = LENGTH * np.cos(angle), LENGTH * np.sin(angle)
     ends = {"A": ((0, 0), (c, s)), "B": ((c, 0), (0, s)), "C": ((0, s), (c, 2 * s)), "D": ((c, s), (0, 2 * s))}
     m = da.Mechanism(gravity=(0, -gravity), coordinates="planar")
     part = {
@@ -34,19 +37,26 @@ def lift(gravity=GRAVITY, order="ABCDS"):
     for one, other, at in (("S", "B", (c, 0)), ("A", "B", (c / 2, s / 2)), ("A", "D", (c, s)), ("B", "C", (0, s)),
                            ("C", "D", (c / 2, 1.5 * s))):  # fmt: skip
         m.revolute(part[one], part[other], at=at)
+    if bar:
+        ends = ((0.75 * c, 0.75 * s), (0.25 * c, 1.25 * s))
+        rod = m.rod("bar", *ends, mass=bar)
+        m.revolute(part["A"], rod, at=ends[0])
+        m.revolute(part["C"], rod, at=ends[1])
     return m, hinge
 
 
-def exact(t, rate):
-    """f by one equation, M(f) f'' + M'(f) f'^2 / 2 + V'(f) = 0."""
+def exact(t, rate, angle=ANGLE, gravity=GRAVITY, bar=0.0):
+    """f by one equation, M(f) f'' + M'(f) f'^2 / 2 + V'(f) = 0; the bar has its centre at (c/2, s)."""
 
     def slope(_, x):
         cos2, sin2 = LENGTH**2 * np.cos(x[0]) ** 2, LENGTH**2 * np.sin(x[0]) ** 2
         mass = 4 * ARM * LENGTH**2 / 12 + ARM * (sin2 + 5 * cos2) + SHOE * sin2
-        mass_slope = (SHOE - 4 * ARM) * LENGTH**2 * np.sin(2 * x[0])
-        return [x[1], -(mass_slope * x[1] ** 2 / 2 + 4 * ARM * GRAVITY * LENGTH * np.cos(x[0])) / mass]
+        mass += bar * (LENGTH**2 / 48 + sin2 / 4 + cos2)
+        mass_slope = (SHOE - 4 * ARM - 0.75 * bar) * LENGTH**2 * np.sin(2 * x[0])
+        weight = (4 * ARM + bar) * gravity * LENGTH
+        return [x[1], -(mass_slope * x[1] ** 2 / 2 + weight * np.cos(x[0])) / mass]
 
-    return solve_ivp(slope, (0, t[-1]), [ANGLE, rate], "DOP853", t, rtol=1e-12, atol=1e-12).y[0]
+    return solve_ivp(slope, (0, t[-1]), [angle, rate], "DOP853", t, rtol=1e-12, atol=1e-12).y[0]
 
 
 @pytest.mark.parametrize("order", ["ABCDS", pytest.param("SDCBA", marks=pytest.mark.slow)])
@@ -65,3 +75,15 @@ def test_it_stays_at_rest_where_nothing_acts(method):
     m, _ = lift(gravity=0.0)
     run = da.simulate(m, method, start=m.start(), h=1e-3, steps=100)
     assert run.status == "done" and np.abs(run.q - run.q[0]).max() < 1e-14
+
+
+@pytest.mark.parametrize(("gravity", "rate", "angle"), [(0.0, 1.0, ANGLE), (0.0, -3.0, 0.3), (GRAVITY, -2.0, ANGLE)])
+@pytest.mark.parametrize("method", [da.Rattle(), da.LobattoIIIAB(3)], ids=str)
+def test_a_redundant_bar_passes_flat_positions_on_the_momentum(method, gravity, rate, angle):
+    """It lies flat at f = 0 and f = -pi, and stands upright at odd multiples of pi/2: in all of these rows lose rank."""
+    m, hinge = lift(gravity, angle=angle, bar=0.2)
+    run = da.simulate(m, method, start=m.start(rates={hinge: rate}), h=1e-3, t1=2.0)
+    expected = exact(run.t, rate, angle, gravity, 0.2)
+    assert np.ptp(expected) > 2.0 and np.abs(angle + run.of(hinge).angle - expected).max() < 50 * METHODS[method]
+    speed = np.abs(run.v).max()
+    assert np.abs(run.residuals["g"]).max() < 1e-13 and np.abs(run.residuals["g_dot"]).max() < 1e-13 * max(1.0, speed)
