@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 THRESHOLD = 0.05
 """A pivot must have at least this size relative to the largest entry of its column, in every sample."""
 
+LEADING = 1e-3
+"""The same for pivots that come first, which constants of the method make large or small."""
+
 NEGLIGIBLE = 1e-14
 """An entry smaller than this, relative to the terms that it is a difference of, is a rounding error and no pivot."""
 
@@ -62,9 +65,12 @@ class PivotOrder:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of entries that almost vanish in a sample; the order is judged later
-def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int) -> PivotOrder:
+def choose_pivots(
+    rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int, leading: tuple[range, range] = (range(0), range(0))
+) -> PivotOrder:
     """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample.
 
+    Pivots in the `leading` rows and columns come first, as long as there are some that do not vanish.
     For a large matrix it would take too long: SuperLU's is taken, with pivots for the first sample.
     """
     scaled = _equilibrate(rows, columns, samples, size)[0]  # the units of a model must not matter
@@ -76,32 +82,45 @@ def choose_pivots(rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, si
         active[i][j] = np.stack([value, np.abs(value)])  # the entry, and the size of the largest term that went into it
         holders[j].add(i)
     row_order, column_order, products = [], [], 0
-    remaining, known = set(range(size)), dict[int, Column]()
+    remaining, known, ahead = set(range(size)), dict[int, Column](), set(leading[1])
     for _ in range(size):
-        i, j = _next_pivot(active, holders, remaining, known)
-        pivot_row = active[i]
-        pivot = pivot_row.pop(j)
-        for column in pivot_row:
-            holders[column].discard(i)
-            known.pop(column, None)
-        holders[j].discard(i)
-        products += len(holders[j]) * (1 + len(pivot_row))
-        rest, absent = np.array(list(pivot_row.values())), np.zeros_like(pivot)
-        for k in holders[j] if pivot_row else ():
-            target = active[k]
-            change = target[j][0] / pivot[0] * rest
-            before = np.array([target.get(column, absent) for column in pivot_row])
-            after = before - change
-            after[:, 1] = np.maximum(before[:, 1], np.abs(change[:, 1]))
-            target.update(zip(pivot_row, after, strict=True))
-        for column in pivot_row:
-            holders[column] |= holders[j]
-        for k in holders[j]:
-            del active[k][j]
+        choice = _leading_pivot(active, holders, leading[0], ahead, known) if ahead else None
+        i, j = choice or _next_pivot(active, holders, remaining, known)
+        products += _eliminate_with(active, holders, i, j, known)
         remaining.discard(j)
         row_order.append(i)
         column_order.append(j)
+        if j in ahead:
+            ahead.discard(j)
+            if not ahead:  # what is left has other sizes
+                _balance_again(active, holders, remaining)
+                known.clear()
     return PivotOrder(tuple(row_order), tuple(column_order), products)
+
+
+def _eliminate_with(
+    active: list[dict[int, np.ndarray]], holders: list[set[int]], i: int, j: int, known: dict[int, Column]
+) -> int:
+    """Eliminate column j from the rows that hold it, with row i; how many products that takes."""
+    pivot_row = active[i]
+    pivot = pivot_row.pop(j)
+    for column in pivot_row:
+        holders[column].discard(i)
+        known.pop(column, None)
+    holders[j].discard(i)
+    rest, absent = np.array(list(pivot_row.values())), np.zeros_like(pivot)
+    for k in holders[j] if pivot_row else ():
+        target = active[k]
+        change = target[j][0] / pivot[0] * rest
+        before = np.array([target.get(column, absent) for column in pivot_row])
+        after = before - change
+        after[:, 1] = np.maximum(before[:, 1], np.abs(change[:, 1]))
+        target.update(zip(pivot_row, after, strict=True))
+    for column in pivot_row:
+        holders[column] |= holders[j]
+    for k in holders[j]:
+        del active[k][j]
+    return len(holders[j]) * (1 + len(pivot_row))
 
 
 def _order_of_superlu(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, size: int) -> PivotOrder:
@@ -182,6 +201,34 @@ def _column(active: list[dict[int, np.ndarray]], holders: set[int], j: int) -> C
     ratios = np.min(values / np.where(largest > 0, largest, 1.0), axis=1).tolist()
     present = np.all(values > NEGLIGIBLE * terms, axis=1).tolist()
     return [(i, ratio) for i, ratio, there in zip(members, ratios, present, strict=True) if there], len(members)
+
+
+def _balance_again(active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int]) -> None:
+    """Scale the rows and columns that are left of a matrix."""
+    places = [(i, j) for j in sorted(remaining) for i in sorted(holders[j])]
+    if not places:
+        return
+    rows, columns = np.array(places).T
+    values = np.array([active[i][j] for i, j in places])
+    _, row_factors, column_factors = _equilibrate(rows, columns, values[:, 0], len(active))
+    for (i, j), value, factor in zip(places, values, row_factors[rows] * column_factors[columns], strict=True):
+        active[i][j] = value * np.abs(factor)
+
+
+def _leading_pivot(
+    active: list[dict[int, np.ndarray]], holders: list[set[int]], rows: range, columns: set[int], known: dict[int, Column]
+) -> tuple[int, int] | None:
+    """The cheapest entry of some rows and columns that does not vanish, or None."""
+    best: tuple[int, int, int] | None = None
+    for j in columns:
+        if holders[j] and j not in known:
+            known[j] = _column(active, holders[j], j)
+        members, count = known.get(j, ([], 0))
+        for i, ratio in members:
+            score = ((count - 1) * (len(active[i]) - 1), j, i)
+            if i in rows and ratio >= LEADING and (best is None or score < best):
+                best = score
+    return None if best is None else (best[2], best[1])
 
 
 def _next_pivot(
