@@ -47,6 +47,9 @@ SELDOM = 1_500
 """Operations from which on kernels that are called once a step or less are compiled quickly, where steps eliminate at run time,
 which takes most of their time."""
 
+ROWS = ("predict", "weigh")
+"""Kernels that do the same for all coordinates of a stage."""
+
 WAY_OUT = ("entries", "residual")
 """Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
 
@@ -232,11 +235,12 @@ def _straight_line_kernels(
     size = measure_of(reduced).size(reduced, weights, step, explicit)
     symbols = [*_symbols(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in coefficients)), layout.once)]
     metric = (reduced.metric.column, layout.metric)
-    factor = Kernel("factor", symbols, [(values, layout.factors)])
+    factor = Kernel("factor", symbols, [(values, layout.factors)], often=True)
     iterate = Kernel(
         "iterate",
         [*symbols, (names, layout.factors), (weights, layout.weights)],
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
+        often=True,
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
     exact = _last_solved(reduced, [reduced.signed(reduced.orientation)], last_order)[0]
@@ -313,7 +317,7 @@ def _assemble(
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     seldom = () if increment is not None else ("factor", "last", "finish", "look")
-    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM)
+    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM, rows=ROWS)
     return _Compiled(kernels, layout, increment, code, work + used)
 
 
