@@ -273,14 +273,14 @@ def compile_kernels(
 ) -> tuple[Code, int]:
     """Machine code of kernels that share one work area, and how many slots of it they use.
 
-    Those called `rows` repeat operations for neighbouring numbers: if they are short, vectors are made of these. Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
+    Those called `rows` repeat operations for neighbouring numbers, of which vectors are made. Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
     are compiled `quick`, if they have so many operations, are another one.
     """
     modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
     for kernel in kernels:
         emitted = emit_kernel(kernel, work, lanes)
         level = QUICK if kernel.name in quick and kernel.operations >= quick_from else LEVEL
-        level = VECTORS if kernel.name in rows and kernel.operations <= WHOLE else level
+        level = VECTORS if kernel.name in rows and kernel.operations <= WHOLE_OFTEN else level
         modules[LOOP in emitted[0], level][kernel.name] = emitted
         used = max(used, emitted[2])
     codes = [compile_module(_module(own.values()), tuple(own), level) for (_, level), own in modules.items()]

@@ -47,8 +47,8 @@ SELDOM = 1_500
 """Operations from which on kernels that are called once a step or less are compiled quickly, where steps eliminate at run time,
 which takes most of their time."""
 
-ROWS = ("predict", "weigh")
-"""Kernels that do the same for all coordinates of a stage."""
+MANY = 500
+"""Operations from which on vectors are made of what is weighed: LLVM takes twice its time for that."""
 
 WAY_OUT = ("entries", "residual")
 """Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
@@ -313,11 +313,12 @@ def _assemble(
     weights = weights_and_noise(reduced, measure_of(reduced), delta)
     outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
-    weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
+    weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs, often=True)
+    rows = ("predict", "weigh") if weigh.operations >= MANY else ("predict",)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     seldom = () if increment is not None else ("factor", "last", "finish", "look")
-    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM, rows=ROWS)
+    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM, rows=rows)
     return _Compiled(kernels, layout, increment, code, work + used)
 
 
