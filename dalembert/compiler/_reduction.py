@@ -245,29 +245,22 @@ def _combined(
     residual: ca.SX, equations: list[Equation], uncoupled: tuple[Uncoupled, ...], left: list[ca.SX], right: list[ca.SX]
 ) -> tuple[ca.SX, ca.DM]:
     """The residual for derivatives, and the matrix that combines its rows."""
-    slopes, combination = [], []
-    own = {id(each.equation): each for each in uncoupled}
-    for equation in equations:
-        each, count = own.get(id(equation)), equation.left.shape[0]
-        before = sum(part.shape[0] for part in slopes)
-        slopes.append(residual[before : before + count] if each is None else _substitute(each.rows, left, right))
-        combination.append(ca.DM.eye(count) if each is None else each.inverse)
-    done = sum(part.shape[0] for part in slopes)
-    slopes.append(residual[done:])
-    combination.append(ca.DM.eye(residual.shape[0] - done))
-    return ca.vertcat(ca.SX(0, 1), *slopes), ca.diagcat(*combination)
+    sizes = [equation.residual.shape[0] for equation in equations]
+    parts = ca.vertsplit(residual, np.cumsum([0, *sizes, residual.shape[0] - sum(sizes)]).tolist())
+    combination = [ca.DM.eye(part.shape[0]) for part in parts]
+    for each in uncoupled:
+        place = equations.index(each.equation)
+        parts[place], combination[place] = _substitute(each.rows, left, right), each.inverse
+    return ca.vertcat(ca.SX(0, 1), *parts), ca.diagcat(*combination)
 
 
 def _leading(equations: list[Equation], uncoupled: tuple[Uncoupled, ...], x: ca.SX) -> tuple[range, range]:
     """The rows that contain unknowns of one stage alone, and the places of these."""
-    first = 0
-    for equation in equations:
-        count = equation.left.shape[0]
-        alone = next((each.alone for each in uncoupled if each.equation is equation and each.alone is not None), None)
-        if alone is not None:
-            column = next(k for k in range(x.shape[0]) if same(x[k], alone[0]))
+    for each in uncoupled:
+        if each.alone is not None:
+            first, count = sum(e.residual.shape[0] for e in equations[: equations.index(each.equation)]), each.alone.shape[0]
+            column = next(k for k in range(x.shape[0]) if same(x[k], each.alone[0]))
             return range(first, first + count), range(column, column + count)
-        first += count
     return range(0), range(0)
 
 
