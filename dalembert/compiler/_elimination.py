@@ -1,6 +1,6 @@
 """Sparse LU with a pivot order that is fixed in advance.
 
-The order is chosen once, by Markowitz's rule, from numeric samples of the matrix (`_orders.py`), so that a pivot is taken only
+The order is chosen once, for few products, from numeric samples of the matrix (`_orders.py`), so that a pivot is taken only
 where it stays away from zero as the configuration turns. Small matrices are then eliminated symbolically, in straight-line
 code in which constants fold and identity blocks vanish; large ones are eliminated at run time by a loop over the same filled
 pattern (`dalembert.engine`).
@@ -31,6 +31,9 @@ NEGLIGIBLE = 1e-14
 
 SWEEPS = 40
 """How often rows and columns are balanced in turn."""
+
+CANDIDATES = 40
+"""How many of the shortest columns are looked at for a pivot."""
 
 LARGE = 600
 """From this size on, pivots are chosen by SuperLU."""
@@ -68,14 +71,23 @@ class PivotOrder:
 def choose_pivots(
     rows: np.ndarray, columns: np.ndarray, samples: np.ndarray, size: int, leading: tuple[range, range] = (range(0), range(0))
 ) -> PivotOrder:
-    """Markowitz's order for a matrix with entries at (rows, columns) and one column of values for each sample.
+    """The order for a matrix with entries at (rows, columns) and one column of values for each sample.
 
-    Pivots in the `leading` rows and columns come first, as long as there are some that do not vanish.
-    For a large matrix it would take too long: SuperLU's is taken, with pivots for the first sample.
+    Two are tried, Markowitz's and that of pivots which fill the least, up to a quarter cheaper with many stages: the one that
+    takes fewer products is taken. Pivots in the `leading` rows and columns come first, as long as there are some that do not
+    vanish. For a large matrix it would take too long: SuperLU's is taken, with pivots for the first sample.
     """
     scaled = _equilibrate(rows, columns, samples, size)[0]  # the units of a model must not matter
     if size > LARGE:
         return _order_of_superlu(rows, columns, scaled[:, 0], size)
+    orders = [_greedy_order(rows, columns, scaled, size, leading, least_fill) for least_fill in (False, True)]
+    return min(orders, key=lambda order: order.products)
+
+
+def _greedy_order(
+    rows: np.ndarray, columns: np.ndarray, scaled: np.ndarray, size: int, leading: tuple[range, range], least_fill: bool
+) -> PivotOrder:
+    """The order in which every pivot is the cheapest that is left."""
     active: list[dict[int, np.ndarray]] = [{} for _ in range(size)]
     holders: list[set[int]] = [set() for _ in range(size)]
     for i, j, value in zip(rows.tolist(), columns.tolist(), scaled, strict=True):
@@ -85,7 +97,7 @@ def choose_pivots(
     remaining, known, ahead = set(range(size)), dict[int, Column](), set(leading[1])
     for _ in range(size):
         choice = _leading_pivot(active, holders, leading[0], ahead, known) if ahead else None
-        i, j = choice or _next_pivot(active, holders, remaining, known)
+        i, j = choice or _next_pivot(active, holders, remaining, known, least_fill)
         products += _eliminate_with(active, holders, i, j, known)
         remaining.discard(j)
         row_order.append(i)
@@ -232,14 +244,20 @@ def _leading_pivot(
 
 
 def _next_pivot(
-    active: list[dict[int, np.ndarray]], holders: list[set[int]], remaining: set[int], known: dict[int, Column]
+    active: list[dict[int, np.ndarray]],
+    holders: list[set[int]],
+    remaining: set[int],
+    known: dict[int, Column],
+    least_fill: bool,
 ) -> tuple[int, int]:
     """The entry to eliminate with; columns that are not `known` are looked at."""
-    best: tuple[int, bool, int, int] | None = None
+    best: tuple[int, int, bool, int, int] | None = None
     choice = (-1, -1)
+    columns = heapq.nsmallest(CANDIDATES, remaining, key=lambda column: (len(holders[column]), column))
+    held = _held(active, holders, columns) if least_fill else {}
     for threshold in (THRESHOLD, 1e-6, 0.0):
-        for j in heapq.nsmallest(40, remaining, key=lambda column: (len(holders[column]), column)):
-            if best is not None and (len(holders[j]) - 1) ** 2 > best[0]:
+        for j in columns:
+            if best is not None and not least_fill and (len(holders[j]) - 1) ** 2 > best[1]:
                 break
             if not holders[j]:
                 raise SingularMatrix
@@ -249,12 +267,18 @@ def _next_pivot(
             for i, ratio in members:
                 if ratio >= threshold:
                     # Of equally cheap pivots take a large one; coarse classes keep the order the same for similar matrices.
-                    score = ((count - 1) * (len(active[i]) - 1), ratio < 0.3, j, i)
+                    filled = sum((held[i] & ~held[k]).bit_count() for k in holders[j]) if least_fill else 0
+                    score = (filled, (count - 1) * (len(active[i]) - 1), ratio < 0.3, j, i)
                     if best is None or score < best:
                         best, choice = score, (i, j)
         if best is not None:
             return choice
     raise SingularMatrix
+
+
+def _held(active: list[dict[int, np.ndarray]], holders: list[set[int]], columns: list[int]) -> dict[int, int]:
+    """The columns of every row that some columns have, as the bits of a number."""
+    return {i: sum(1 << column for column in active[i]) for i in set().union(*(holders[j] for j in columns))}
 
 
 def backward_errors(
