@@ -176,7 +176,7 @@ def predictor(reduced: ReducedStep, layout: Layout, delta: ca.SX, contiguous: bo
     symbols += [(reduced.x, layout.x), (delta, layout.delta), (given, layout.stage_multipliers)]
     t, _, theta, state = reduced.data
     symbols += [(t, layout.time), (theta, layout.theta), (state, layout.state)]
-    return Kernel("predict", symbols, [(guess, layout.x), *left])
+    return Kernel("predict", symbols, [(guess, layout.x), *left], often=True)
 
 
 def _corrected(

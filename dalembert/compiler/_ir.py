@@ -22,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from dalembert.compiler._body import SCALAR_LOOP, VECTOR_LOOP, Body
-from dalembert.compiler._jit import LEVEL, LOOP, QUICK, Code, compile_module
+from dalembert.compiler._jit import LEVEL, LOOP, QUICK, VECTORS, Code, compile_module
 from dalembert.compiler._rolled import LONG, emit_rolled
 from dalembert.compiler._tape import Tape, read_tape
 from dalembert.symbolic._lock import one_at_a_time
@@ -32,6 +32,12 @@ WHOLE, PIECE = 1500, 250
 
 Values that cross from piece to piece cost too little to be measured. For pieces of 250, LLVM takes half of the time that it
 takes for those of 1,500.
+"""
+
+WHOLE_OFTEN = 4000
+"""The same as `WHOLE` for kernels that are called `often`, which take a fifth less time in one piece.
+
+Much of what elimination computes is needed later on. LLVM takes up to half longer, and for longer ones than this much more.
 """
 
 PIECE_ARGUMENTS = "ptr noundef %memory, ptr noalias noundef readonly %read"
@@ -60,6 +66,8 @@ class Kernel:
     """What `tape` gives of a kernel that is a part of another."""
     known: Sequence[tuple[ca.SX, float]] = ()
     """Symbols that stand for numbers: CasADi would build the whole graph anew to replace them."""
+    often: bool = False
+    """Called in every step and taking much of its time, so that LLVM may take longer for it."""
 
     def function(self) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """One CasADi function of one column, that of what is known at its end, with the slots of its inputs and outputs."""
@@ -111,14 +119,15 @@ def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> Emitted:
         rolled = emit_rolled(kernel.name, tape, load_slots, store_slots, work, lanes)
         if rolled is not None:
             return rolled
-    return _emit_straight(kernel.name, tape, load_slots, store_slots, work, lanes)
+    whole = max(WHOLE, WHOLE_OFTEN) if kernel.often and lanes == 1 else WHOLE
+    return _emit_straight(kernel.name, tape, load_slots, store_slots, work, lanes, whole)
 
 
-def _pieces(computed: list[int], stores: list[int], size: int) -> np.ndarray:
+def _pieces(computed: list[int], stores: list[int], size: int, whole: int) -> np.ndarray:
     """The piece in which each of so many values is computed, -1 for leaves; `stores` says how many outputs a value is."""
     piece_of = np.full(size, -1)
     piece = operations = stored = 0
-    longest = WHOLE if len(computed) <= WHOLE else PIECE
+    longest = whole if len(computed) <= whole else PIECE
     found = []
     for k in computed:
         if operations == longest or stored >= STORES:
@@ -129,10 +138,12 @@ def _pieces(computed: list[int], stores: list[int], size: int) -> np.ndarray:
     return piece_of
 
 
-def _emit_straight(name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int) -> Emitted:
-    """A kernel without loops, cut into pieces."""
+def _emit_straight(
+    name: str, tape: Tape, load_slots: np.ndarray, store_slots: np.ndarray, work: int, lanes: int, whole: int
+) -> Emitted:
+    """A kernel without loops, cut into pieces if it is longer than `whole`."""
     computed, size = tape.computed, len(tape.code)
-    piece_of = _pieces(computed.tolist(), np.bincount(tape.outputs, minlength=size).tolist(), size)
+    piece_of = _pieces(computed.tolist(), np.bincount(tape.outputs, minlength=size).tolist(), size, whole)
     n_pieces = int(np.max(piece_of, initial=0)) + 1
     used, users = tape.operands[computed].ravel(), np.repeat(piece_of[computed], 2)
     last = np.where(piece_of[tape.outputs] < 0, n_pieces - 1, piece_of[tape.outputs])
@@ -258,17 +269,23 @@ def _module(emitted: Collection[Emitted]) -> str:
 
 @one_at_a_time
 def compile_kernels(
-    kernels: Sequence[Kernel], work: int, lanes: int = 1, quick: Collection[str] = (), quick_from: int = 0
+    kernels: Sequence[Kernel],
+    work: int,
+    lanes: int = 1,
+    quick: Collection[str] = (),
+    quick_from: int = 0,
+    rows: Collection[str] = (),
 ) -> tuple[Code, int]:
     """Machine code of kernels that share one work area, and how many slots of it they use.
 
-    Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
+    Those called `rows` repeat operations for neighbouring numbers, of which vectors are made. Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
     are compiled `quick`, if they have so many operations, are another one.
     """
     modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
     for kernel in kernels:
         emitted = emit_kernel(kernel, work, lanes)
         level = QUICK if kernel.name in quick and kernel.operations >= quick_from else LEVEL
+        level = VECTORS if kernel.name in rows and kernel.operations <= WHOLE_OFTEN else level
         modules[LOOP in emitted[0], level][kernel.name] = emitted
         used = max(used, emitted[2])
     codes = [compile_module(_module(own.values()), tuple(own), level) for (_, level), own in modules.items()]

@@ -94,12 +94,18 @@ def dependent_last_stage(equation: Equation, block: UnknownBlock) -> ca.SX | Non
     A = equation.weights
     if A is None or len(A) != len(block.nodes) or len(A) < 2:
         return None
-    rows = [[Fraction(value) for value in row] for row in A]
-    c = _solved([[row[j] for row in rows[:-1]] + [rows[-1][j]] for j in range(A.shape[1])])
-    if c is None or max(map(abs, c)) > LARGEST:
+    c = last_weights(A)
+    if c is None:
         return None
     stages = ca.horzsplit(ca.reshape(block.symbols, block.size, len(A)))
     return sum((float(factor) * stage for factor, stage in zip(c, stages[:-1], strict=True)), ca.SX.zeros(block.size, 1))
+
+
+def last_weights(A: np.ndarray) -> list[Fraction] | None:
+    """c with X_s = sum_i c_i X_i for all X = A terms, in exact arithmetic; None if there is none, or a large one."""
+    rows = [[Fraction(value) for value in row] for row in A]
+    c = _solved([[row[j] for row in rows[:-1]] + [rows[-1][j]] for j in range(A.shape[1])])
+    return None if c is None or max(map(abs, c)) > LARGEST else c
 
 
 def same(a: ca.SX, b: ca.SX) -> bool:
@@ -107,19 +113,26 @@ def same(a: ca.SX, b: ca.SX) -> bool:
     return a.shape == b.shape and bool(ca.is_equal(a, b, 1))
 
 
-def _affine_velocity(terms: tuple[ca.SX, ...], W: ca.SX, n: int, V: ca.SX) -> tuple[list[ca.SX], ca.SX] | None:
-    """k0_j and B if k_j = k0_j + B W_j for every stage, with k0 and B free of unknowns."""
-    k0, B = [], None
+def velocity_slope(terms: tuple[ca.SX, ...], W: ca.SX, n: int, unknowns: ca.SX) -> ca.SX | None:
+    """B if k_j = k0_j + B W_j for every stage, with one B that is free of unknowns; k0 may contain positions."""
+    B = None
     for j, term in enumerate(terms):
         derivative = ca.jacobian(term, W)
         own = derivative[:, j * n : (j + 1) * n]
-        if ca.depends_on(derivative, ca.vertcat(V, W)) or ca.depends_on(term, V) or own.nnz() != derivative.nnz():
+        if ca.depends_on(derivative, unknowns) or own.nnz() != derivative.nnz():
             return None
         if B is not None and not (B.sparsity() == own.sparsity() and ca.is_equal(entries_of(B), entries_of(own), 20)):
             return None
         B = own
-        k0.append(ca.substitute(term, W, ca.SX.zeros(*W.shape)))
-    return None if B is None else (k0, B)
+    return B
+
+
+def _affine_velocity(terms: tuple[ca.SX, ...], W: ca.SX, n: int, V: ca.SX) -> tuple[list[ca.SX], ca.SX] | None:
+    """k0_j and B if k_j = k0_j + B W_j for every stage, with k0 and B free of unknowns."""
+    if any(ca.depends_on(term, V) for term in terms):
+        return None
+    B = velocity_slope(terms, W, n, ca.vertcat(V, W))
+    return None if B is None else ([ca.substitute(term, W, ca.SX.zeros(*W.shape)) for term in terms], B)
 
 
 def _combination(found: StageForces, inner: list[int]) -> list[Fraction] | None:

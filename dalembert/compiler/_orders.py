@@ -161,7 +161,7 @@ def _own_order(
 
     here: list[PivotOrder] = []
     try:
-        here.append(chosen_from(reduced.matrix(part), sampled_entries(reduced, part, states.system, state, h)))
+        here.append(_chosen(reduced, part, sampled_entries(reduced, part, states.system, state, h)))
         if error_of(here[0]) <= LARGEST_ERROR[part]:
             return here[0]
     except SingularMatrix:
@@ -179,7 +179,7 @@ def _order_at(reduced: ReducedStep, part: Part, state: State, h: float, x: np.nd
     for spread in (0.0, 1e-3, 1e-2):
         point, around = (v + spread * np.abs(v) * random.standard_normal(len(v)) for v in (x, state.packed))
         samples.append(np.asarray(reduced.entries(part)(point, state.t, h, state.theta, around), dtype=float).ravel())
-    return chosen_from(reduced.matrix(part), samples)
+    return _chosen(reduced, part, samples)
 
 
 @kept
@@ -201,16 +201,24 @@ def _structural_order(reduced: ReducedStep, part: Part) -> PivotOrder | None:
     try:
         if part == "last":
             return diagonal_order(reduced.matrix(part))
-        return chosen_from(reduced.matrix(part), samples) if finite >= 3 else None
+        return _chosen(reduced, part, samples) if finite >= 3 else None
     except SingularMatrix:  # it need not be singular for the model's own parameters
         return None
 
 
-def chosen_from(matrix: ca.SX, samples: list[np.ndarray]) -> PivotOrder:
+def _chosen(reduced: ReducedStep, part: Part, samples: list[np.ndarray]) -> PivotOrder:
+    """The order for one of the matrices of a step, samples of which are given."""
+    return chosen_from(reduced.matrix(part), samples, *([reduced.leading] if part == "jacobian" else []))
+
+
+def chosen_from(
+    matrix: ca.SX, samples: list[np.ndarray], leading: tuple[range, range] = (range(0), range(0))
+) -> PivotOrder:
     """The order for a matrix of which samples of the entries are given, some of which may not be finite."""
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
     finite = [values for values in samples if np.all(np.isfinite(values))]
-    return choose_pivots(rows, columns, np.array(finite).T if finite else np.ones((len(rows), 1)), matrix.shape[0])
+    given = np.array(finite).T if finite else np.ones((len(rows), 1))
+    return choose_pivots(rows, columns, given, matrix.shape[0], leading)
 
 
 def order_errors(

@@ -57,6 +57,9 @@ SELDOM = 1_500
 """Operations from which on kernels that are called once a step or less are compiled quickly, where steps eliminate at run time,
 which takes most of their time."""
 
+MANY = 500
+"""Operations from which on vectors are made of what is weighed: LLVM takes twice its time for that."""
+
 WAY_OUT = ("entries", "residual")
 """Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
 
@@ -236,11 +239,12 @@ def _straight_line_kernels(
     size = measure_of(reduced).size(reduced, weights, step, explicit)
     symbols = [*symbols_of(reduced, layout), (ca.vertcat(ca.SX(0, 1), *(name for name, _ in coefficients)), layout.once)]
     metric = (reduced.metric.column, layout.metric)
-    factor = Kernel("factor", symbols, [(values, layout.factors)])
+    factor = Kernel("factor", symbols, [(values, layout.factors)], often=True)
     iterate = Kernel(
         "iterate",
         [*symbols, (names, layout.factors), (weights, layout.weights)],
         [(reduced.x - step, layout.x), (size, layout.increment_size)],
+        often=True,
     )
     finish = Kernel("finish", [*symbols, metric], list(zip(results, layout.results, strict=True)))
     exact = last_solved(reduced, [reduced.signed(reduced.orientation)], last_order)[0]
@@ -300,9 +304,10 @@ def _assemble(
     weights = weights_and_noise(reduced, measure_of(reduced), delta)
     outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
-    weigh = Kernel("weigh", [*symbols_of(reduced, layout), *given], outputs)
+    weigh = Kernel("weigh", [*symbols_of(reduced, layout), *given], outputs, often=True)
+    rows = ("predict", "weigh") if weigh.operations >= MANY else ("predict",)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     seldom = () if increment is not None else ("factor", "last", "finish", "look")
-    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM)
+    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM, rows=rows)
     return _Compiled(kernels, layout, increment, code, work + used)

@@ -14,7 +14,7 @@ from dalembert.compiler._last_block import LastBlock, split_off_last
 from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
 from dalembert.compiler._metric import NOTHING, Metric
 from dalembert.compiler._orientation import Turn, energy_at_end, misses, step_orientation, unseen_increments
-from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_stages
+from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_momenta, uncoupled_stages
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
 from dalembert.methods._step import Equation, UnknownBlock
@@ -38,6 +38,8 @@ class ReducedStep:
     combination: ca.DM
     slopes: ca.SX
     """The residual in another form, from which its derivative is taken."""
+    leading: tuple[range, range]
+    """Rows and columns of `jacobian` to eliminate first (`_stage_coupling.py`)."""
     increment: ca.SX
     stage_multipliers: dict[str, ca.SX]
     jacobian: ca.SX
@@ -193,7 +195,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
     residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
+    uncoupled = (uncoupled,) if uncoupled is not None else uncoupled_momenta(step, open_equations, remaining)
     slopes, combination = _combined(residual, open_equations, uncoupled, left, right)
+    leading = _leading(open_equations, uncoupled, x)
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     new = ca.vertsplit(
@@ -230,6 +234,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         glance=orientation if errors is None else sign * ca.fmax(1 - errors - finite, 0),
         turn=turn,
         energy=energy,
+        leading=leading,
         eliminated=(ca.vertcat(ca.SX(0, 1), *left), ca.vertcat(ca.SX(0, 1), *right)),
         metric=metric,
         explicit_stage=explicit_stage,
@@ -237,15 +242,26 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
 
 
 def _combined(
-    residual: ca.SX, equations: list[Equation], uncoupled: Uncoupled | None, left: list[ca.SX], right: list[ca.SX]
+    residual: ca.SX, equations: list[Equation], uncoupled: tuple[Uncoupled, ...], left: list[ca.SX], right: list[ca.SX]
 ) -> tuple[ca.SX, ca.DM]:
     """The residual for derivatives, and the matrix that combines its rows."""
-    if uncoupled is None:
-        return residual, ca.DM.eye(residual.shape[0])
-    before = sum(e.left.shape[0] for e in equations[: equations.index(uncoupled.equation)])
-    end = before + uncoupled.rows.shape[0]
-    slopes = ca.vertcat(residual[:before], _substitute(uncoupled.rows, left, right), residual[end:])
-    return slopes, ca.diagcat(ca.DM.eye(before), uncoupled.inverse, ca.DM.eye(residual.shape[0] - end))
+    sizes = [equation.residual.shape[0] for equation in equations]
+    parts = ca.vertsplit(residual, np.cumsum([0, *sizes, residual.shape[0] - sum(sizes)]).tolist())
+    combination = [ca.DM.eye(part.shape[0]) for part in parts]
+    for each in uncoupled:
+        place = equations.index(each.equation)
+        parts[place], combination[place] = _substitute(each.rows, left, right), each.inverse
+    return ca.vertcat(ca.SX(0, 1), *parts), ca.diagcat(*combination)
+
+
+def _leading(equations: list[Equation], uncoupled: tuple[Uncoupled, ...], x: ca.SX) -> tuple[range, range]:
+    """The rows that contain unknowns of one stage alone, and the places of these."""
+    for each in uncoupled:
+        if each.alone is not None:
+            first, count = sum(e.residual.shape[0] for e in equations[: equations.index(each.equation)]), each.alone.shape[0]
+            column = next(k for k in range(x.shape[0]) if same(x[k], each.alone[0]))
+            return range(first, first + count), range(column, column + count)
+    return range(0), range(0)
 
 
 def _substitute(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:

@@ -5,6 +5,11 @@ N = A A^ (`_last_stage.py`). Every row contains the forces of all stages, and so
 N^-1 V = N^-1 A k0 + B hl contain those of one stage each. Newton's iteration takes its matrix from these, and the residuals as
 N^-1 times those of the first form: their rounding errors, which N^-1 would amplify by its condition number (134 with 6 stages,
 1657 with 11), then stay what they are.
+
+Where H_p contains positions, too, momenta stay among the unknowns, and both equations are combined. Those of W = A^ hl become
+A^^-1 W = hl. Those of V = A k become A'^-1 V = k, where A' is A with the last column given to the stages that W_s is a
+combination of: if k_j = k0_j + B W_j, every row contains the momentum of one stage. So W is eliminated first, stage by stage,
+and what remains has the structure of the equations above.
 """
 
 from __future__ import annotations
@@ -15,12 +20,15 @@ from fractions import Fraction
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._last_stage import stage_forces
+from dalembert.compiler._last_stage import ROUNDING, last_weights, same, stage_forces, velocity_slope
 from dalembert.methods._step import Step
-from dalembert.methods._step_parts import Equation
+from dalembert.methods._step_parts import Equation, UnknownBlock
 
 FEWEST = 3
 """Stages from which on it pays."""
+
+Exact = list[list[Fraction]]
+"""A matrix in exact arithmetic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +40,8 @@ class Uncoupled:
     """N^-1 for every coordinate: it combines the residuals of the equation."""
     rows: ca.SX
     """N^-1 (V - A k0) - B hl, the same in exact arithmetic."""
+    alone: ca.SX | None = None
+    """Unknowns of which each row contains those of one stage: rows to eliminate them with."""
 
 
 def uncoupled_stages(step: Step, open_equations: list[Equation], left: list[ca.SX], right: list[ca.SX]) -> Uncoupled | None:
@@ -40,18 +50,87 @@ def uncoupled_stages(step: Step, open_equations: list[Equation], left: list[ca.S
     if found is None or len(step.unknowns[0].nodes) < FEWEST:
         return None
     first, A, acting = step.unknowns[0], found.weights, found.acting
-    inverse = _inverse([[found.product(i, j) for j in acting] for i in range(len(A))])
-    if inverse is None:
+    exact = _inverse([[found.product(i, j) for j in acting] for i in range(len(A))])
+    if exact is None:
         return None
-    n, stages = first.size, len(A)
+    inverse, n, stages = _rounded(exact), first.size, len(A)
     drift = ca.horzcat(*found.k0) @ A.T
     forces = ca.horzcat(*(found.B @ found.forces[j] for j in acting))
     rows = (ca.reshape(first.symbols, n, stages) - drift) @ inverse.T - forces
     return Uncoupled(found.equation, ca.kron(ca.DM(inverse), ca.DM.eye(n)), ca.vec(rows))
 
 
-def _inverse(matrix: list[list[Fraction]]) -> np.ndarray | None:
-    """The inverse of a square matrix in exact arithmetic, rounded once; None if there is none."""
+def uncoupled_momenta(step: Step, open_equations: list[Equation], remaining: list[UnknownBlock]) -> tuple[Uncoupled, ...]:
+    """The combinations for velocities and forces where momenta remain among the unknowns, in as many stages as positions."""
+    (y, _), (z, _) = step.definition.state_blocks
+    first = next((b for b in remaining[:1] if b.of == y), None)
+    momenta = next((b for b in remaining[1:] if b.of == z), None)
+    if first is None or momenta is None or len(momenta.nodes) != len(first.nodes) or len(first.nodes) < FEWEST:
+        return ()
+    velocities = next((e for e in open_equations if e.weights is not None and same(e.left, first.symbols)), None)
+    own = next((e for e in open_equations if same(e.left, momenta.symbols)), None)
+    forces = next((e for e in step.equations if e.weights is not None and _begins_with(e.left, momenta.symbols)), None)
+    if velocities is None or own is None or forces is None:
+        return ()
+    found = _velocities_alone(velocities, forces, first, momenta), _forces_alone(own, forces, momenta)
+    return tuple(each for each in found if each is not None) if all(found) else ()
+
+
+def _velocities_alone(equation: Equation, forces: Equation, first: UnknownBlock, momenta: UnknownBlock) -> Uncoupled | None:
+    """A'^-1 V - A'^-1 A k0 - B W, or None where the velocity is not affine in the momentum with one B for all stages."""
+    A, n, stages = equation.weights, first.size, len(first.nodes)
+    W, unknowns = forces.left, ca.vertcat(first.symbols, forces.left)
+    B = velocity_slope(equation.terms, W, n, unknowns)
+    if A is None or B is None or forces.weights is None or W.shape[0] != n * A.shape[1] or momenta.size != n:
+        return None
+    exact = [[Fraction(value) for value in row] for row in A]
+    if A.shape[1] == stages + 1:
+        c = last_weights(forces.weights)
+        if c is None:
+            return None
+        base = [[row[j] + row[-1] * c[j] for j in range(stages)] for row in exact]
+    else:
+        base = exact
+    inverse = _inverse(base) if A.shape[1] <= stages + 1 else None
+    if inverse is None:
+        return None
+    k0 = ca.horzcat(*(ca.substitute(term, W, ca.SX.zeros(*W.shape)) for term in equation.terms))
+    kept = ca.reshape(momenta.symbols, n, stages)
+    rows = ca.reshape(first.symbols, n, stages) @ _rounded(inverse).T - k0 @ _rounded(_product(inverse, exact)).T - B @ kept
+    return Uncoupled(equation, ca.kron(ca.DM(_rounded(inverse)), ca.DM.eye(n)), ca.vec(rows), momenta.symbols)
+
+
+def _forces_alone(own: Equation, forces: Equation, momenta: UnknownBlock) -> Uncoupled | None:
+    """A^^-1 W - hl for the stages that remain."""
+    n, stages = momenta.size, len(momenta.nodes)
+    assert forces.weights is not None
+    hat = forces.weights[:stages]
+    acting = [j for j in range(hat.shape[1]) if np.any(hat[:, j])]
+    inverse = _inverse([[Fraction(row[j]) for j in acting] for row in hat])
+    if inverse is None:
+        return None
+    terms = ca.horzcat(*(forces.terms[j] for j in acting))
+    rows = ca.reshape(momenta.symbols, n, stages) @ _rounded(inverse).T - terms
+    return Uncoupled(own, ca.kron(ca.DM(_rounded(inverse)), ca.DM.eye(n)), ca.vec(rows))
+
+
+def _begins_with(symbols: ca.SX, part: ca.SX) -> bool:
+    """Whether a column begins with the symbols of another one."""
+    return symbols.shape[0] >= part.shape[0] and same(symbols[: part.shape[0]], part)
+
+
+def _product(a: Exact, b: Exact) -> Exact:
+    """The product of two matrices, without the zeros that rounded coefficients miss."""
+    exact = [[sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0)) for column in zip(*b, strict=True)] for row in a]
+    return [[value if abs(value) > ROUNDING else Fraction(0) for value in row] for row in exact]
+
+
+def _rounded(matrix: Exact) -> np.ndarray:
+    return np.array([[float(value) for value in row] for row in matrix])
+
+
+def _inverse(matrix: Exact) -> Exact | None:
+    """The inverse of a square matrix in exact arithmetic; None if there is none."""
     size = len(matrix)
     if any(len(row) != size for row in matrix):
         return None
@@ -65,4 +144,4 @@ def _inverse(matrix: list[list[Fraction]]) -> np.ndarray | None:
         for r in range(size):
             if r != k:
                 rows[r] = [a - rows[r][k] * b for a, b in zip(rows[r], rows[k], strict=True)]
-    return np.array([[float(value) for value in row[size:]] for row in rows])
+    return [row[size:] for row in rows]
