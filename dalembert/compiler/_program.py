@@ -14,6 +14,7 @@ from dalembert.compiler._elimination import (
     diagonal_order,
     eliminate,
     filled_pattern,
+    is_definite,
     name_factors,
     substitute,
 )
@@ -326,8 +327,15 @@ def _results(reduced: ReducedStep) -> list[ca.SX]:
 def _solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
     """The same with the last unknowns solved for."""
     results = _results(reduced)
-    results[2] = reduced.signed(reduced.glance)
+    results[2] = _glance(reduced, last_order)
     return _last_solved(reduced, results, last_order)
+
+
+def _glance(reduced: ReducedStep, last_order: PivotOrder | None) -> ca.SX:
+    """What decides nearly all steps: before the last unknowns are known, where their pivots can show that they are right."""
+    if reduced.early_glance is None or reduced.last is None or last_order is None or last_order.rows != last_order.columns:
+        return reduced.signed(reduced.glance)
+    return reduced.signed(reduced.early_glance) * is_definite(eliminate(reduced.last.matrix, last_order)[0])
 
 
 def _last_solved(reduced: ReducedStep, results: list[ca.SX], last_order: PivotOrder | None) -> list[ca.SX]:
