@@ -309,12 +309,17 @@ def _assemble(
     delta = ca.SX.sym("delta", layout.n_state)
     weights = weights_and_noise(reduced, measure_of(reduced), delta)
     outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
-    given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
-    weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs)
+    time, *fixed, state, x = _symbols(reduced, layout)
+    varying = [time, state, x, (delta, layout.delta)]
+    weigh = Kernel("weigh", [*fixed, (reduced.metric.column, layout.metric), *varying], outputs)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
+    seldom: tuple[str, ...] = ("factor", "last", "finish", "look")
+    parts = [weigh]
+    if increment is not None:
+        *parts, ready = in_two_parts(weigh, layout.work, ("prepare", "weigh"), late=len(varying))
+        seldom, handed = (), ready
     work = layout.work + handed
-    seldom = () if increment is not None else ("factor", "last", "finish", "look")
-    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM)
+    code, used = compile_kernels((kernels[0], *parts, *kernels[2:]), work, quick=seldom, quick_from=SELDOM)
     return _Compiled(kernels, layout, increment, code, work + used)
 
 
