@@ -28,18 +28,18 @@ CASES = (
 @contextmanager
 def without_checks() -> Iterator[None]:
     """Programs whose steps end without a look at constraints, orientation, H, finite numbers and the size of a projection."""
-    complete = _program._solved_results
+    complete = _program.solved_results
 
     def bare(*given: Any) -> list[ca.SX]:
         increment, multipliers, *_ = complete(*given)
         return [increment, multipliers, ca.SX(1), ca.SX(0), ca.SX(0)]
 
-    _program._solved_results = bare
+    _program.solved_results = bare
     _program._programs.clear()
     try:
         yield
     finally:
-        _program._solved_results = complete
+        _program.solved_results = complete
         _program._programs.clear()
 
 

@@ -378,6 +378,14 @@ def sign_of_pivots(matrix: ca.SX, reciprocals: ca.SX) -> ca.SX:
     return ca.if_else(worst < 1 / SINGULAR, sign, 0)
 
 
+def is_definite(reciprocals: list[ca.SX]) -> ca.SX:
+    """A number that is positive only if all pivots of a symmetric matrix have one sign, given their reciprocals."""
+    first, positive = reciprocals[0], ca.SX(1)
+    for other in reciprocals[1:]:
+        positive *= ca.fmax(1 / first * (1 / other), 0)
+    return positive
+
+
 Rows = list[dict[int, ca.SX]]
 
 
@@ -391,7 +399,7 @@ def eliminate(A: ca.SX, order: PivotOrder) -> tuple[list[ca.SX], Rows, Rows]:
     rows, columns = A.sparsity().get_triplet()
     for nonzero, (i, j) in enumerate(zip(rows, columns, strict=True)):
         entries[i][position[j]] = A.nz[nonzero]
-    mirrored = order.rows == order.columns and _is_symmetric(A)
+    mirrored = order.rows == order.columns and is_symmetric(A)
     reciprocals: list[ca.SX] = []
     lower: Rows = []
     upper: Rows = []
@@ -432,7 +440,7 @@ def name_factors(
     return named, named_lower, named_upper, stored
 
 
-def _is_symmetric(A: ca.SX) -> bool:
+def is_symmetric(A: ca.SX) -> bool:
     """Whether entries on both sides of the diagonal are the same expressions."""
     rows, columns = A.sparsity().get_triplet()
     hashes = {place: A.nz[k].element_hash() for k, place in enumerate(zip(rows, columns, strict=True))}

@@ -98,18 +98,18 @@ def _slots(side: Sequence[tuple[ca.SX, Any]]) -> np.ndarray:
     return np.concatenate([np.zeros(0, int), *own])
 
 
-def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str]) -> tuple[Kernel, Kernel, int]:
-    """A kernel as two: the second computes all that depends on the last input, the first what can be known before it is.
+def in_two_parts(kernel: Kernel, slot: int, names: tuple[str, str], late: int = 1) -> tuple[Kernel, Kernel, int]:
+    """A kernel as two: the second computes all that depends on the `late` last inputs, the first what is known before them.
 
     Besides, how many slots of memory from `slot` on hold what the first hands on to the second.
     """
     tape, load_slots, store_slots = kernel.tape()
-    late = np.arange(len(load_slots)) >= len(load_slots) - kernel.inputs[-1][0].shape[0]
-    first, second, its = tape.split(late)
+    n_late = sum(symbols.shape[0] for symbols, _ in kernel.inputs[-late:])
+    first, second, its = tape.split(np.arange(len(load_slots)) >= len(load_slots) - n_late)
     handed = slot + np.arange(len(first.outputs) - np.count_nonzero(~its))
     early = (first, load_slots, np.concatenate([store_slots[~its], handed]))
     rest = (second, np.concatenate([load_slots, handed]), store_slots[its])
-    return Kernel(names[0], (), (), early), Kernel(names[1], (), (), rest), len(handed)
+    return Kernel(names[0], (), (), early), Kernel(names[1], (), (), rest, often=kernel.often), len(handed)
 
 
 def emit_kernel(kernel: Kernel, work: int, lanes: int = 1) -> Emitted:

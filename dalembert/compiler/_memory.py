@@ -34,7 +34,9 @@ class Layout:
     energy = 5
     correction = 6
     exact = 7
-    theta = 8
+    prepared = 8
+    """The step size for which what does not change while steps have one size was computed, 0 if none."""
+    theta = 9
 
     state: int = field(init=False)
     """The state, then the clock; so are the compensation and the increment `delta` of both."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from dalembert.compiler._elimination import SINGULAR, reciprocal_pivots, sign_of_pivots
+from dalembert.compiler._elimination import SINGULAR, is_symmetric, reciprocal_pivots, sign_of_pivots
 from dalembert.compiler._independence import independent_still
-from dalembert.compiler._metric import Metric, all_rows
+from dalembert.compiler._last_block import LastBlock
+from dalembert.compiler._metric import NOTHING, Metric, all_rows
 from dalembert.compiler._stopping import STALE
 from dalembert.compiler._tape import read_tape
 from dalembert.methods import Step
@@ -22,6 +23,8 @@ HELD = 1e-2**2
 FAR_OFF = 0.3
 """How far, relative to positions, a state may be off constraints that a method does not keep."""
 
+LONG = 24
+"""Of so many terms rounding errors stay below those that `_metric.ROUND_OFF` allows for."""
 
 CHOICES = (
     ca.OP_FMIN, ca.OP_FMAX, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
@@ -146,13 +149,8 @@ def leaves(step: Step, new: list[ca.SX]) -> ca.SX:
     return ca.mmax(off**2 + ahead**2 - FAR_OFF**2 * ca.sum2(G * G) * ca.sumsqr(y1)) > 0
 
 
-def misses(
-    step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric, iterated: bool
-) -> tuple[ca.SX, ca.SX | None]:
+def misses(step: Step, new: list[ca.SX], residual: ca.SX, unknowns: dict[str, ca.SX], metric: Metric, iterated: bool) -> ca.SX:
     """Whether the new state is off the constraints that the step imposes on it, by far more than rounding errors explain.
-
-    Besides, a number that is below 1 only if it is not: how far it is off in rounding errors of the terms that constraints add
-    up. That takes few operations. There is none where other errors are allowed for.
 
     Positions are known to eps y, so velocities to eps y/h; momenta to eps z and to eps times the impulses that act on them.
     Their energies, times the square of the gradient of a constraint in the metric of the masses, are in the units of that
@@ -163,14 +161,12 @@ def misses(
     Newton's iteration should have seen to it; this is the last look.
     """
     if residual.shape[0] == 0:
-        return ca.SX(0), None
+        return ca.SX(0)
     system, t1, (y1, z1), h = all_rows(step.definition), step.time_symbol + step.h_symbol, new, step.h_symbol
-    theta, n = step.theta[: system.parameters.size], system.n_holonomic
-    names = sorted(step.ends, key=lambda name: name != "g")
+    theta, n, names = step.theta[: system.parameters.size], system.n_holonomic, _end_names(step)
     if system is not step.definition:  # all rows must hold, not only their combinations
-        parts = {"g": system.function("g")(t1, y1, theta) / h}
-        parts |= {name: system.function(name)(t1, y1, z1, theta) for name in ("g_dot", "k")}
-        residual = ca.vertcat(*(parts[name] for name in names))
+        rows = _end_rows(step, new)
+        residual = ca.vertcat(*(rows[name] / (h if name == "g" else 1) for name in names))
     G = ca.sparsify(system.function("G")(t1, y1, theta))
     y1 = y1 * ca.DM(np.bincount(G.sparsity().get_triplet()[1], minlength=y1.shape[0]) > 0)
     positions = ca.dot(metric.mass, y1**2) / h**2 if step.constrains_positions else ca.SX(0)
@@ -186,23 +182,58 @@ def misses(
     terms_of_g, terms_of_k = ca.vertsplit(metric.terms, [0, n, metric.terms.shape[0]])
     one_rounding = HELD * ca.fmin(G_squared * positions, ca.sum2(G * G) * ca.sumsqr(y1) / h**2)
     at_velocities = one_rounding if iterated else at_positions
-    per_rounding_of_g, per_rounding_of_k = ca.vertsplit(metric.per_rounding, [0, n, metric.terms.shape[0]])
-    scales, per_rounding = [], []
+    scales = []
     for name in names:
         if name == "k":
             k_z = ca.sparsify(system.function("hidden_z")(t1, *new, theta))[n:, :]
             carried = (HELD if iterated else 1) * positions
             scales.append((k_z * k_z) @ metric.inertia * (motion + impulses + carried) + terms_of_k**2)
-            per_rounding.append(per_rounding_of_k)
             continue
         if name == "g_dot":
             scales.append(at_velocities + G_squared * (motion + impulses) + (0 if iterated else 1) * (terms_of_g / h) ** 2)
         else:  # impulses that cancel each other beside a singular position are large, but positions do not feel them
             at_rest = HELD if system.may_rest else 0  # what rounding leaves of forces that hold a body at rest
             scales.append(at_positions + G_squared * (motion + at_rest * impulses) + (terms_of_g / h) ** 2)
-        per_rounding.append(h**2 * per_rounding_of_g)
-    missed = ca.mmax(residual**2 - metric.tolerated * ca.vertcat(*scales)) > 0
-    return missed, None if iterated else ca.dot(residual**2, ca.vertcat(*per_rounding))
+    return ca.mmax(residual**2 - metric.tolerated * ca.vertcat(*scales)) > 0
+
+
+def glances(
+    step: Step, new: list[ca.SX], sign: ca.SX, unseen: ca.SX, metric: Metric, last: LastBlock
+) -> tuple[ca.SX, ca.SX | None]:
+    """Numbers with the sign of the orientation only where the new state is on its constraints and all results are finite.
+
+    The squares of what is left of all constraints, in rounding errors of the terms that these add up, have a sum below 1: so
+    they hold in the eyes of `misses`, too, which allows for more. `unseen` are results that no constraint contains.
+
+    The second number does not wait for the momenta at the end, which are known last of all. It serves where Gauss elimination
+    finds the matrix of the last unknowns definite: then it needs no other pivots and leaves no more than rounding errors of
+    constraints on velocities (Higham, Accuracy and Stability of Numerical Algorithms, theorem 10.4), and their right-hand sides
+    show what is not finite. There is none for matrices that are not symmetric, and where these errors add up in long rows.
+    """
+    system, rows, h = all_rows(step.definition), _end_rows(step, new), step.h_symbol
+    per_g, per_k = ca.vertsplit(metric.per_rounding, [0, system.n_holonomic, metric.per_rounding.shape[0]])
+    units = {"g": per_g, "g_dot": h**2 * per_g, "k": per_k}
+    errors = {name: ca.dot(units[name], rows[name] ** 2) for name in _end_names(step)}
+    on_positions, on_velocities = errors.pop("g", ca.SX(0)), sum(errors.values(), ca.SX(0))
+    finite = NOTHING * unseen
+    complete = sign * ca.fmax(1 - (on_positions + on_velocities) - finite, 0)
+    terms = np.bincount(system.function("hidden_z").sparsity_out(0).row(), minlength=last.y.shape[0])
+    if system is not step.definition or max(len(terms), *terms) > LONG or not is_symmetric(last.matrix):
+        return complete, None
+    return complete, sign * ca.fmax(1 - on_positions - finite - NOTHING * ca.sumsqr(last.rhs), 0)
+
+
+def _end_names(step: Step) -> list[str]:
+    """The constraints that a step imposes on its new state, in the order of its residual."""
+    return sorted(step.ends, key=lambda name: name != "g")
+
+
+def _end_rows(step: Step, new: list[ca.SX]) -> dict[str, ca.SX]:
+    """All rows of the constraints at the end of a step, by name."""
+    system, t1, (y1, z1) = all_rows(step.definition), step.time_symbol + step.h_symbol, new
+    theta = step.theta[: system.parameters.size]
+    rows = {"g": system.function("g")(t1, y1, theta)}
+    return rows | {name: system.function(name)(t1, y1, z1, theta) for name in ("g_dot", "k")}
 
 
 def _stage_multipliers(step: Step, unknowns: dict[str, ca.SX]) -> list[tuple[ca.SX, ca.SX]]:

@@ -303,11 +303,16 @@ def _assemble(
     delta = ca.SX.sym("delta", layout.n_state)
     weights = weights_and_noise(reduced, measure_of(reduced), delta)
     outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
-    given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
-    weigh = Kernel("weigh", [*symbols_of(reduced, layout), *given], outputs, often=True)
+    time, *fixed, state, x = symbols_of(reduced, layout)
+    varying = [time, state, x, (delta, layout.delta)]
+    weigh = Kernel("weigh", [*fixed, (reduced.metric.column, layout.metric), *varying], outputs, often=True)
     rows = ("predict", "weigh") if weigh.operations >= MANY else ("predict",)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
+    seldom: tuple[str, ...] = ("factor", "last", "finish", "look")
+    parts = [weigh]
+    if increment is not None:
+        *parts, ready = in_two_parts(weigh, layout.work, ("prepare", "weigh"), late=len(varying))
+        seldom, handed = (), ready
     work = layout.work + handed
-    seldom = () if increment is not None else ("factor", "last", "finish", "look")
-    code, used = compile_kernels(kernels, work, quick=seldom, quick_from=SELDOM, rows=rows)
+    code, used = compile_kernels((kernels[0], *parts, *kernels[2:]), work, quick=seldom, quick_from=SELDOM, rows=rows)
     return _Compiled(kernels, layout, increment, code, work + used)

@@ -12,8 +12,8 @@ import numpy as np
 
 from dalembert.compiler._last_block import LastBlock, split_off_last
 from dalembert.compiler._last_stage import dependent_last_stage, explicit_last_stage, same
-from dalembert.compiler._metric import NOTHING, Metric
-from dalembert.compiler._orientation import Turn, energy_at_end, misses, step_orientation, unseen_increments
+from dalembert.compiler._metric import Metric
+from dalembert.compiler._orientation import Turn, energy_at_end, glances, misses, step_orientation, unseen_increments
 from dalembert.compiler._stage_coupling import Uncoupled, uncoupled_momenta, uncoupled_stages
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import StepEquations
@@ -58,6 +58,8 @@ class ReducedStep:
     It takes few operations. They come last in a step, so that what they wait for counts: neither choices nor comparisons. Where
     the constraints do not hold it is zero, for else it would have the right sign on the other branch.
     """
+    early_glance: ca.SX | None
+    """The same without the last unknowns, where their matrix is definite; None where it can not be."""
     turn: Turn | None
     """A determinant that the orientation contains as a symbol."""
     energy: ca.SX
@@ -213,10 +215,11 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     unknowns = {block.name: _substitute(block.symbols, left, right) for block in step.unknowns}
     missed = _substitute(ca.vertcat(ca.SX(0, 1), *step.position_ends, *step.end_constraints), left, right)
     metric, (sign, turn) = Metric.of(step.definition), step_orientation(step, new, unknowns, multipliers)
-    missing, errors = misses(step, new, missed, unknowns, metric, last is None)
+    missing = misses(step, new, missed, unknowns, metric, last is None)
     orientation = ca.if_else(ca.logic_and(missing, sign != 0), np.nan, sign)  # a refusal must not be hidden
     energy = energy_at_end(step, new)
-    finite = NOTHING * (ca.sumsqr(unseen_increments(step, increment)) + energy**2)
+    unseen = ca.sumsqr(unseen_increments(step, increment)) + energy**2
+    glance, early_glance = (orientation, None) if last is None else glances(step, new, sign, unseen, metric, last)
     explicit_stage = ca.SX(0, 1) if stage is None else _substitute(stage, left, right)
     return ReducedStep(
         equations=equations,
@@ -231,7 +234,8 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         jacobian=jacobian,
         last=last,
         orientation=orientation,
-        glance=orientation if errors is None else sign * ca.fmax(1 - errors - finite, 0),
+        glance=glance,
+        early_glance=early_glance,
         turn=turn,
         energy=energy,
         leading=leading,

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from dalembert.compiler._elimination import (
-    PivotOrder,
-    eliminate,
-    substitute,
-)
+from dalembert.compiler._elimination import PivotOrder, eliminate, is_definite, substitute
 from dalembert.compiler._increments import Measure
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
@@ -51,8 +47,15 @@ def results_of(reduced: ReducedStep) -> list[ca.SX]:
 def solved_results(reduced: ReducedStep, last_order: PivotOrder | None) -> list[ca.SX]:
     """The same with the last unknowns solved for."""
     results = results_of(reduced)
-    results[2] = reduced.signed(reduced.glance)
+    results[2] = _glance(reduced, last_order)
     return last_solved(reduced, results, last_order)
+
+
+def _glance(reduced: ReducedStep, last_order: PivotOrder | None) -> ca.SX:
+    """What decides nearly all steps: before the last unknowns are known, where their pivots can show that they are right."""
+    if reduced.early_glance is None or reduced.last is None or last_order is None or last_order.rows != last_order.columns:
+        return reduced.signed(reduced.glance)
+    return reduced.signed(reduced.early_glance) * is_definite(eliminate(reduced.last.matrix, last_order)[0])
 
 
 def last_solved(reduced: ReducedStep, results: list[ca.SX], last_order: PivotOrder | None) -> list[ca.SX]:

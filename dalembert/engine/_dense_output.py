@@ -77,7 +77,7 @@ class DenseOutput:
         run = self.run
         stepper = run.steppers[0]
         stepper.start = here
-        stepper.memory[stepper.program.layout.theta :][: len(here.theta)] = here.theta
+        stepper.set_parameters(here.theta)
         stepper.memory[stepper.slots("state")] = here.packed
         stepper.memory[stepper.slots("compensation")], stepper.memory[stepper.slots("clock")] = 0.0, clock
         size = 1 / clock[1] if len(clock) else run.h

@@ -26,6 +26,7 @@ from dalembert.engine._iteration import (
     solve_pivoting,
     substep_of,
     try_own_order,
+    weigh,
 )
 from dalembert.engine._kernel_call import call_kernel
 
@@ -52,7 +53,7 @@ def solve_step(sub):
     while True:  # the only place for `solve`, which is long: every other copy of it takes seconds to compile
         if renewed:
             factorize(sub)
-        iterations, far, slowly = solve(sub)
+        iterations, far, slowly = solve(sub, watched and not renewed)
         doubtful = watched and (far or slowly)
         if renewed or (iterations >= 0 and not doubtful):
             break
@@ -82,7 +83,7 @@ def make_step(sub):
     kernels, memory, counts = sub.kernels, sub.memory, sub.counts
     if counts.mode == PREDICT:
         call_kernel(kernels.predict, memory)
-    call_kernel(kernels.weigh, memory)
+    weigh(sub)
     if counts.mode == SOLVED:  # by Python, which has looked at the result
         finish(sub)
         counts.mode = PREDICT

@@ -24,8 +24,8 @@ from dalembert.engine._iteration import (
     meet_constraints,
     newton_increment,
     solve_again,
+    weigh,
 )
-from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import NEVER, NOT_BY_COMBINATIONS
 
 H_SLOT = 1
@@ -77,7 +77,7 @@ def follow(sub, solved):
         arrived = arrived or trace(sub, h, first)
     memory[H_SLOT] = h
     counts.age = -1
-    call_kernel(sub.kernels.weigh, memory)
+    weigh(sub)
     if arrived:  # else Python looks whether the fixed order is the reason, and `judged` says that it is not
         arrived = polish(sub) or sub.kernels.entries != 0 or counts.judged != 0
     other = not solved or differs(sub)
@@ -155,7 +155,7 @@ def solve_at(sub, h, before, now, eta):
         memory[at(x + k)] = path[KEPT, k] = here * eta if powers[power + k] else here
     memory[H_SLOT] = eta * h
     sub.numbers.rate = 1.0
-    call_kernel(sub.kernels.weigh, memory)
+    weigh(sub)
     memory[NOISE_SLOT] = max(memory[NOISE_SLOT], NOISE)
     factorize(sub)
     if beginning and eta > NEARLY_LINEAR and not shrinks_fast(sub):
@@ -231,7 +231,7 @@ def trustworthy(sub, h):
     for k in range(layout.n_x):
         memory[layout.x + k] = path[FOUND, k]
     memory[H_SLOT] = h
-    call_kernel(sub.kernels.weigh, memory)
+    weigh(sub)
     finish(sub)
     return goes_on
 

@@ -20,7 +20,7 @@ from dalembert.engine._kernel_call import call_kernel
 from dalembert.engine._layout import KNOWN_AGES, Substep
 from dalembert.engine._sparse_solve import COLUMNS, eliminate_apart, solve_sparse_apart, substitute_apart
 
-H_SLOT, SIZE_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT = 1, 2, 3, 4, 5, 6
+H_SLOT, SIZE_SLOT, NOISE_SLOT, ORIENTATION_SLOT, ENERGY_SLOT, CORRECTION_SLOT, PREPARED_SLOT = 1, 2, 3, 4, 5, 6, 8
 
 TRIED = 512
 """After how many periods it is tried again whether factors that did not serve do now: a trial costs several steps."""
@@ -51,6 +51,16 @@ def choose(condition, a, b):
 # Operators, which Numba compiles in place, where functions would be copied into the driver twenty times.
 judge = inlined(stopping_rule(operator.and_, operator.or_, choose, max))
 doubts = inlined(doubt_rule(operator.and_, operator.or_))
+
+
+@inlined
+def weigh(sub):
+    """What depends on the start of a step alone; before the first step of a size, what does not change until the next size."""
+    memory = sub.memory
+    if sub.kernels.prepare != 0 and memory[PREPARED_SLOT] != memory[H_SLOT]:
+        call_kernel(sub.kernels.prepare, memory)
+        memory[PREPARED_SLOT] = memory[H_SLOT]
+    call_kernel(sub.kernels.weigh, memory)
 
 
 @inlined
@@ -101,8 +111,11 @@ def next_increment(sub, one_kernel):
 
 
 @copied
-def solve(sub):
-    """Iterate until the increments are lost in round-off; the number of iterations, or -1, and what makes them doubtful."""
+def solve(sub, gives_up):
+    """Iterate until the increments are lost in round-off; the number of iterations, or -1, and what makes them doubtful.
+
+    Where it `gives_up`, it does so as soon as there is a doubt, because the step will be solved again anyway.
+    """
     counts, numbers, memory = sub.counts, sub.numbers, sub.memory
     previous, refreshed, noise = np.inf, 0, memory[NOISE_SLOT]
     rate, guessed_far, slowly = first_rate(numbers.rate), False, False
@@ -116,6 +129,8 @@ def solve(sub):
         if slow or iteration == 2:  # else there is no doubt; a tolerance may end an iteration that is in doubt
             far, shrinks_slowly = doubts(size, previous, slow, iteration)
             guessed_far, slowly = guessed_far or far, slowly or shrinks_slowly
+            if gives_up and (guessed_far or slowly):
+                return -1, True, True
         if converged:
             if iteration > 1:
                 numbers.rate = rate
@@ -129,7 +144,7 @@ def solve(sub):
             refreshed += 1
         previous = size
         if iteration == 1 and size > 1.0:  # the guess was far too small to measure increments by, as in a start from rest
-            call_kernel(sub.kernels.weigh, memory)
+            weigh(sub)
             previous, noise = np.inf, memory[NOISE_SLOT]
     return -1, True, True
 
@@ -137,7 +152,7 @@ def solve(sub):
 @apart(types.Tuple((types.int64, types.boolean, types.boolean)), "substep")
 def solve_again(sub):
     """`solve` where it is rarely needed: once in machine code is enough."""
-    return solve(sub)
+    return solve(sub, False)
 
 
 @inlined

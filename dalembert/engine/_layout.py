@@ -12,15 +12,15 @@ import numpy as np
 KERNELS = np.dtype([
     (name, np.int64)
     for name in (
-        "predict", "weigh", "factor", "iterate", "last", "finish", "look", "entries", "residual", "weigh_again", "clock",
-        "tick",
+        "predict", "prepare", "weigh", "factor", "iterate", "last", "finish", "look", "entries", "residual", "weigh_again",
+        "clock", "tick",
     )
 ])  # fmt: skip
 """Addresses of kernels, 0 for those that a program does not have.
 
-Only programs that eliminate at run time have `last`, only those that may decide by a glance at their constraints `look`, only
-those with a way out of a failing pivot order `entries` and
-`residual`, only those for several lanes `weigh_again`, only those whose step sizes vary the last two.
+Only programs that eliminate at run time have `last`, only the others `prepare`, only those that may decide by a glance at their
+constraints `look`, only those with a way out of a failing pivot order `entries` and `residual`, only those for several lanes
+`weigh_again`, only those whose step sizes vary the last two.
 """
 
 COUNTS = np.dtype([

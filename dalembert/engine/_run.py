@@ -296,7 +296,7 @@ class Run:
             theta = stepper.start.theta.copy()
             theta[self.controls.slots] = self.controls.values[row]
             stepper.start = replace(stepper.start, theta=theta)
-            stepper.memory[stepper.program.layout.theta :][: len(theta)] = theta
+            stepper.set_parameters(theta)
 
     def _drive(self, store: np.ndarray, last_step: int, save_every: int) -> int:
         """Call the compiled driver, which stores states in `store`."""

@@ -103,6 +103,11 @@ class Stepper:
         sizes |= {"clock": layout.n_clock, **dict.fromkeys(("last_h", "taken", "t_end"), min(1, layout.n_clock))}
         return slice(getattr(layout, name), getattr(layout, name) + sizes.get(name, layout.n_state))
 
+    def set_parameters(self, theta: np.ndarray) -> None:
+        """Make the pending step with other parameters."""
+        layout = self.program.layout
+        self.memory[layout.theta : layout.theta + len(theta)], self.memory[layout.prepared] = theta, 0.0
+
     @property
     def time(self) -> float:
         """Where the pending step begins."""
@@ -210,7 +215,7 @@ def write_start(
 
     Without `exact`, where steps are solved to a tolerance, what guesses miss is not continued: some of it is what is left.
     """
-    slots[layout.h], slots[layout.exact] = h, float(exact)
+    slots[layout.h], slots[layout.exact], slots[layout.prepared] = h, float(exact), 0.0
     for first, values in ((layout.theta, theta), (layout.state, state), (layout.x, x), (layout.metric, metric)):
         slots[first : first + len(values)] = values
 
