@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ELSEWHERE = (
     *(f"contact/_{name}.py" for name in ("event_memory", "cubic", "collision_times", "dense_newton")),
     *(f"contact/_{name}.py" for name in ("driver_with_impacts", "partial_steps", "resets", "resolution", "walls_ahead")),
-    *(f"time_stepping/_{name}.py" for name in ("stepping_driver", "sphere_driver")),
+    *(f"time_stepping/_{name}.py" for name in ("stepping_driver", "stepping_solver", "sphere_driver")),
     *(f"derivatives/_{name}.py" for name in ("kernel_sweeps", "sweeps", "table_solves")),
     "_interrupts.py",
     *(f"compiler/_{name}.py" for name in ("denormals", "differential", "elimination", "increments")),

@@ -90,7 +90,7 @@ def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) ->
     if phi[worst] < -slack[worst]:
         raise InconsistentStart(
             f"the initial values lie behind a wall: {system.row_called('phi', worst)} is {phi[worst]:.3g} there, and must not "
-            "be negative"
+            "be negative: correct them (a run by da.MoreauJean, which passes walls by up to h v, goes on by da.resume)"
         )
 
 
