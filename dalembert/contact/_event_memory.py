@@ -23,12 +23,12 @@ POINT = integers("state", "phi", "rate")
 
 SCALARS = ("t", "dt", "h", "energy_before", "s", "impulse", "fraction", "speed", "energy", "push", "reach", "growth",
            "slope")  # fmt: skip
-"""Numbers at the beginning of memory; `push` is how much forces change p in a full step, `reach` how far it may lead, in units
-of phi / sqrt(grad phi^T H_pp grad phi), `growth` the sum of |l_ij| of the last factors in a fixed order, `slope` the rate of
-the guard ahead where it is expected to be zero, if it is no wall."""
+"""Numbers at the beginning of memory; `push` is how much forces may change p in a full step, `reach` how far it may lead, in
+units of phi / sqrt(grad phi^T H_pp grad phi), `growth` the sum of |l_ij| of the last factors in a fixed order, `slope` the rate
+of the guard ahead where it is expected to be zero, if it is no wall."""
 KERNEL_PLACES = (
-    "theta", "state", "hit", "ahead", "phi", "rate", "slack", "strength", "delta", "after", "tangent", "x", "residual",
-    "matrix",
+    "theta", "state", "hit", "ahead", "phi", "rate", "slack", "strength", "delta", "after", "tangent", "forces", "x",
+    "residual", "matrix",
 )  # fmt: skip
 """Vectors that kernels read and write."""
 OWN_PLACES = ("masses", "blur", "strength_before", "bend", "dip", "phi_dip", "sizes", "pivots")
@@ -86,9 +86,9 @@ def lay_out(n: int, m: int, walls: int, n_theta: int, n_x: int, n_full: int, n_b
     `n_full` in a full step, `n_blocks` blocks of unknowns.
     """
     sizes = dict.fromkeys(SCALARS, 1) | {"theta": n_theta, "state": 2 * n, "hit": m, "ahead": m, "phi": m, "rate": m}
-    sizes |= {"slack": m, "strength": m, "delta": 2 * n, "after": n, "tangent": 2 * n, "x": max(n_x, n_full), "residual": n_x}
-    sizes |= {"matrix": n_x**2, "masses": n, "blur": m, "strength_before": m, "bend": m, "dip": m, "phi_dip": m}
-    sizes |= {"sizes": n_blocks, "pivots": n_x}
+    sizes |= {"slack": m, "strength": m, "delta": 2 * n, "after": n, "tangent": 2 * n, "forces": n}
+    sizes |= {"x": max(n_x, n_full), "residual": n_x, "matrix": n_x**2, "masses": n, "blur": m, "strength_before": m}
+    sizes |= {"bend": m, "dip": m, "phi_dip": m, "sizes": n_blocks, "pivots": n_x}
     at, place = np.zeros(1, AT)[0], 0
     at["n"], at["m"], at["walls"], at["n_theta"] = n, m, walls, n_theta
     for name in (*SCALARS, *KERNEL_PLACES, *OWN_PLACES):

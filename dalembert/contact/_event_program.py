@@ -157,10 +157,14 @@ def _observations(system: MechanicalSystem, at: Point, maps: Maps, slot: Mapping
     mobility = phi_q @ system.function("H_pp")(at.t, at.q, at.p, at.theta)
     strength = ca.sum2(mobility * phi_q)
     H = system.function("H")(at.t, at.q, at.p, at.theta)
+    motion = system.motion(at.t, at.q, at.p, at.theta)
+    none = [ca.SX.zeros(size, 1) for size in (system.n_holonomic, system.n_nonholonomic)]
+    given = system.function("z_dot")(at.t, at.q, at.p, *none, at.theta)
+    forces = ca.fabs(given) + ca.fabs(motion[system.dim :] - given)  # where they balance, their rounding errors do not
     return [
         Kernel("look", inputs, [(phi, slot["phi"]), (rate, slot["rate"])]),
         Kernel("measure", inputs, [(slack, slot["slack"]), (strength, slot["strength"]), (H, slot["energy"])]),
-        Kernel("tangent", inputs, [(system.motion(at.t, at.q, at.p, at.theta), slot["tangent"])]),
+        Kernel("tangent", inputs, [(motion, slot["tangent"]), (forces, slot["forces"])]),
     ]
 
 

@@ -59,10 +59,10 @@ def begin_step(events, t, h):
         behind = -memory[at.here.phi + k] if k < at.walls else 0.0
         memory[at.blur + k], events.tables[at.passed + k] = max(behind, 0.0), 0
     energy_of(events, at.here, t)
-    speed, gained, forces = whole_motion(events, t), 0.0, at.tangent + at.n
+    speed, gained = whole_motion(events, t), 0.0
     for k in range(at.n):
-        gained += (h * memory[forces + k]) ** 2 / max(memory[at.masses + k], 1e-300)
-    memory[at.push], memory[at.reach] = h * largest_of(memory, forces, at.n), h * (speed + np.sqrt(gained))
+        gained += (h * memory[at.forces + k]) ** 2 / max(memory[at.masses + k], 1e-300)
+    memory[at.push], memory[at.reach] = h * largest_of(memory, at.forces, at.n), h * (speed + np.sqrt(gained))
     for k in range(at.walls):
         memory[at.strength_before + k] = memory[at.strength + k]
 

@@ -210,6 +210,15 @@ def test_plastic_impacts_in_a_wedge_come_to_rest_in_its_vertex(h):
     assert np.all(run.impacts.energy_after <= run.impacts.energy_before + 1e-15)
 
 
+@pytest.mark.parametrize(("a", "b"), [(0.84, 0.0625), (0.5, 0.4)])
+@pytest.mark.parametrize("s", [1e-25, 1e-22, 1e-20, 1e-18, 1e-16, 1e-10])
+def test_what_rests_on_one_wall_next_to_another_stays_there(a, b, s):
+    """Friction holds it, tan(b) < mu, though rounding errors of forces that balance may lead behind the other wall."""
+    start = np.array([s * np.cos(b), s * np.sin(b)])
+    run = da.simulate(wedge(a, b, 0.0, 1.0), da.CVA(), q0=start, v0=[0, 0], h=0.01, steps=200)
+    assert np.abs(run.q - start).max() < 1e-16 and np.abs(run.v).max() < 1e-16
+
+
 def test_a_point_slides_into_a_corner_and_stays():
     """It falls on a smooth floor, slides to a plastic wall, and both touch from then on."""
     corner = da.Lagrangian(

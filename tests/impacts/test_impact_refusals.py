@@ -209,7 +209,7 @@ def test_whatever_the_start_and_the_step_no_wall_is_passed_and_none_pulls(method
 
 def test_no_two_places_of_the_memory_of_events_overlap():
     at, size = _event_memory.lay_out(n=2, m=3, walls=2, n_theta=4, n_x=5, n_full=7, n_blocks=2)
-    vectors = {"theta": 4, "state": 4, "delta": 4, "after": 2, "tangent": 4, "x": 7, "residual": 5, "matrix": 25}
+    vectors = {"theta": 4, "state": 4, "delta": 4, "after": 2, "tangent": 4, "forces": 2, "x": 7, "residual": 5, "matrix": 25}
     vectors |= {"masses": 2, "sizes": 2, "pivots": 5} | dict.fromkeys(_event_memory.SCALARS, 1)
     places = [at[name] + k for name, count in vectors.items() for k in range(count)]
     for name in ("hit", "ahead", "phi", "rate", "slack", "strength", "blur", "strength_before", "bend", "dip", "phi_dip"):
