@@ -114,3 +114,16 @@ def test_the_cost_of_steps_does_not_depend_on_luck():
         stats = da.simulate(problem, da.Rattle(), h=h, steps=300, save_every=300).stats
         costs.append(stats["newton_iterations"] + stats["factorizations"])
     assert max(costs) < 1.12 * min(costs)
+
+
+@pytest.mark.parametrize("method", [da.LobattoIIIAB(3), da.Rattle()], ids=str)
+def test_controls_act_on_every_step_as_parameters_of_a_run_of_one_step_do(method):
+    """What a run computes only once must follow them."""
+    pendulum, values = da.problems.double_pendulum(), np.random.default_rng(0).uniform(0.5, 3.0, 12)
+    run = da.simulate(pendulum, method, controls={"g": values}, h=0.05, steps=len(values))
+    q, p = run.q[0], run.p[0]
+    for k, g in enumerate(values):
+        params = {"m1": 1.0, "m2": 1.0, "l1": 1.0, "l2": 1.0, "g": g}
+        one = da.simulate(pendulum.system, method, params=params, q0=q, p0=p, h=0.05, steps=1)
+        q, p = one.q[-1], one.p[-1]
+        np.testing.assert_allclose([run.q[k + 1], run.p[k + 1]], [q, p], rtol=0, atol=1e-13)
