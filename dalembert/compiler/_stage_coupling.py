@@ -121,7 +121,9 @@ def _begins_with(symbols: ca.SX, part: ca.SX) -> bool:
 
 def _product(a: Exact, b: Exact) -> Exact:
     """The product of two matrices, without the zeros that rounded coefficients miss."""
-    exact = [[sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0)) for column in zip(*b, strict=True)] for row in a]
+    exact = [
+        [sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0)) for column in zip(*b, strict=True)] for row in a
+    ]
     return [[value if abs(value) > ROUNDING else Fraction(0) for value in row] for row in exact]
 
 
