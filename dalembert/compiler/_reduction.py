@@ -197,9 +197,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
     residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
-    uncoupled = (uncoupled,) if uncoupled is not None else uncoupled_momenta(step, open_equations, remaining)
-    slopes, combination = _combined(residual, open_equations, uncoupled, left, right)
-    leading = _leading(open_equations, uncoupled, x)
+    parts_alone = (uncoupled,) if uncoupled is not None else uncoupled_momenta(step, open_equations, remaining)
+    slopes, combination = _combined(residual, open_equations, parts_alone, left, right)
+    leading = _leading(open_equations, parts_alone, x)
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     new = ca.vertsplit(
