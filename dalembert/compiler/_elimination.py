@@ -378,14 +378,6 @@ def sign_of_pivots(matrix: ca.SX, reciprocals: ca.SX) -> ca.SX:
     return ca.if_else(worst < 1 / SINGULAR, sign, 0)
 
 
-def is_definite(reciprocals: list[ca.SX]) -> ca.SX:
-    """A number that is positive only if all pivots of a symmetric matrix have one sign, given their reciprocals."""
-    first, positive = reciprocals[0], ca.SX(1)
-    for other in reciprocals[1:]:
-        positive *= ca.fmax(1 / first * (1 / other), 0)
-    return positive
-
-
 Rows = list[dict[int, ca.SX]]
 
 

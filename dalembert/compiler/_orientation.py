@@ -223,6 +223,18 @@ def glances(
     return complete, sign * ca.fmax(1 - on_positions - finite - NOTHING * ca.sumsqr(last.rhs), 0)
 
 
+def is_definite(reciprocals: list[ca.SX]) -> ca.SX:
+    """A number that is positive only if all pivots of a symmetric matrix have one sign, given their reciprocals.
+
+    It is a product of ratios: of the pivots themselves it would depend on units, and vanish for twenty heavy bodies. A first
+    pivot of zero makes them infinite.
+    """
+    positive = ca.fmax(1 - NOTHING * reciprocals[0] ** 2, 0)
+    for other in reciprocals[1:]:
+        positive *= ca.fmax(reciprocals[0] * (1 / other), 0)
+    return positive
+
+
 def _end_names(step: Step) -> list[str]:
     """The constraints that a step imposes on its new state, in the order of its residual."""
     return sorted(step.ends, key=lambda name: name != "g")

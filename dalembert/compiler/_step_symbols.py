@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import casadi as ca
 
-from dalembert.compiler._elimination import PivotOrder, eliminate, is_definite, substitute
+from dalembert.compiler._elimination import PivotOrder, eliminate, substitute
 from dalembert.compiler._increments import Measure
 from dalembert.compiler._linear_form import LinearForms
 from dalembert.compiler._memory import Layout
+from dalembert.compiler._orientation import is_definite
 from dalembert.compiler._reduction import ReducedStep
 from dalembert.symbolic._kept import kept
 

@@ -244,7 +244,7 @@ def finish(sub):
         call_kernel(sub.kernels.last, memory)
         solve_sparse_apart(memory, sub.tables, layout.last, sub.work, layout.last_unknowns)
     call_kernel(sub.kernels.finish, memory)
-    certain = sub.kernels.look != 0 and memory[ORIENTATION_SLOT] * sub.counts.sign > 0.0
+    certain = sub.kernels.look != 0 and memory[ORIENTATION_SLOT] * sub.counts.sign > SURE
     if sub.kernels.look != 0 and not certain:
         call_kernel(sub.kernels.look, memory)
     if layout.turn >= 0:

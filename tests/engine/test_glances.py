@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.compiler._elimination import diagonal_order, eliminate, is_definite
+from dalembert.compiler._elimination import diagonal_order, eliminate
 from dalembert.compiler._metric import metric_at
-from dalembert.compiler._orientation import is_defined_everywhere
-from dalembert.compiler._program import _solved_results
+from dalembert.compiler._orientation import is_defined_everywhere, is_definite
+from dalembert.compiler._step_symbols import solved_results
 from dalembert.engine._run import Run
 from dalembert.runs._arguments import Arguments
 from dalembert.systems._states import States
@@ -38,7 +38,7 @@ def judgements(program):
     """The orientation that both glances tell, and the exact one, of unknowns."""
     reduced = program.reduced
     assert reduced.early_glance is not None
-    early = _solved_results(reduced, program.last_order)[2]
+    early = solved_results(reduced, program.last_order)[2]
     return reduced.numbers([reduced.signed(reduced.glance), early, reduced.signed(reduced.orientation)])
 
 
@@ -91,8 +91,24 @@ def test_which_matrices_are_definite(size):
         seen.add(wanted := abs(np.sign(np.linalg.eigvalsh(values)).sum()) == size)
         assert (definite(np.tril(values)) > 0) == wanted
     assert seen == {True, False} or size == 1
-    for k in range(1, size):
-        assert not definite(np.tril(np.where(np.diag(np.arange(size) == k), np.nan, np.eye(size)))) > 0
+    for k in range(size):
+        for value in (0, np.nan):
+            assert not definite(np.tril(np.where(np.diag(np.arange(size) == k), value, np.eye(size)))) > 0
+
+
+@pytest.mark.parametrize("mass", [1e-12, 10**7.95, 1e12])
+def test_a_chain_has_the_same_angles_whatever_the_unit_of_its_masses(mass):
+    """All numbers by which steps are judged are signs, or have no units: their products over 20 rows are no rounding errors."""
+    links, q0 = 20, np.column_stack([np.arange(1.0, 21), np.zeros(20)]).ravel()
+
+    def run_of(m):
+        def lengths(q):
+            return [a @ a - 1 for a in np.diff(np.concatenate([np.zeros((1, 2)), q.reshape(links, 2)]), axis=0)]
+
+        chain = da.Lagrangian(lambda q, v: m * (v @ v / 2 - 9.81 * q[1::2].sum()), dim=2 * links, holonomic=lengths)
+        return da.simulate(chain, da.LobattoIIIAB(2), q0=q0, v0=0 * q0, h=1e-3, steps=20)
+
+    assert np.abs(run_of(mass).q[-1] - run_of(1.0).q[-1]).max() < 1e-14
 
 
 @pytest.mark.parametrize(("method", "h"), [(METHODS[0], 0.12), (METHODS[1], 0.05)], ids=str)
