@@ -166,7 +166,7 @@ class ImpactRun(Run):
         self.start, stepper = replace(self.start, theta=theta), self.steppers[0]
         self.event_state.vector("theta", len(theta))[:] = theta
         stepper.start = replace(stepper.start, theta=theta)
-        stepper.memory[stepper.program.layout.theta :][: len(theta)] = theta
+        stepper.set_parameters(theta)
 
     def advance(self, report: Callable[[int], None] | None = None, last_step: int | None = None) -> str | None:
         """`Run.advance`, which a sustained contact does not overrun: it goes on with the next call."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from dalembert.compiler._elimination import diagonal_order, eliminate, substitute
 from dalembert.compiler._independence import independent_still
 from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.compiler._jit import Code
+from dalembert.compiler._program import SELDOM
 from dalembert.compiler._reduction import ReducedStep, reduce_step
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import Step
@@ -24,8 +26,6 @@ from dalembert.time_stepping.stepping_methods import TimeStepping
 
 STICKS = 1e-9
 """Sliding velocities below this part of what they consist of are rounding errors."""
-MOST_PROJECTED = 12
-"""Constraints up to which the matrix of contacts takes them into account in straight-line code."""
 MOST_COUPLED = 8
 """Contacts up to which it is known what the impulse of one does to another."""
 
@@ -112,7 +112,7 @@ def _compile(system: MechanicalSystem, method: TimeStepping) -> SteppingProgram:
         Kernel("entries", inputs, [(entries, slots["entries"])]),
         Kernel("finish", inputs, _results(system, reduced, outcome, slots)),
     )
-    code, used = compile_kernels(kernels, slots["room"])
+    code, used = compile_kernels(kernels, slots["room"], quick=("finish",), quick_from=SELDOM)
     rows, columns = (np.array(table, dtype=np.int64) for table in reduced.jacobian.sparsity().get_triplet())
     return SteppingProgram(slots, code, slots["room"] + used, rows, columns, blocks)
 
@@ -158,26 +158,38 @@ def _stiffness(system: MechanicalSystem, reduced: ReducedStep) -> ca.SX:
     model may have no or several accelerations: Painleve's paradox (`PlanarFriction.has_one_motion`).
     """
     step, m, d = reduced.equations.step, system.n_unilateral, system.n_tangents
-    if not d or system.n_multipliers > MOST_PROJECTED:
+    if not d:
         return ca.SX.eye(m)[:] if coupled(m) == m else ca.SX.ones(m, 1)
     t, theta, (q, p) = step.time_symbol, step.theta, step.state.values()
-    v, slip, H_pp, hidden = (system.function(name)(t, q, p, theta) for name in ("H_p", "slip", "H_pp", "hidden_z"))
-    mobility = H_pp
-    if system.n_multipliers:
-        J = ca.horzcat(system.function("G")(t, q, theta).T, system.function("k_v")(t, q, p, theta).T)
-        mobility = H_pp @ (ca.SX.eye(system.dim) - J @ ca.solve(hidden @ J, hidden))
+    v, slip = (system.function(name)(t, q, p, theta) for name in ("H_p", "slip"))
     normals, tangents, mu = (system.function(name)(t, q, theta) for name in ("phi_q", "slip_v", "friction"))
-    pushes, sliding, units = [], [], []
+    pushed, sliding = [], []
     for k in range(m):
         n, along, gamma = normals[k, :].T, tangents[d * k : d * k + d, :], slip[d * k : d * k + d]
         speed = ca.sqrt(ca.sumsqr(gamma) + 1e-290)
         slides = speed > STICKS * (ca.sum1(ca.fabs(along) @ ca.fabs(v)) + 1e-140)
         sliding.append(slides)
-        units.append(1 / ca.sqrt(ca.dot(n, mobility @ n) + 1e-290))
-        pushes.append(units[k] * (mobility @ (n - mu[k] * along.T @ (gamma / speed))))
+        pushed += [n, n - mu[k] * along.T @ (gamma / speed)]
+    moved = _between_constraints(system, (t, q, p, theta), ca.horzcat(*pushed))
+    units = [1 / ca.sqrt(ca.dot(normals[k, :].T, moved[:, 2 * k]) + 1e-290) for k in range(m)]
 
     def element(j: int, k: int) -> ca.SX:
         both = ca.logic_and(sliding[j], sliding[k])
-        return ca.if_else(both, units[j] * ca.dot(normals[j, :].T, pushes[k]), float(j == k))
+        return ca.if_else(both, units[j] * ca.dot(normals[j, :].T, moved[:, 2 * k + 1]) * units[k], float(j == k))
 
     return ca.vertcat(*(element(j, k) for j in range(m) for k in (range(m) if coupled(m) == m else (j,))))
+
+
+def _between_constraints(system: MechanicalSystem, place: tuple[ca.SX, ...], pushes: ca.SX) -> ca.SX:
+    """The velocities that impulses, which are columns, give to a system whose constraints answer with impulses of their own."""
+    t, q, p, theta = place
+    pushes, H_pp = ca.sparsify(pushes), ca.sparsify(system.function("H_pp")(t, q, p, theta))
+    if not system.n_multipliers:
+        return H_pp @ pushes
+    hidden = ca.sparsify(system.function("hidden_z")(t, q, p, theta))
+    J = ca.sparsify(ca.horzcat(system.function("G")(t, q, theta).T, system.function("k_v")(t, q, p, theta).T))
+    matrix, wanted = hidden @ J, hidden @ pushes
+    order = diagonal_order(matrix)
+    factors = eliminate(matrix, order)
+    answers = [substitute(*factors, order, wanted[:, k]) for k in range(pushes.shape[1])]
+    return H_pp @ (pushes - J @ ca.sparsify(ca.horzcat(*answers)))
