@@ -12,7 +12,7 @@ import numpy as np
 from common import Section, note, table
 
 import dalembert as da
-from dalembert.compiler import _program
+from dalembert.compiler import _program, _step_kernels
 from dalembert.engine._run import Run
 from dalembert.runs._arguments import Arguments
 
@@ -28,18 +28,18 @@ CASES = (
 @contextmanager
 def without_checks() -> Iterator[None]:
     """Programs whose steps end without a look at constraints, orientation, H, finite numbers and the size of a projection."""
-    complete = _program.solved_results
+    complete = _step_kernels.solved_results
 
     def bare(*given: Any) -> list[ca.SX]:
         increment, multipliers, *_ = complete(*given)
         return [increment, multipliers, ca.SX(1), ca.SX(0), ca.SX(0)]
 
-    _program.solved_results = bare
+    _step_kernels.solved_results = bare
     _program._programs.clear()
     try:
         yield
     finally:
-        _program.solved_results = complete
+        _step_kernels.solved_results = complete
         _program._programs.clear()
 
 

@@ -279,8 +279,8 @@ def compile_kernels(
     """Machine code of kernels that share one work area, and how many slots of it they use.
 
     Those called `rows` repeat operations for neighbouring numbers, of which vectors are made. Those with loops are a module of
-    their own, because LLVM's passes, which only they need, go over all of a module; those that are compiled `quick`, if they have
-    so many operations, are another one.
+    their own, because LLVM's passes, which only they need, go over all of a module; those that are compiled `quick`, if they
+    have so many operations, are another one.
     """
     modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
     for kernel in kernels:

@@ -19,7 +19,7 @@ from dalembert.errors import ModelError
 from dalembert.symbolic._operations import add, divide, multiply, subtract, unary
 
 NUMPY: dict[str, Callable] = {}
-"""How NumPy's functions act on symbols: "ufunc" and "function", which `_array`, built on this module, writes here."""
+"""How NumPy's functions act on symbols: "ufunc" and "function", of modules built on this one, which the package writes here."""
 
 
 class NotForSymbols(ModelError):

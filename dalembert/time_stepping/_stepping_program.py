@@ -12,8 +12,8 @@ from dalembert.compiler._elimination import diagonal_order, eliminate, substitut
 from dalembert.compiler._independence import independent_still
 from dalembert.compiler._ir import Kernel, compile_kernels
 from dalembert.compiler._jit import Code
-from dalembert.compiler._program import SELDOM
 from dalembert.compiler._reduction import ReducedStep, reduce_step
+from dalembert.compiler._step_kernels import SELDOM
 from dalembert.compiler._tape import entries_of
 from dalembert.methods import Step
 from dalembert.methods._step import StepEquations

@@ -182,8 +182,8 @@ def cut_rod(pieces, mu):
         x, y, turns = v.reshape(pieces, 3).T
         return (x @ x + y @ y) / (2 * pieces) + turns @ turns / (6 * pieces**3) - 10 * q[1::3].sum() / pieces
 
-    middle = np.array([0, np.sin(np.arctan(2)), np.arctan(2)])
-    at = [middle + [u * np.cos(middle[2]), u * np.sin(middle[2]), 0] for u in from_tip]
+    angle = np.arctan(2)
+    at = [[u * np.cos(angle), (1 + u) * np.sin(angle), angle] for u in from_tip]
     rod = da.Lagrangian(
         energies,
         3 * pieces,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from symbolic_values import on_numbers, on_symbols
 
 from dalembert.errors import ModelError
-from dalembert.symbolic import _array, _scalar, from_column
+from dalembert.symbolic import _scalar, _universal, from_column
 
 RANDOM = np.random.default_rng(8)
 W = RANDOM.standard_normal((3, 3))
@@ -68,7 +68,7 @@ def test_whole_arrays_are_as_on_numbers(name, count, seed):
 def test_whole_arrays_take_no_scalar_operations(name, monkeypatch):
     """Operations on single symbols would take 10 microseconds each: minutes for ten thousand bodies."""
     calls = []
-    monkeypatch.setattr(_array, "elementary", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(_universal, "elementary", lambda *arguments: calls.append(arguments))
     WHOLE[name](from_column(ca.SX.sym("q", 600)))
     assert not calls
 
