@@ -93,7 +93,8 @@ def _check_call(name: str, signature: inspect.Signature, positional: tuple, name
     try:
         signature.bind(*positional, **named)
     except TypeError as error:
-        check_known(name, named, signature.parameters)
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
+            check_known(name, named, signature.parameters)
         raise CallError(f"{name}: {error}; it takes {_listed(signature.parameters)}") from None
 
 

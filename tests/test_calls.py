@@ -30,6 +30,10 @@ CALLS = {
     "a room": (lambda: da.plot.overview(None, pth="a.png"), ["overview", "did you mean path"]),
     "nothing alike": (lambda: da.plot.overview(None, xyzzy=1), ["overview", "'xyzzy'", "it takes run, path"]),
     "too few": (lambda: da.Lagrangian(lambda v: v @ v), ["Lagrangian", "'dim'", "it takes L, dim"]),
+    "too few for one that passes keywords on": (
+        lambda: da.gradient(PROBLEM, da.Rattle(), wrt="q0", h=0.1),
+        ["gradient: missing a required argument: 'method'", "it takes loss, system"],
+    ),
     "too many": (lambda: da.simulate(PROBLEM, da.Rattle(), 0.1), ["simulate", "too many positional", "it takes system"]),
 }
 
