@@ -12,7 +12,7 @@ from dalembert.compiler._independence import independent_still
 from dalembert.compiler._last_block import LastBlock
 from dalembert.compiler._metric import NOTHING, Metric, all_rows
 from dalembert.compiler._stopping import STALE
-from dalembert.compiler._tape import read_tape
+from dalembert.compiler._tape import CHOICES, read_tape
 from dalembert.methods import Step
 from dalembert.systems import MechanicalSystem, System
 from dalembert.systems._matrices import Matrix, diagonal_pivots
@@ -25,12 +25,6 @@ FAR_OFF = 0.3
 
 LONG = 24
 """Of so many terms rounding errors stay below those that `_metric.ROUND_OFF` allows for."""
-
-CHOICES = (
-    ca.OP_FMIN, ca.OP_FMAX, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
-    ca.OP_SIGN, ca.OP_COPYSIGN,
-)  # fmt: skip
-"""Operations whose results may be finite though an operand is not a number."""
 
 EVERYWHERE = (
     ca.OP_CONST, ca.OP_INPUT, ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE, ca.OP_NEG, ca.OP_SIN, ca.OP_COS,

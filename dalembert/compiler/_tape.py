@@ -25,6 +25,12 @@ BINARY = frozenset({
 })  # fmt: skip
 """Operations of two operands; all others have one, or one that counts."""
 
+CHOICES = (
+    ca.OP_FMIN, ca.OP_FMAX, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO,
+    ca.OP_SIGN, ca.OP_COPYSIGN,
+)  # fmt: skip
+"""Operations whose results may be finite though an operand is not a number."""
+
 
 def members(codes: Iterable[int]) -> np.ndarray:
     """A table that says of every operation whether it is one of these."""

@@ -161,3 +161,23 @@ def test_a_pendulum_is_stopped_where_its_energy_is_minus_infinity(method):
     with pytest.raises(da.errors.StepFailed) as stopped:
         da.simulate(system, method, q0=[1, 0], p0=[0, 0], t0=-1.0, h=0.125, steps=12)
     assert stopped.value.run.t[-1] == -0.125
+
+
+@pytest.mark.parametrize("method", [da.GaussLobattoSPARK(2), da.SymplecticEuler()], ids=str)
+def test_a_matrix_that_is_symmetric_elsewhere_is_not_taken_to_be_symmetric_here(method):
+    """Two links; where y < 0 the upper body feels more of the force of the second one than the lower body does."""
+
+    def reaction(y, lam):
+        first, second = -2 * y[:2] * lam[0], 2 * (y[2:] - y[:2]) * lam[1]
+        return [*(first + np.where(y[3] < 0, 1.3, 1.0) * second), *-second]
+
+    links = da.ODAE(
+        v=lambda z: z,
+        f=lambda z: [0, -9.81, 0, -9.81],
+        r=reaction,
+        g=lambda y: [y[:2] @ y[:2] - 1, (y[2:] - y[:2]) @ (y[2:] - y[:2]) - 1],
+        dim_y=4,
+        dim_z=4,
+    )
+    run = da.simulate(links, method, y0=[0.6, -0.8, 1.2, -1.6], z0=[0, 0, 0, 0], h=0.01, steps=20)
+    assert max(np.abs(value).max() for value in run.residuals.values()) < 1e-14
