@@ -137,7 +137,8 @@ class Trajectory(Observed):
         """Whether the motion determines the forces, or impulses, of each row of `run.contacts`, as not those of a table's feet.
 
         Others would move the system alike. `run.contact_forces` are those of least norm then, and impulses of time stepping
-        some that are admissible; their sums count.
+        some that are admissible; their sums count. Stored states tell: of a contact of `da.CVA` between two of them nothing is
+        known, so that it is False, too.
 
         Example:
             >>> import dalembert as da
@@ -156,7 +157,8 @@ class Trajectory(Observed):
         if isinstance(self.contacts, SteppedContacts):
             return unique_impulses(self.system, self.contacts, t, states, self._theta, self.h)
         unique, rows = self.contact_forces.unique, zip(self.contacts.which, self.contacts.begin, self.contacts.end, strict=True)
-        return np.array([unique[(t >= begin) & (t <= end), which].all() for which, begin, end in rows], dtype=bool)
+        found = [unique[(t >= begin) & (t <= end), which] for which, begin, end in rows]
+        return np.array([len(during) > 0 and during.all() for during in found], dtype=bool)
 
     def _multipliers(self) -> np.ndarray:
         """What holds constraints where walls are touched, too; time stepping does not say it where contacts acted: nan."""

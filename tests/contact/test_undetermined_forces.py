@@ -105,3 +105,19 @@ def test_four_feet_of_a_stool_in_space(method):
     for turning in (0.0, 2.0):
         run = da.simulate(stool, method, q0=np.zeros(6), v0=[0.5, 0.1, 0, 0, 0, turning], h=1e-3, steps=5)
         assert len(run.contacts) >= 10 and np.all(run.contacts_unique == (turning != 0))
+
+
+def test_a_contact_of_which_no_state_was_stored_is_not_called_unique():
+    """A table falls 1 mm and is lifted before the first state that is stored."""
+    feet = (-0.1, 0.1)
+    lifted = da.Lagrangian(
+        lambda t, q, v: M * (v[0] ** 2 + v[1] ** 2) / 2 + J * v[2] ** 2 / 2 - 2 * np.cos(20 * t) * q[1],
+        3,
+        unilateral=lambda q: [q[1] + x * np.sin(q[2]) - B * np.cos(q[2]) for x in feet],
+        restitution=0.0,
+        friction=0.5,
+        slip=lambda q, v: [v[0] - (x * np.sin(q[2]) - B * np.cos(q[2])) * v[2] for x in feet],
+    )
+    for save_every in (1, 50):
+        run = da.simulate(lifted, da.CVA(), q0=[0, B + 1e-3, 0], v0=[0, 0, 0], h=0.01, steps=50, save_every=save_every)
+        assert len(run.contacts) == 2 and not run.contacts_unique.any()
