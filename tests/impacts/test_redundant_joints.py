@@ -7,6 +7,8 @@ import pytest
 
 import dalembert as da
 from dalembert.runs import _stored_run as stored
+from dalembert.runs._arguments import Arguments
+from dalembert.runs._drivers import make_run
 
 STEPS = 400
 
@@ -121,3 +123,14 @@ def test_what_needs_independent_joints_names_those_that_are_not() -> None:
     m, _ = door(2, lower=-0.3)
     with pytest.raises(da.DalembertError, match="'hinge 1', 'hinge 2' together"):
         da.gradient(lambda q: q @ q, m, da.CVA(da.LobattoIIIAB(2)), wrt=("q0",), start=m.start(), h=0.01, steps=100)
+
+
+def test_what_is_computed_once_a_run_is_computed_anew_when_a_contact_hands_back_other_combinations() -> None:
+    m, _ = door(2, lower=-0.3)
+    run = make_run(Arguments("simulate", m, da.CVA(da.LobattoIIIAB(3)), {}, start=m.start(), h=0.005, steps=3).single())
+    assert run.advance() is None
+    stepper = run.steppers[0]
+    place = stepper.program.layout.prepared
+    assert stepper.memory[place] == 0.005
+    run.adopt(stepper.start.theta)
+    assert stepper.memory[place] == 0
