@@ -211,9 +211,7 @@ def _chosen(reduced: ReducedStep, part: Part, samples: list[np.ndarray]) -> Pivo
     return chosen_from(reduced.matrix(part), samples, *([reduced.leading] if part == "jacobian" else []))
 
 
-def chosen_from(
-    matrix: ca.SX, samples: list[np.ndarray], leading: tuple[range, range] = (range(0), range(0))
-) -> PivotOrder:
+def chosen_from(matrix: ca.SX, samples: list[np.ndarray], leading: tuple[range, range] = (range(0), range(0))) -> PivotOrder:
     """The order for a matrix of which samples of the entries are given, some of which may not be finite."""
     rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
     finite = [values for values in samples if np.all(np.isfinite(values))]

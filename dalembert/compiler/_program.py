@@ -47,8 +47,8 @@ SELDOM = 1_500
 """Operations from which on kernels that are called once a step or less are compiled quickly, where steps eliminate at run time,
 which takes most of their time."""
 
-MANY = 500
-"""Operations from which on vectors are made of what is weighed: LLVM takes twice its time for that."""
+MANY_STAGES = 4
+"""Positions in so many stages are weighed in vectors: most of that is the same for all coordinates. LLVM takes 20 ms for it."""
 
 WAY_OUT = ("entries", "residual")
 """Kernels for steps in which the pivot order fails: what dense elimination with a choice of pivots needs."""
@@ -314,7 +314,8 @@ def _assemble(
     outputs = list(zip((once, *weights), (layout.once, layout.weights, layout.noise), strict=True))  # in the order of need
     given = [(delta, layout.delta), (reduced.metric.column, layout.metric)]
     weigh = Kernel("weigh", [*_symbols(reduced, layout), *given], outputs, often=True)
-    rows = ("predict", "weigh") if weigh.operations >= MANY else ("predict",)
+    many = bool(reduced.blocks) and len(reduced.blocks[0].nodes) >= MANY_STAGES
+    rows = ("predict", "weigh") if many else ("predict",)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     work = layout.work + handed
     seldom = () if increment is not None else ("factor", "last", "finish", "look")
