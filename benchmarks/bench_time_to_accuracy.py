@@ -86,7 +86,7 @@ def run() -> Section:
     body = f"""
 The least CPU time of a run, without setting up and compiling, whose position error at t is below the target:
 `da.LobattoIIIAB` with {min(STAGES)} to {max(STAGES)} stages and {len(SIZES)} values of h from {max(SIZES)} down, and heyoka
-{version("heyoka")} in minimal coordinates with {len(TOLERANCES)} tolerances from {max(TOLERANCES):.0e} to {min(TOLERANCES):.0e}. Both ran in
+{version("heyoka")} in minimal coordinates with {len(TOLERANCES)} tolerances from {max(TOLERANCES):.0e} down. Both ran in
 turn, {ROUNDS} times each. The reference is heyoka's in extended precision. `dalembert` keeps the constraints of Cartesian
 coordinates at round-off, and its energy error does not grow.
 
