@@ -27,8 +27,8 @@ class Point:
 
     `dt` is the length of the partial step that starts here, `h` that of a full one. `hit` and `ahead` choose, as unit vectors,
     the unilateral constraint that is hit here and the guard on whose zero the partial step is to end, whose rate there is
-    about `slope` if it is no wall. `energy` is the discrete energy of the partial step that ended here. `bending` is 1 where guesses
-    have a second term, and 0 in those by which stores know their equations.
+    about `slope` if it is no wall. `energy` is the discrete energy of the partial step that ended here. `bending` is 1 where
+    guesses have a second term, and 0 in those by which stores know their equations.
     """
 
     t: ca.SX
