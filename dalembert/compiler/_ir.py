@@ -34,7 +34,7 @@ Values that cross from piece to piece cost too little to be measured. For pieces
 takes for those of 1,500.
 """
 
-WHOLE_OFTEN = 4000
+WHOLE_OFTEN = 3000
 """The same as `WHOLE` for kernels that are called `often`, which take a fifth less time in one piece.
 
 Much of what elimination computes is needed later on. LLVM takes up to half longer, and for longer ones than this much more.
@@ -278,9 +278,9 @@ def compile_kernels(
 ) -> tuple[Code, int]:
     """Machine code of kernels that share one work area, and how many slots of it they use.
 
-    Those called `rows` repeat operations for neighbouring numbers, of which vectors are made. Those with loops are a module of
-    their own, because LLVM's passes, which only they need, go over all of a module; those that are compiled `quick`, if they
-    have so many operations, are another one.
+    Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
+    are compiled `quick`, if they have so many operations, are another one. Those called `rows` repeat operations for
+    neighbouring numbers, of which vectors are made.
     """
     modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
     for kernel in kernels:

@@ -179,7 +179,7 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
         left, right = [*left, symbols], [*right, value]
         open_equations[open_equations.index(own)] = Equation(own.left[:kept], own.right[:kept])
         remaining[0] = replace(first.without_last_stages(1), ends=bool(first.nodes[-1] == 1.0))
-    uncoupled = None if stage is not None else uncoupled_stages(step, open_equations, left, right)
+    separable = None if stage is not None else uncoupled_stages(step, open_equations, left, right)
     for equation in list(open_equations):
         place = next((k for k, b in enumerate(remaining) if k > 0 and same(b.symbols, equation.left)), None)
         combined = None if place is None else dependent_last_stage(equation, remaining[place])
@@ -197,9 +197,9 @@ def reduce_step(equations: StepEquations) -> ReducedStep:
     x = ca.vertcat(ca.SX(0, 1), *(b.symbols for b in blocks))
     parts = [*(e.residual for e in open_equations), *step.position_ends, *step.end_constraints]
     residual = _substitute(ca.vertcat(ca.SX(0, 1), *parts), left, right)
-    parts_alone = (uncoupled,) if uncoupled is not None else uncoupled_momenta(step, open_equations, remaining)
-    slopes, combination = _combined(residual, open_equations, parts_alone, left, right)
-    leading = _leading(open_equations, parts_alone, x)
+    uncoupled = uncoupled_momenta(step, open_equations, remaining) if separable is None else (separable,)
+    slopes, combination = _combined(residual, open_equations, uncoupled, left, right)
+    leading = _leading(open_equations, uncoupled, x)
     increment = _substitute(equations.increment, left, right)
     n_end = sum(constraint.shape[0] for constraint in step.end_constraints)
     new = ca.vertsplit(

@@ -7,9 +7,9 @@ N^-1 times those of the first form: their rounding errors, which N^-1 would ampl
 1657 with 11), then stay what they are.
 
 Where H_p contains positions, too, momenta stay among the unknowns, and both equations are combined. Those of W = A^ hl become
-A^^-1 W = hl. Those of V = A k become A'^-1 V = k, where A' is A with the last column given to the stages that W_s is a
-combination of: if k_j = k0_j + B W_j, every row contains the momentum of one stage. So W is eliminated first, stage by stage,
-and what remains has the structure of the equations above.
+A^^-1 W = hl, those of V = A k, with the columns of A that belong to the stages of V, become A^-1 V = k. If k_j = k0_j + B W_j,
+they do with A' in place of A, which gives the last column to the stages that W_s is a combination of: then every row contains
+the momentum of one stage, W is eliminated first, stage by stage, and what remains has the structure of the equations above.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dalembert.compiler._last_stage import ROUNDING, last_weights, same, stage_f
 from dalembert.methods._step import Step
 from dalembert.methods._step_parts import Equation, UnknownBlock
 
-FEWEST = 3
+FEWEST, FEWEST_WITH_MOMENTA = 3, 2
 """Stages from which on it pays."""
 
 Exact = list[list[Fraction]]
@@ -61,11 +61,11 @@ def uncoupled_stages(step: Step, open_equations: list[Equation], left: list[ca.S
 
 
 def uncoupled_momenta(step: Step, open_equations: list[Equation], remaining: list[UnknownBlock]) -> tuple[Uncoupled, ...]:
-    """The combinations for velocities and forces where momenta remain among the unknowns, in as many stages as positions."""
+    """The combinations for velocities and for forces where momenta remain among the unknowns."""
     (y, _), (z, _) = step.definition.state_blocks
-    first = next((b for b in remaining[:1] if b.of == y), None)
+    first = next((b for b in remaining[:1] if b.of == y and len(b.nodes) >= FEWEST_WITH_MOMENTA), None)
     momenta = next((b for b in remaining[1:] if b.of == z), None)
-    if first is None or momenta is None or len(momenta.nodes) != len(first.nodes) or len(first.nodes) < FEWEST:
+    if first is None or momenta is None:
         return ()
     velocities = next((e for e in open_equations if e.weights is not None and same(e.left, first.symbols)), None)
     own = next((e for e in open_equations if same(e.left, momenta.symbols)), None)
@@ -73,31 +73,40 @@ def uncoupled_momenta(step: Step, open_equations: list[Equation], remaining: lis
     if velocities is None or own is None or forces is None:
         return ()
     found = _velocities_alone(velocities, forces, first, momenta), _forces_alone(own, forces, momenta)
-    return tuple(each for each in found if each is not None) if all(found) else ()
+    return tuple(each for each in found if each is not None)
 
 
 def _velocities_alone(equation: Equation, forces: Equation, first: UnknownBlock, momenta: UnknownBlock) -> Uncoupled | None:
-    """A'^-1 V - A'^-1 A k0 - B W, or None where the velocity is not affine in the momentum with one B for all stages."""
-    A, n, stages = equation.weights, first.size, len(first.nodes)
-    W, unknowns = forces.left, ca.vertcat(first.symbols, forces.left)
-    B = velocity_slope(equation.terms, W, n, unknowns)
-    if A is None or B is None or forces.weights is None or W.shape[0] != n * A.shape[1] or momenta.size != n:
-        return None
-    exact = [[Fraction(value) for value in row] for row in A]
-    if A.shape[1] == stages + 1:
-        c = last_weights(forces.weights)
-        if c is None:
-            return None
-        base = [[row[j] + row[-1] * c[j] for j in range(stages)] for row in exact]
-    else:
-        base = exact
-    inverse = _inverse(base) if A.shape[1] <= stages + 1 else None
+    """A^-1 V - A^-1 A k, or A'^-1 V - A'^-1 A k0 - B W."""
+    assert equation.weights is not None
+    n, stages, terms = first.size, len(first.nodes), ca.horzcat(*equation.terms)
+    exact = [[Fraction(value) for value in row] for row in equation.weights]
+    alone = _momenta_alone(equation, forces, first, momenta)
+    inverse = _inverse([row[-stages:] for row in exact] if alone is None else alone[1])
     if inverse is None:
         return None
-    k0 = ca.horzcat(*(ca.substitute(term, W, ca.SX.zeros(*W.shape)) for term in equation.terms))
-    kept = ca.reshape(momenta.symbols, n, stages)
-    rows = ca.reshape(first.symbols, n, stages) @ _rounded(inverse).T - k0 @ _rounded(_product(inverse, exact)).T - B @ kept
-    return Uncoupled(equation, ca.kron(ca.DM(_rounded(inverse)), ca.DM.eye(n)), ca.vec(rows), momenta.symbols)
+    rows = ca.reshape(first.symbols, n, stages) @ _rounded(inverse).T
+    if alone is not None:
+        terms = ca.substitute(terms, forces.left, ca.SX.zeros(*forces.left.shape))
+        rows -= alone[0] @ ca.reshape(momenta.symbols, n, stages)
+    rows -= terms @ _rounded(_product(inverse, exact)).T
+    symbols = None if alone is None else momenta.symbols
+    return Uncoupled(equation, ca.kron(ca.DM(_rounded(inverse)), ca.DM.eye(n)), ca.vec(rows), symbols)
+
+
+def _momenta_alone(
+    equation: Equation, forces: Equation, first: UnknownBlock, momenta: UnknownBlock
+) -> tuple[ca.SX, Exact] | None:
+    """B and A', if the velocity is affine in the momentum with one B for all stages."""
+    W, n, stages = forces.left, first.size, len(first.nodes)
+    if momenta.size != n or len(momenta.nodes) != stages or W.shape[0] != n * len(equation.terms):
+        return None
+    B = velocity_slope(equation.terms, W, n, ca.vertcat(first.symbols, W))
+    exact = [[Fraction(value) for value in row] for row in np.asarray(equation.weights)]
+    if B is None or len(equation.terms) == stages:
+        return None if B is None else (B, exact)
+    c = last_weights(np.asarray(forces.weights)) if len(equation.terms) == stages + 1 else None
+    return None if c is None else (B, [[row[j] + row[-1] * c[j] for j in range(stages)] for row in exact])
 
 
 def _forces_alone(own: Equation, forces: Equation, momenta: UnknownBlock) -> Uncoupled | None:

@@ -36,8 +36,8 @@ SELDOM = 1_500
 """Operations from which on kernels that are called once a step or less are compiled quickly, where steps eliminate at run time,
 which takes most of their time."""
 
-MANY = 500
-"""Operations from which on vectors are made of what is weighed: LLVM takes twice its time for that."""
+MANY_STAGES = 4
+"""Positions in so many stages are weighed in vectors: most of that is the same for all coordinates. LLVM takes 20 ms for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,8 @@ def _assemble(
     time, *fixed, state, x = symbols_of(reduced, layout)
     varying = [time, state, x, (delta, layout.delta)]
     weigh = Kernel("weigh", [*fixed, (reduced.metric.column, layout.metric), *varying], outputs, often=True)
-    rows = ("predict", "weigh") if weigh.operations >= MANY else ("predict",)
+    many = bool(reduced.blocks) and len(reduced.blocks[0].nodes) >= MANY_STAGES
+    rows = ("predict", "weigh") if many else ("predict",)
     kernels = (predictor(reduced, layout, delta, contiguous), weigh, *solving, *clock_kernels(reduced, layout))
     seldom: tuple[str, ...] = ("factor", "last", "finish", "look")
     parts = [weigh]

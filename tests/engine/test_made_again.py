@@ -31,12 +31,12 @@ def test_of_pivot_orders_that_are_all_bad_the_best_is_taken(monkeypatch, earlier
     """Of the bicycle: that from its neighbourhood has 1e-7, that of the step itself 4e-4; the latter was taken."""
     errors = {"sampled": 1e-7, "here": 4e-4, "earlier": earlier}
     monkeypatch.setattr(_orders, "sampled_entries", lambda *_: "sampled")
-    monkeypatch.setattr(_orders, "chosen_from", lambda _, samples: samples)
+    monkeypatch.setattr(_orders, "chosen_from", lambda _, samples, leading: samples)
     monkeypatch.setattr(_orders, "_order_at", lambda *_: "here")
     monkeypatch.setattr(_orders, "order_errors", lambda order, *_: np.array([errors[order]]))
     system, state = initial_state(da.problems.pendulum())
     found = _orders._own_order(
-        SimpleNamespace(matrix=str), "jacobian", States.of(system, state), 0, 0.1, np.zeros(1), ["earlier"]
+        SimpleNamespace(matrix=str, leading=None), "jacobian", States.of(system, state), 0, 0.1, np.zeros(1), ["earlier"]
     )
     assert found == taken
 
