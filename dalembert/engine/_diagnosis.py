@@ -140,7 +140,7 @@ def drift_of(run: Stepper, t: float, state: np.ndarray) -> str | None:
 
 
 def _lost_independence(run: Stepper, y: np.ndarray, z: np.ndarray, v: np.ndarray) -> str | None:
-    """The sentence on constraints that lose rank on the way ahead, if they do: long chains always have small singular values."""
+    """The sentence on constraints that lose rank ahead, if they do: those of long chains always have small singular values."""
     system, (least, flips) = run.system, _independence_ahead(run, y, z, v)
     falls = least < 1e-2 and least < 0.1 * _independence_at(run, run.start.t, run.start.first, run.start.second)
     if not falls and not flips:

@@ -178,7 +178,7 @@ def test_a_ball_comes_to_rest_at_its_zeno_time(e, mu):
 
 @pytest.mark.parametrize("up", [1e-18, 1e-15, 1e-12])
 def test_a_start_that_lifts_off_by_a_rounding_error_slides_and_stops(up):
-    """In v^2 / (2 mu g). Stored states in contact have such speeds; the hit at once that follows must not come again for ever."""
+    """In v^2 / (2 mu g). Stored states in contact have such speeds; the hit that follows at once must not do so for ever."""
     block = da.Lagrangian(
         lambda q, v: 0.2 * (v @ v / 2 - G * q[1]), dim=2, unilateral=lambda q: q[1], restitution=0.3, friction=0.3
     )
