@@ -96,10 +96,11 @@ class Contact:
                     self._settle()
                 chunk = 16
             whole = left >= (1 - 1e-9) * run.h
-            if whole and not self.touching and not self._left_in_step:
+            struck = any(self.t - t <= MERGE * run.h for t in self.struck.values())
+            if whole and not (self.touching or self._left_in_step or struck):
                 return None
             h, steps = (run.h, min(chunk, run.until - run.steps_done)) if whole else (left, 1)
-            if self._left_in_step or self._kept_in_step:
+            if self._left_in_step or self._kept_in_step or struck:  # a second hit at once is known as such only here
                 steps = 1
             with uninterrupted():
                 part, before = self._part(h, steps), run.steps_done

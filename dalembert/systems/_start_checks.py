@@ -85,7 +85,7 @@ def _check_inside(system: System, t: float, y: np.ndarray, theta: np.ndarray) ->
     if not system.n_unilateral:
         return
     phi, phi_rounding = (system.evaluate(name, t, y, theta=theta) for name in ("phi", "phi_rounding"))
-    slack = CONSISTENCY_TOLERANCE * phi_rounding
+    slack = CONSISTENCY_TOLERANCE * np.maximum(phi_rounding, SMALLEST_SCALE)  # a stored state may be 1e-20 behind y = 0
     worst = int(np.argmin(phi + slack))
     if phi[worst] < -slack[worst]:
         raise InconsistentStart(

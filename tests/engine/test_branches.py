@@ -385,6 +385,22 @@ def test_a_start_beside_a_singular_position_is_refused_by_its_cause(angle):
         da.simulate(parallelogram(), da.Rattle(), q0=[*up, 1 + up[0], up[1]], p0=np.zeros(4), h=0.01, steps=1)
 
 
+def test_rows_that_always_nearly_depend_on_each_other_are_not_why_a_step_fails():
+    """A second row at 0.6 degrees to the first fixes one more coordinate and changes nothing: long chains have such rows."""
+    both = da.Hamiltonian(
+        lambda q, p: p @ p / 2 + q[1],
+        dim=3,
+        holonomic=lambda q: [q[1] - np.sin(3 * q[0]), q[1] - np.sin(3 * q[0]) + 1e-2 * q[2]],
+    )
+    start, messages = on_the_wave(0.795, -1.954), []
+    for system, more in ((WAVE, []), (both, [0.0])):
+        own = {name: np.concatenate([values, more]) for name, values in start.items()}
+        run = da.simulate(system, da.Rattle(), **own, h=0.05, steps=8, on_failure="return")
+        assert run.status == "failed"
+        messages.append(run.message)
+    assert "reduce h" in messages[0] and messages[0] == messages[1]
+
+
 def test_followed_steps_of_many_bodies_are_not_refused_for_one_impulse():
     """Of hundreds of impulses one is always about to turn back, or so small that it is rounding errors: no reason to refuse.
 

@@ -176,6 +176,17 @@ def test_a_ball_comes_to_rest_at_its_zeno_time(e, mu):
         assert np.isclose(run.impacts.p_after[0, 0], 0.2 * max(first, 0.0), atol=1e-13)
 
 
+@pytest.mark.parametrize("up", [1e-18, 1e-15, 1e-12])
+def test_a_start_that_lifts_off_by_a_rounding_error_slides_and_stops(up):
+    """In v^2 / (2 mu g). Stored states in contact have such speeds; the hit that follows at once must not do so for ever."""
+    block = da.Lagrangian(
+        lambda q, v: 0.2 * (v @ v / 2 - G * q[1]), dim=2, unilateral=lambda q: q[1], restitution=0.3, friction=0.3
+    )
+    run = da.simulate(block, da.CVA(), q0=[0, 0], v0=[1e-3, up], h=2e-4, steps=4)
+    assert np.allclose(run.q[-1], [1e-6 / (0.6 * G), 0], rtol=0, atol=1e-15) and len(run.impacts) == 0
+    assert np.allclose(run.contacts.end, [1e-3 / (0.3 * G), 8e-4], rtol=1e-9, atol=0)
+
+
 def wedge(a, b, e, mu=None, c=0.0):
     """A point of 0.2 kg between walls that rise at the angles a to the left and b to the right of the origin."""
 

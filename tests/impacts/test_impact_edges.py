@@ -30,6 +30,19 @@ def test_a_start_on_a_wall_is_not_refused_for_round_off_where_its_coordinates_va
         da.simulate(pendulums, da.CVA(), q0=[1e-10, 0.0], v0=[-0.3, 0.0], h=0.1, steps=1)
 
 
+@pytest.mark.parametrize("method", [da.CVA(), da.NonsmoothRattle()], ids=str)
+def test_a_stored_state_that_is_a_rounding_error_behind_a_wall_is_a_start(method):
+    """phi = q[1] has no terms whose rounding would show; the block slides from 1 m/s to rest in v^2 / (2 mu g)."""
+    block = da.Lagrangian(
+        lambda q, v: 0.1 * v @ v - 0.2 * 9.81 * q[1], dim=2, unilateral=lambda q: q[1], friction=0.3, restitution=0.3
+    )
+    for depth in (0.0, 1e-23, 1e-19, 5e-16):
+        run = da.simulate(block, method, q0=[0.0, -depth], v0=[1.0, 0.0], h=1e-3, steps=400)
+        assert abs(run.q[-1, 0] - 1 / (0.6 * 9.81)) < 1e-6 and np.abs(run.q[:, 1]).max() < 1e-15
+    with pytest.raises(da.InconsistentStart, match="behind a wall"):
+        da.simulate(block, method, q0=[0.0, -1e-13], v0=[1.0, 0.0], h=1e-3, steps=1)
+
+
 @pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("v", [1.0, -1.0])
 def test_a_start_on_the_wall_leaves_it_or_is_reflected_at_once(method, v):
