@@ -273,18 +273,19 @@ def compile_kernels(
     work: int,
     lanes: int = 1,
     quick: Collection[str] = (),
+    quick_from: int = 0,
     rows: Collection[str] = (),
 ) -> tuple[Code, int]:
     """Machine code of kernels that share one work area, and how many slots of it they use.
 
     Those with loops are a module of their own, because LLVM's passes, which only they need, go over all of a module; those that
-    are compiled `quick` are another one. Those called `rows` repeat operations for neighbouring numbers, of which vectors are
-    made.
+    are compiled `quick`, if they have so many operations, are another one. Those called `rows` repeat operations for
+    neighbouring numbers, of which vectors are made.
     """
     modules, used = defaultdict[tuple[bool, int], dict[str, Emitted]](dict), 0
     for kernel in kernels:
         emitted = emit_kernel(kernel, work, lanes)
-        level = QUICK if kernel.name in quick else LEVEL
+        level = QUICK if kernel.name in quick and kernel.operations >= quick_from else LEVEL
         level = VECTORS if kernel.name in rows and kernel.operations <= WHOLE_OFTEN else level
         modules[LOOP in emitted[0], level][kernel.name] = emitted
         used = max(used, emitted[2])
