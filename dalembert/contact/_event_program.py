@@ -69,11 +69,16 @@ def event_program(system: MechanicalSystem, method: CollisionIntegrator) -> Even
 
 
 def equations_hash(system: MechanicalSystem, method: CollisionIntegrator) -> str:
-    """A hash of what happens at events: the same for versions that compute the same, however they arrange their matrices."""
+    """A hash of what happens at events: the same for versions that compute the same.
+
+    However they arrange their matrices, guess, and bound rounding errors.
+    """
     parts = _Parts.of(system, method)
     digest = hashlib.sha256(f"{method.collision_tolerance!r} ".encode())
     for kernel in parts.kernels:
-        expressions = [expression for expression, _ in kernel.outputs]
+        expressions = [expression for expression, slot in kernel.outputs if np.any(slot != parts.at["forces"])]
+        for symbol, _ in kernel.known:
+            expressions = [ca.substitute(expression, symbol, 0) for expression in expressions]
         name, _, part = kernel.name.rpartition("_")
         if part in ("factor", "increment"):
             continue
@@ -123,9 +128,11 @@ class _Parts:
         if system.n_guards > system.n_unilateral:
             inputs.append((at.slope, slot["slope"]))
         kernels = _observations(system, at, maps, slot, inputs)
-        kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slot["x"])]))
+        guessed = [(at.bending, 1.0)]
+        kernels.append(Kernel("full_guess", inputs, [(ca.substitute(full, at.dt, at.h), slot["x"])], known=guessed))
         kernels += _ends(system, at, maps, slot, inputs)
         for name, equations in problems.items():
+            kernels.append(Kernel(f"{name}_guess", inputs, [(equations.guess, slot["x"])], known=guessed))
             kernels += _newton_kernels(name, equations, slot, inputs)
         return cls(places, size, problems, kernels, maps.after_impact is not None)
 
@@ -201,7 +208,6 @@ def _newton_kernels(name: str, equations: Equations, slot: Mapping[str, int], in
     i, j = (np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet())
     entries = (entries_of(matrix), slot["matrix"] + n * i + j)
     return [
-        Kernel(f"{name}_guess", inputs, [(equations.guess, slot["x"])]),
         Kernel(f"{name}_residual", own, [(equations.residual, slot["residual"])]),
         Kernel(f"{name}_matrix", own, [entries]),  # the others are zero
         *_in_fixed_order(name, equations, matrix, slot, own),

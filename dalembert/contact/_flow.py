@@ -27,7 +27,8 @@ class Point:
 
     `dt` is the length of the partial step that starts here, `h` that of a full one. `hit` and `ahead` choose, as unit vectors,
     the unilateral constraint that is hit here and the guard on whose zero the partial step is to end, whose rate there is
-    about `slope` if it is no wall. `energy` is the discrete energy of the partial step that ended here.
+    about `slope` if it is no wall. `energy` is the discrete energy of the partial step that ended here. `bending` is 1 where
+    guesses have a second term, and 0 in those by which stores know their equations.
     """
 
     t: ca.SX
@@ -40,11 +41,12 @@ class Point:
     ahead: ca.SX
     energy: ca.SX
     slope: ca.SX
+    bending: ca.SX
 
     @classmethod
     def of(cls, system: MechanicalSystem) -> Point:
         n, m = system.dim, system.n_unilateral
-        scalars = {name: ca.SX.sym(name) for name in ("t", "dt", "h", "energy", "slope")}
+        scalars = {name: ca.SX.sym(name) for name in ("t", "dt", "h", "energy", "slope", "bending")}
         vectors = {"theta": system.parameters.size, "q": n, "p": n, "hit": m, "ahead": system.n_guards}
         return cls(**scalars, **{name: ca.SX.sym(name, size) for name, size in vectors.items()})
 
@@ -189,7 +191,7 @@ def base_flow(system: MechanicalSystem, base: OneStepMethod, at: Point) -> Flow:
         if block.kind == "increment":
             rate, bend = derivatives[block.of]
             for node in map(float, block.nodes):
-                guess.append(node * (rate + node / 2 * at.dt * bend) * (1 if block.per_h else at.dt))
+                guess.append(node * (rate + node / 2 * at.dt * (at.bending * bend)) * (1 if block.per_h else at.dt))
         else:
             guess.append(ca.SX.zeros(size, 1))
         scales.append(("velocity" if block.kind == "increment" and block.of == "q" else "momentum", size))

@@ -199,9 +199,10 @@ class Pieces:
         state = ca.vertcat(at.t, at.q, at.p, at.energy)
         inputs = [state, at.theta, at.h, at.hit, at.ahead, at.dt, self.end]
         F_x = ca.densify(ca.jacobian(equations.residual, x))
+        guess = ca.substitute(equations.guess, at.bending, 1)
         parts = [ca.jacobian(part, by) for part in (equations.residual, result) for by in (x, state, at.theta)]
         return _Map(
-            ca.Function("guess", [*inputs, ca.SX.sym("s") if s is None else s], [equations.guess]),
+            ca.Function("guess", [*inputs, ca.SX.sym("s") if s is None else s], [guess]),
             ca.Function("F", [x, *inputs], [equations.residual, F_x]),
             ca.Function("derivatives", [x, *inputs], [result, *parts]),
         )

@@ -10,7 +10,7 @@ import dalembert as da
 from dalembert.compiler._elimination import diagonal_order, eliminate, is_definite
 from dalembert.compiler._metric import metric_at
 from dalembert.compiler._orientation import is_defined_everywhere
-from dalembert.compiler._program import _solved_results
+from dalembert.compiler._step_symbols import solved_results
 from dalembert.engine._run import Run
 from dalembert.runs._arguments import Arguments
 from dalembert.systems._states import States
@@ -38,7 +38,7 @@ def judgements(program):
     """The orientation that both glances tell, and the exact one, of unknowns."""
     reduced = program.reduced
     assert reduced.early_glance is not None
-    early = _solved_results(reduced, program.last_order)[2]
+    early = solved_results(reduced, program.last_order)[2]
     return reduced.numbers([reduced.signed(reduced.glance), early, reduced.signed(reduced.orientation)])
 
 

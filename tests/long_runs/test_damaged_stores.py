@@ -158,7 +158,7 @@ def test_impacts_of_the_version_before_are_read_and_continued(tmp_path):
 HOLD = """
 import sys, time
 from pathlib import Path
-from dalembert.storage._groups import locked
+from dalembert.storage._on_disk import locked
 with locked(Path(sys.argv[1])):
     print("ready", flush=True)
     time.sleep(600)
