@@ -54,8 +54,8 @@ OVERHEAD = 60
 """What the driver does in an iteration besides calling the kernel, in operations."""
 
 SELDOM = 1_500
-"""Operations from which on kernels that most steps do not call are compiled quickly, and those that are called once a step where
-steps eliminate at run time, which takes most of their time."""
+"""Operations from which on kernels that most steps do not call are compiled quickly, and those that are called once a step
+where steps eliminate at run time, which takes most of their time."""
 
 LONG = 10_000
 """Operations from which on kernels that are called once a step are compiled quickly in all programs: they take a tenth longer,
