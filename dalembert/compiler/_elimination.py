@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -372,8 +373,13 @@ def _solve_sparse(order: PivotOrder, rows: np.ndarray, columns: np.ndarray, samp
 
 def diagonal_order(matrix: ca.SX) -> PivotOrder:
     """An order for matrices that are close to positive definite: pivots on the diagonal, chosen for little fill."""
-    rows, columns = (np.array(a, dtype=int) for a in matrix.sparsity().get_triplet())
-    order = choose_pivots(rows, columns, np.where(rows == columns, 1.0, 1e-3)[:, None], matrix.shape[0])
+    return _diagonal_order(matrix.shape[0], *(tuple(places) for places in matrix.sparsity().get_triplet()))
+
+
+@lru_cache(maxsize=8)  # a step asks for that of one pattern at several positions
+def _diagonal_order(size: int, rows: tuple[int, ...], columns: tuple[int, ...]) -> PivotOrder:
+    i, j = np.array(rows, dtype=int), np.array(columns, dtype=int)
+    order = choose_pivots(i, j, np.where(i == j, 1.0, 1e-3)[:, None], size)
     return replace(order, rows=order.columns)  # SuperLU need not have taken the diagonal
 
 

@@ -122,7 +122,7 @@ class Batch:
             self.take_steps(budget)
             elapsed, done = time.perf_counter() - began, int(self.counts["steps_done"][:, 0].sum() - before)
             if done:
-                budget = next_chunk(done, elapsed, budget, len(self.members) * ensemble.steps)
+                budget = next_chunk(done, elapsed, len(self.members) * ensemble.steps)
             for unit in np.flatnonzero((self.status == FULL) | (self.status == driver.UNSOLVED)).tolist():
                 for lane in np.flatnonzero(self.alive[unit]).tolist():
                     ensemble.events[self.members[unit, lane]] += self.watching.take_events(unit, lane)

@@ -25,7 +25,7 @@ from dalembert.symbolic._lock import one_at_a_time, symbolic
 from dalembert.systems import State
 from dalembert.systems._consistent import unpack
 
-CHUNK_SECONDS = 0.1
+CHUNK_SECONDS, LEAST_SECONDS = 0.1, 1e-4
 
 STAGES_OF_COMBINED = (
     "the constraints are redundant, so the stages of a method have multipliers of combinations of them only: leave "
@@ -232,7 +232,7 @@ class Run:
             done = self.steps_done - before
             self._made += done
             if done:
-                chunk = next_chunk(done, elapsed, chunk, self.steps)
+                chunk = next_chunk(done, elapsed, self.steps)
             if report is not None:
                 report(self.steps_done)
         warn_of_pivots(self.steppers, self._made)
@@ -304,12 +304,12 @@ class Run:
             return driver.advance(self.driven, store, last_step, save_every, self.start.t, self.h)
 
 
-def next_chunk(done: int, elapsed: float, chunk: int, most: int) -> int:
-    """How many steps to ask for next, so that Ctrl-C waits for a tenth of a second, after `chunk` of which some were done.
+def next_chunk(done: int, elapsed: float, most: int) -> int:
+    """How many steps to ask for next, so that Ctrl-C waits for a tenth of a second, after some were done.
 
-    Where a driver stops before it has made all of them, for an event or a failure, their number says nothing.
+    Less time than LEAST_SECONDS says nothing, as where a driver stops soon, for an event or a failure.
     """
-    return int(max(1, min(done * CHUNK_SECONDS / max(elapsed, 1e-4), 10 * chunk, most)))
+    return int(max(1, min(done * CHUNK_SECONDS / max(elapsed, LEAST_SECONDS), most)))
 
 
 def _store(rows: int, columns: int) -> np.ndarray:
