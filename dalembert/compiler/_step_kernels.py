@@ -40,7 +40,7 @@ LONG = 10_000
 """Operations from which on kernels that are called once a step are compiled quickly in all programs: they take a tenth longer,
 and LLVM takes 0.07 s less for every thousand (Bricard's mechanism: a first step after 2.4 s instead of 3.7 s)."""
 
-MANY_STAGES = 4
+MANY_STAGES = 5
 """Positions in so many stages are weighed in vectors: most of that is the same for all coordinates. LLVM takes 20 ms for it."""
 
 

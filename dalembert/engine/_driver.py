@@ -74,6 +74,8 @@ def solve_step(sub):
         sub.counts.pivoted += 1
         sub.counts.patience += 1
         sub.counts.pivoted_left -= 1
+    elif sub.counts.patience > 0:  # the order serves again: next time it fails anew
+        sub.counts.patience -= 1
     return True, doubtful
 
 

@@ -33,7 +33,7 @@ COUNTS = np.dtype([
 """Counters; `age` is that of the factors in steps, -1 if they are to be renewed, `periods` counts how often that was so.
 
 `pivoted` steps were solved by dense elimination; so many as `pivoted_left` says will be before the fixed order is tried
-again, the more the more of them there were since the run, or a part of it that is stored, began: `patience`.
+again: as many as there were more of them than of steps in which it served, in a run or a stored part of it (`patience`).
 `followed` steps were in doubt, and their solution followed from small h; `rescued` ones had another solution than was found, or
 none was. `judged` is 1 when the pivot order is known not to be why the pending step does not end at round-off, `fresh` when
 combinations of redundant constraints were chosen for it. `rejected` steps were made again because of their error.
