@@ -19,7 +19,7 @@ from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
-from dalembert.contact._contact_base import Mode
+from dalembert.contact._contact_base import AFTER_RELEASE, Mode
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
@@ -165,7 +165,8 @@ class Contact:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
         run, mode, began = self.run, self._mode, time.perf_counter()
         self.others, self.model = mode.others(run.walled), mode.system(run.walled)
-        method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
+        base = mode.base(run.collision.full, run.walled, AFTER_RELEASE if self._left_in_step else 0)
+        method, start = CVA(base), unpack(self.model, self.t, self.here, run.start.theta)
         part = run.part_of(RunSpec(self.model, method, start, h, steps), self.others)
         built = time.perf_counter() - began
         run.build_time, run.wall_time = run.build_time + built, run.wall_time - built  # wall_time has all of the contact
