@@ -65,6 +65,8 @@ class Contact:
     """Walls that stopped pressing within the current step..."""
     _kept_in_step: set[int] = field(default_factory=set)
     """... and those of them on which impacts accumulated again: they stay in contact until its end."""
+    _let_go: bool = False
+    """Whether a guard let go of a wall within the current step."""
     _changed: dict[int, float] = field(default_factory=dict)
     """When friction changed last, for each wall."""
 
@@ -165,7 +167,7 @@ class Contact:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
         run, mode, began = self.run, self._mode, time.perf_counter()
         self.others, self.model = mode.others(run.walled), mode.system(run.walled)
-        base = mode.base(run.collision.full, run.walled, AFTER_RELEASE if self._left_in_step else 0)
+        base = mode.base(run.collision.full, run.walled, AFTER_RELEASE if self._let_go else 0)
         method, start = CVA(base), unpack(self.model, self.t, self.here, run.start.theta)
         part = run.part_of(RunSpec(self.model, method, start, h, steps), self.others)
         built = time.perf_counter() - began
@@ -212,17 +214,18 @@ class Contact:
 
     def _pass(self, wall: int, ends: str) -> None:
         """Go on behind a guard that is zero."""
+        held = self.touching
         if ends == "pressing":
             self._leave([wall])
-            return
-        if self.t - self._changed.get(wall, -np.inf) <= MERGE * self.run.h:
+        elif self.t - self._changed.get(wall, -np.inf) <= MERGE * self.run.h:
             self._kept_in_step.add(wall)
             self.settled = True
         else:
             if ends == "sliding":
                 self.slides[wall] = 0
+            self._changed[wall] = self.t
             self._settle(wall if ends == "sticking" else -1)
-        self._changed[wall] = self.t
+        self._let_go |= self.touching != held
 
     def _hit(self, wall: int) -> None:
         """The impact on a wall with friction, in which all walls take part that touch now."""
@@ -263,6 +266,7 @@ class Contact:
         for row in rows:
             self.run.record(row)
         self.t, self.released = self.run.time, ()
+        self._let_go = False
         self._left_in_step.clear()
         self._kept_in_step.clear()
 
