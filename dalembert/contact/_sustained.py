@@ -9,6 +9,7 @@ MOST_IN_A_STEP events in one step end the run.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -67,8 +68,8 @@ class Contact:
     """... and those of them on which impacts accumulated again: they stay in contact until its end."""
     _let_go: bool = False
     """Whether a guard let go of a wall within the current step."""
-    _changed: dict[int, float] = field(default_factory=dict)
-    """When friction changed last, for each wall."""
+    _changed: dict[int, tuple[float, str]] = field(default_factory=dict)
+    """When friction changed last, for each wall, and what ended."""
 
     def move(self, strike: bool, hit: int | None = None) -> str | None:
         """Go on until no wall is touched at the end of a step, or no more steps are asked for; why not, if that cannot be.
@@ -131,7 +132,7 @@ class Contact:
         return Here.of(self.run.walled, start.theta, start.t, start.packed)
 
     @one_at_a_time
-    def _settle(self, without_sticking: int = -1) -> None:
+    def _settle(self, without_sticking: Collection[int] = ()) -> None:
         """Let go of walls that would have to pull, and project the momentum onto the tangents of the others."""
         here, walled = self._at, self.run.walled
         if self.touching and walled.n_tangents:
@@ -214,17 +215,18 @@ class Contact:
 
     def _pass(self, wall: int, ends: str) -> None:
         """Go on behind a guard that is zero."""
-        held = self.touching
+        held, end = self.touching, self.t - MERGE * self.run.h
+        now = {k: how for k, (t, how) in self._changed.items() if t >= end}
         if ends == "pressing":
             self._leave([wall])
-        elif self.t - self._changed.get(wall, -np.inf) <= MERGE * self.run.h:
+        elif wall in now:
             self._kept_in_step.add(wall)
             self.settled = True
         else:
             if ends == "sliding":
                 self.slides[wall] = 0
-            self._changed[wall] = self.t
-            self._settle(wall if ends == "sticking" else -1)
+            self._changed[wall], now[wall] = (self.t, ends), ends
+            self._settle([k for k, how in now.items() if how == "sticking"])  # as all feet of a table begin to slide at once
         self._let_go |= self.touching != held
 
     def _hit(self, wall: int) -> None:
