@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dalembert.errors import UnsupportedSystem
 from dalembert.methods import GaussLobattoSPARK, LobattoIIIAB, OneStepMethod
@@ -74,3 +74,24 @@ class Mode:
         for k, way in zip(self.touching, self.slides, strict=False):
             ends += [(k, "sliding", 0)] if way else [(k, "sticking", -1), (k, "sticking", 1)]
         return ends
+
+
+@dataclass
+class InStep:
+    """What has changed within the current step of a run; some of it stays as it is until that ends."""
+
+    left: set[int] = field(default_factory=set)
+    """Walls that stopped pressing..."""
+    kept: set[int] = field(default_factory=set)
+    """... and those of them on which impacts accumulated again: they stay in contact."""
+    rubbing: set[int] = field(default_factory=set)
+    """Walls whose friction changed twice at one instant: they stick or slide on as long as they press."""
+    let_go: bool = False
+    """Whether a guard let go of a wall."""
+
+    def __bool__(self) -> bool:
+        return bool(self.left or self.kept or self.rubbing)
+
+    def ignores(self, wall: int, ends: str) -> bool:
+        """Whether a guard of a wall in contact is not looked at."""
+        return wall in self.kept or (wall in self.rubbing and ends != "pressing")
