@@ -212,7 +212,7 @@ class Contact:
         """Go on behind a guard that is zero."""
         held, end = self.touching, self.t - MERGE * self.run.h
         now = {k: how for k, (t, how) in self._changed.items() if t >= end}
-        if ends == "pressing":
+        if ends == "pressing" or self._stops_pressing(wall):
             self._leave([wall])
         elif wall in now:
             self._in_step.rubbing.add(wall)
@@ -223,6 +223,12 @@ class Contact:
             self._changed[wall], now[wall] = (self.t, ends), ends
             self._settle([k for k, how in now.items() if how == "sticking"])  # as all feet of a table begin to slide at once
         self._in_step.let_go |= self.touching != held
+
+    def _stops_pressing(self, wall: int) -> bool:
+        """Whether N falls through zero together with another guard, as where mu N was all of the limit of friction."""
+        place, at = len(self.others) + self.touching.index(wall), self._at.on(self.model)
+        N, rate, blur = (at(name)[place] for name in ("guards", "guard_rate", "guard_rounding"))
+        return bool(rate < 0 and N <= ROUND_OFF * blur - MERGE * self.run.h * rate)
 
     def _hit(self, wall: int) -> None:
         """The impact on a wall with friction, in which all walls take part that touch now."""
