@@ -9,12 +9,11 @@ from dalembert.errors import UnsupportedSystem
 from dalembert.methods import GaussLobattoSPARK, LobattoIIIAB, OneStepMethod
 from dalembert.systems import MechanicalSystem
 
-
 AFTER_RELEASE = 4
 """The least order of the method for the rest of a step in which a wall has let go.
 
-phi = phi_dot = phi_ddot = 0 there, so phi is of third order in that time: less than the errors of a method of order 2, which may
-lead back behind the wall at once.
+phi = phi_dot = phi_ddot = 0 there, so phi is of third order in that time, like the errors of a method of order 2: they may lead
+back behind the wall at once.
 """
 
 

@@ -228,7 +228,7 @@ class Contact:
         """Whether N falls through zero together with another guard, as where mu N was all of the limit of friction."""
         place, at = len(self.others) + self.touching.index(wall), self._at.on(self.model)
         N, rate, blur = (at(name)[place] for name in ("guards", "guard_rate", "guard_rounding"))
-        return bool(rate < 0 and N <= ROUND_OFF * blur - MERGE * self.run.h * rate)
+        return bool(rate < 0 and ROUND_OFF * blur - MERGE * self.run.h * rate >= N)
 
     def _hit(self, wall: int) -> None:
         """The impact on a wall with friction, in which all walls take part that touch now."""

@@ -52,7 +52,7 @@ def test_a_point_lets_go_when_its_load_changes_sign_and_flies_as_it_must(base, a
 
 
 def table(feet, height, friction, restitution, moment, across, lift):
-    """A body (x, y, angle) with feet on the ground, its weight 2 N being lifted, under a moment and a force along the ground."""
+    """A body (x, y, angle) with feet on the ground, 2 N heavy and lifted, under a moment and a force along the ground."""
     return da.Lagrangian(
         lambda t, q, v: (
             MASS * (v[0] ** 2 + v[1] ** 2) / 2
