@@ -189,7 +189,9 @@ def test_urdf():
     <inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous">
     <parent link="world"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
     m = da.from_urdf(text)
-    limited = text.replace("continuous", "revolute").replace("<axis", '<limit lower="-1" upper="1" effort="1" velocity="1"/><axis')
+    limited = text.replace("continuous", "revolute").replace(
+        "<axis", '<limit lower="-1" upper="1" effort="1" velocity="1"/><axis'
+    )
     with pytest.warns(UserWarning, match="range of the joint 'j'") as warned:
         da.from_urdf(limited)
     assert warned[0].filename == __file__
