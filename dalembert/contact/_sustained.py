@@ -218,10 +218,12 @@ class Contact:
             self._in_step.rubbing.add(wall)
             self.settled = True
         else:
+            before = self.slides.copy()
             if ends == "sliding":
                 self.slides[wall] = 0
             self._changed[wall], now[wall] = (self.t, ends), ends
             self._settle([k for k, how in now.items() if how == "sticking"])  # as all feet of a table begin to slide at once
+            self._in_step.rubbing -= {k for k, way in before.items() if self.slides.get(k) != way}
         self._in_step.let_go |= self.touching != held
 
     def _stops_pressing(self, wall: int) -> bool:

@@ -95,6 +95,7 @@ TABLES = [
     ((-0.3, 0.1, 0.4), 0.05, 0.5, -1.2, 0.0, 0.0),
     ((-0.3, 0.1, 0.4), 0.05, 0.5, 1.2, 0.4, 0.0),
     ((-0.29, -0.08, 0.2), 0.016, 0.5, 0.305, -0.407, 3.0),
+    ((-0.09, 0.04), 0.009012132001878115, 0.5, 0.31471492259884215, 0.6997711794062547, 3.0),
     ((-0.28, 0.07, 0.14), 0.144, 0.5, -0.968, 0.0, 0.0),
 ]
 
@@ -104,7 +105,7 @@ TABLES = [
 def test_no_foot_pulls_and_a_table_rests_as_long_as_forces_that_push_can_hold_it(case, restitution):
     feet, height, friction, *loads = case
     ends = rest_ends(feet, height, friction, *loads)
-    for h in (0.01, 0.005):
+    for h in (0.02, 0.01, 0.005):
         model = table(feet, height, friction, restitution, *loads)
         run = da.simulate(model, da.CVA(), q0=[0, height, 0], v0=[0, 0, 0], h=h, steps=round(0.3 / h))
         phi = [q[1] + x * np.sin(q[2]) - height * np.cos(q[2]) for q in run.q for x in feet]
