@@ -210,10 +210,11 @@ class Contact:
 
     def _pass(self, wall: int, ends: str) -> None:
         """Go on behind a guard that is zero."""
-        held, end = self.touching, self.t - MERGE * self.run.h
-        now = {k: how for k, (t, how) in self._changed.items() if t >= end}
+        held, now = self.touching, {k: how for k, (t, how) in self._changed.items() if self.t - t <= MERGE * self.run.h}
         if ends == "pressing" or self._stops_pressing(wall):
             self._leave([wall])
+            others = set(range(self.run.walled.n_unilateral)) - self._in_step.left
+            self.touching = tuple(sorted({*self.touching, *(k for k in others if self._at.rests_on(k, self.run.h))}))
         elif wall in now:
             self._in_step.rubbing.add(wall)
             self.settled = True
@@ -224,7 +225,7 @@ class Contact:
             self._changed[wall], now[wall] = (self.t, ends), ends
             self._settle([k for k, how in now.items() if how == "sticking"])  # as all feet of a table begin to slide at once
             self._in_step.rubbing -= {k for k, way in before.items() if self.slides.get(k) != way}
-        self._in_step.let_go |= self.touching != held
+        self._in_step.let_go |= not set(held) <= set(self.touching)
 
     def _stops_pressing(self, wall: int) -> bool:
         """Whether N falls through zero together with another guard, as where mu N was all of the limit of friction."""
