@@ -69,6 +69,8 @@ def least_forces(here: Here, walls: np.ndarray, f: np.ndarray, h: float) -> tupl
     undetermined = {int(walls[k]) for k in pushes.undetermined(list(columns.T), owners)}
     if not undetermined or "friction_law" in system.function_names:
         return own, undetermined
+    if not np.any(push):  # as where all let go at once
+        return 0 * own, undetermined
     from scipy.optimize import nnls
 
     scale = WEIGHT / np.linalg.norm(push)

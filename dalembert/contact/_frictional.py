@@ -32,17 +32,17 @@ class FrictionAt:
     coefficients: Callable[[np.ndarray], np.ndarray]
     """mu of normal forces."""
 
-    def modes(self, stuck: Collection[int], without_sticking: int, kept: Collection[int]) -> dict[int, int]:
+    def modes(self, stuck: Collection[int], without_sticking: Collection[int], kept: Collection[int]) -> dict[int, int]:
         """How each wall goes on: it opens, sticks or slides. Those that are `kept` do not open.
 
-        `stuck` are those whose slip is known to be zero, `without_sticking` is one on which friction is at its limit.
+        `stuck` are those whose slip is known to be zero, `without_sticking` are those on which friction is at its limit.
         """
         signs = np.where(np.isin(self.walls, list(stuck)), 0, np.sign(self.slip)).astype(int)
         mu = self.coefficients(np.full(len(self.walls), np.inf))
         for _ in range(MOST_FORCES):
             choices = []
             for wall, sign, coefficient in zip(self.walls, signs, mu, strict=True):
-                ways = (sign,) if sign else (1,) if coefficient == 0 else (1, -1) if wall == without_sticking else (0, 1, -1)
+                ways = (sign,) if sign else (1,) if coefficient == 0 else (1, -1) if wall in without_sticking else (0, 1, -1)
                 choices.append(ways if wall in kept else (*ways, OPEN))
             law = replace(self.law, mu=mu)
             found = law.solve(choices, signs)

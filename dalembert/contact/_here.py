@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from dalembert.contact._collision_times import BEHIND, ROUND_OFF
 from dalembert.systems import MechanicalSystem
 
 
@@ -40,3 +41,8 @@ class Here:
     def speed(self) -> float:
         """sqrt(p^T H_pp p), in the units of an approach, phi_dot / sqrt(grad phi^T H_pp grad phi)."""
         return float(np.sqrt(max(self.p @ self("H_pp") @ self.p, 0.0)))
+
+    def rests_on(self, wall: int, h: float) -> bool:
+        """Whether a wall touches and will after a time h, as a foot that a table did not need to stand."""
+        phi, rate, blur = (abs(self(name)[wall]) for name in ("phi", "phi_dot", "phi_rounding"))
+        return bool(max(phi, h * rate) <= BEHIND * ROUND_OFF * blur)

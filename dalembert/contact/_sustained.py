@@ -9,6 +9,7 @@ MOST_IN_A_STEP events in one step end the run.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from dalembert.compiler import SingularMatrix
 from dalembert.contact import CVA
 from dalembert.contact._collision_times import BEHIND, MERGE, ROUND_OFF
 from dalembert.contact._complementarity import OPEN, pressing_walls
-from dalembert.contact._contact_base import Mode
+from dalembert.contact._contact_base import AFTER_RELEASE, InStep, Mode
 from dalembert.contact._frictional import friction_at, frictional_impact
 from dalembert.contact._here import Here
 from dalembert.contact._resolution import MOST_IN_A_STEP
@@ -61,12 +62,9 @@ class Contact:
     """With friction: how the walls in contact slide, 1 or -1, or 0 if they stick."""
     struck: dict[int, float] = field(default_factory=dict)
     """With friction: when walls were hit last."""
-    _left_in_step: set[int] = field(default_factory=set)
-    """Walls that stopped pressing within the current step..."""
-    _kept_in_step: set[int] = field(default_factory=set)
-    """... and those of them on which impacts accumulated again: they stay in contact until its end."""
-    _changed: dict[int, float] = field(default_factory=dict)
-    """When friction changed last, for each wall."""
+    _in_step: InStep = field(default_factory=InStep)
+    _changed: dict[int, tuple[float, str]] = field(default_factory=dict)
+    """When friction changed last, for each wall, and what ended."""
 
     def move(self, strike: bool, hit: int | None = None) -> str | None:
         """Go on until no wall is touched at the end of a step, or no more steps are asked for; why not, if that cannot be.
@@ -97,10 +95,10 @@ class Contact:
                 chunk = 16
             whole = left >= (1 - 1e-9) * run.h
             struck = any(self.t - t <= MERGE * run.h for t in self.struck.values())
-            if whole and not (self.touching or self._left_in_step or struck):
+            if whole and not (self.touching or self._in_step or struck):
                 return None
             h, steps = (run.h, min(chunk, run.until - run.steps_done)) if whole else (left, 1)
-            if self._left_in_step or self._kept_in_step or struck:  # a second hit at once is known as such only here
+            if self._in_step or struck:  # a second hit at once is known as such only here
                 steps = 1
             with uninterrupted():
                 part, before = self._part(h, steps), run.steps_done
@@ -130,19 +128,19 @@ class Contact:
         return Here.of(self.run.walled, start.theta, start.t, start.packed)
 
     @one_at_a_time
-    def _settle(self, without_sticking: int = -1) -> None:
+    def _settle(self, without_sticking: Collection[int] = ()) -> None:
         """Let go of walls that would have to pull, and project the momentum onto the tangents of the others."""
         here, walled = self._at, self.run.walled
         if self.touching and walled.n_tangents:
             stuck = [k for k in self.touching if self.slides.get(k) == 0]
             friction = friction_at(here, self._began, self.touching, self.run.h)
-            modes = friction.modes(stuck, without_sticking, self._kept_in_step)
+            modes = friction.modes(stuck, without_sticking, self._in_step.kept)
             self.slides = {k: mode for k, mode in modes.items() if mode != OPEN}
             self._leave([k for k in self.touching if modes[k] == OPEN])
         elif self.touching:
             held, first = here.on(walled.in_contact(self.touching)), walled.n_holonomic
             last = first + len(self.touching)
-            bound = np.array([True] * first + [k in self._kept_in_step for k in self.touching] + [True] * walled.n_nonholonomic)
+            bound = np.array([True] * first + [k in self._in_step.kept for k in self.touching] + [True] * walled.n_nonholonomic)
             press = pressing_walls(held("multiplier_matrix"), held("multiplier_rhs"), bound)[first:last]
             self._leave([k for k, presses in zip(self.touching, press, strict=True) if not presses])
         if self.touching:
@@ -155,7 +153,7 @@ class Contact:
     def _leave(self, walls: list[int]) -> None:
         self.touching = tuple(k for k in self.touching if k not in walls)
         self.released += tuple(walls)
-        self._left_in_step |= set(walls)
+        self._in_step.left |= set(walls)
 
     @property
     def _mode(self) -> Mode:
@@ -166,12 +164,13 @@ class Contact:
         """Steps in contact, or free ones if there is none, in which the other walls are met by CVA."""
         run, mode, began = self.run, self._mode, time.perf_counter()
         self.others, self.model = mode.others(run.walled), mode.system(run.walled)
-        method, start = CVA(mode.base(run.collision.full, run.walled)), unpack(self.model, self.t, self.here, run.start.theta)
+        base = mode.base(run.collision.full, run.walled, AFTER_RELEASE if self._in_step.let_go else 0)
+        method, start = CVA(base), unpack(self.model, self.t, self.here, run.start.theta)
         part = run.part_of(RunSpec(self.model, method, start, h, steps), self.others)
         built = time.perf_counter() - began
         run.build_time, run.wall_time = run.build_time + built, run.wall_time - built  # wall_time has all of the contact
         part.event_state.touch([self.others.index(k) for k in self.released])
-        kept = [len(self.others) + j for j, (k, _, _) in enumerate(mode.guards) if k in self._kept_in_step]
+        kept = [len(self.others) + j for j, (k, ends, _) in enumerate(mode.guards) if self._in_step.ignores(k, ends)]
         part.event_state.marks("ignored")[kept] = 1
         return part
 
@@ -205,24 +204,35 @@ class Contact:
                 self._strike()
         else:
             self._stand(self._after(steps) if steps else self.t, part.rows[steps].copy(), rows)
-            self.settled = not self._ending_in_step
+            self.settled = not self._in_step
             if reason is not None:
                 return f"{reason} (in contact since t = {self.begin:.6g})" if self.touching else reason
         return None
 
     def _pass(self, wall: int, ends: str) -> None:
         """Go on behind a guard that is zero."""
-        if ends == "pressing":
+        held, now = self.touching, {k: how for k, (t, how) in self._changed.items() if self.t - t <= MERGE * self.run.h}
+        if ends == "pressing" or self._stops_pressing(wall):
             self._leave([wall])
-            return
-        if self.t - self._changed.get(wall, -np.inf) <= MERGE * self.run.h:
-            self._kept_in_step.add(wall)
+            others = set(range(self.run.walled.n_unilateral)) - self._in_step.left
+            self.touching = tuple(sorted({*self.touching, *(k for k in others if self._at.rests_on(k, self.run.h))}))
+        elif wall in now:
+            self._in_step.rubbing.add(wall)
             self.settled = True
         else:
+            before = self.slides.copy()
             if ends == "sliding":
                 self.slides[wall] = 0
-            self._settle(wall if ends == "sticking" else -1)
-        self._changed[wall] = self.t
+            self._changed[wall], now[wall] = (self.t, ends), ends
+            self._settle([k for k, how in now.items() if how == "sticking"])  # as all feet of a table begin to slide at once
+            self._in_step.rubbing -= {k for k, way in before.items() if self.slides.get(k) != way}
+        self._in_step.let_go |= not set(held) <= set(self.touching)
+
+    def _stops_pressing(self, wall: int) -> bool:
+        """Whether N falls through zero together with another guard, as where mu N was all of the limit of friction."""
+        place, at = len(self.others) + self.touching.index(wall), self._at.on(self.model)
+        N, rate, blur = (at(name)[place] for name in ("guards", "guard_rate", "guard_rounding"))
+        return bool(rate < 0 and ROUND_OFF * blur - MERGE * self.run.h * rate >= N)
 
     def _hit(self, wall: int) -> None:
         """The impact on a wall with friction, in which all walls take part that touch now."""
@@ -232,7 +242,7 @@ class Contact:
         p, entries, resting = frictional_impact(self._at, self._began, walls, held)
         if again:  # flights have become too short to be resolved
             resting.add(wall)
-            self._kept_in_step |= self._left_in_step & {wall}
+            self._in_step.kept |= self._in_step.left & {wall}
         self.run.add_impacts(entries)
         self.here, self.struck[wall], self.settled = np.concatenate([self.here[: len(p)], p]), self.t, False
         if not self.touching:
@@ -255,22 +265,17 @@ class Contact:
         phi, blur, rate = (self._at(name)[wall] for name in ("phi", "phi_rounding", "phi_dot"))
         return bool(phi <= BEHIND * ROUND_OFF * blur + MERGE * self.run.h * abs(rate))
 
-    @property
-    def _ending_in_step(self) -> bool:
-        return bool(self._left_in_step or self._kept_in_step)
-
     def _record(self, rows: np.ndarray) -> None:
         for row in rows:
             self.run.record(row)
         self.t, self.released = self.run.time, ()
-        self._left_in_step.clear()
-        self._kept_in_step.clear()
+        self._in_step = InStep()
 
     def _touch(self, walls: list[int], left: list[int]) -> None:
         """Impacts accumulate on more walls."""
         if not self.touching:
             self.begin = self.t
-        self._kept_in_step |= self._left_in_step & set(walls)
+        self._in_step.kept |= self._in_step.left & set(walls)
         self.touching = tuple(sorted({*self.touching, *walls}))
         self.released = tuple(left)
 

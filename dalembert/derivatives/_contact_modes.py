@@ -17,9 +17,9 @@ from dalembert.systems import MechanicalSystem
 class Mode(contact.Mode):
     """What is touched, and how it goes over into something else."""
 
-    def method(self, collision: CollisionIntegrator, walled: MechanicalSystem) -> CollisionIntegrator:
-        """The method with which it moves from the first contact of a step on."""
-        return CVA(self.base(collision.full, walled))
+    def method(self, collision: CollisionIntegrator, walled: MechanicalSystem, let_go: bool = False) -> CollisionIntegrator:
+        """The method with which it moves from the first contact of a step on, and after a wall was `let_go`."""
+        return CVA(self.base(collision.full, walled, contact.AFTER_RELEASE if let_go else 0))
 
     def guards_before(self, after: Mode, walled: MechanicalSystem) -> list[int]:
         """The guards of which one is zero where this mode goes over into another without an impact."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert._warnings import warn
 from dalembert.derivatives._given import finite, probability
 from dalembert.draw._style import CYCLE, panel
 from dalembert.errors import InputError
@@ -109,4 +109,4 @@ def warn_of_misfit(fit: Fit) -> None:
         cause = "sigma is too large, and so is std"
     else:
         return
-    warnings.warn(f"the residuals are {fit.misfit:.3g} times as large as sigma says: {cause}", stacklevel=5)
+    warn(f"the residuals are {fit.misfit:.3g} times as large as sigma says: {cause}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from dalembert._interrupts import interruptible
 from dalembert._progress import ProgressLine, preparing
+from dalembert._warnings import warn
 from dalembert.derivatives._gradient import Losses, value_and_gradient
 from dalembert.derivatives._wanted import Differentiated, initial_values, run_arguments, start_from, wanted
 from dalembert.errors import DalembertError, InputError
@@ -96,7 +96,7 @@ def _say(failed: dict[int, DalembertError], members: int) -> None:
     if len(failed) == members and isinstance(first, InputError) and len({str(error) for error in failed.values()}) == 1:
         raise first
     shown = ", ".join(map(str, numbers[:10])) + (f" and {len(numbers) - 10} more" if len(numbers) > 10 else "")
-    warnings.warn(f"no gradient for member {shown} of {members}: {first} (member {numbers[0]})", stacklevel=4)
+    warn(f"no gradient for member {shown} of {members}: {first} (member {numbers[0]})")
 
 
 def _members(

@@ -165,7 +165,7 @@ class ImpactSteps:
         begin, end = (self.t0 + k * self.h for k in (leg.begin, leg.end))
         tangent = np.vstack([np.zeros((1, self.identity.shape[1])), self.identity, np.zeros((1, self.identity.shape[1]))])
         point = Moving(np.concatenate([[begin], self.run.states[leg.begin], [0.0]]), tangent)
-        mode, hit = leg.mode, None
+        mode, hit, let_go = leg.mode, None, False
         pieces = self._of(mode, mode.method(self.collision, self.walled) if mode.touching else self.collision)
         for t, following in zip(leg.times, [*leg.times[1:], end], strict=True):
             rows = self._rows(t)
@@ -175,8 +175,9 @@ class ImpactSteps:
             elif t > self.t0 and (not rows or self._struck(mode, rows)):
                 raise simultaneous(t)
             point, hit = self._impacts(pieces, point, mode, after, rows)
+            let_go |= not rows and not set(mode.touching) <= set(after.touching)
             if after.touching or mode.touching:
-                pieces, hit = self._of(after, after.method(self.collision, self.walled)), None
+                pieces, hit = self._of(after, after.method(self.collision, self.walled, let_go)), None
                 point = solved(pieces.settle(point), t) if after.touching else point
             mode = after
         merged = end - point.t <= 1e-12 * self.h

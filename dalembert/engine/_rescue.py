@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
+from dalembert._warnings import warn
 from dalembert.compiler import SingularMatrix, build_program, first_guess, order_errors
 from dalembert.compiler._elimination import DENSE
 from dalembert.compiler._metric import TOLERATED
@@ -134,9 +134,8 @@ def warn_of_pivots(steppers: list[Stepper], steps: int) -> None:
     if pivoted > max(A_FEW, A_PART * steps * len(steppers)) and trouble and not any(stepper.warned for stepper in steppers):
         for stepper in steppers:
             stepper.warned = True
-        warnings.warn(
+        warn(
             f"{pivoted} steps were solved by dense elimination, several times slower than the others: {trouble}. Start where "
             "the mechanism is far from a singular configuration, or in units in which its numbers are closer to 1",
             PivotWarning,
-            stacklevel=2,
         )

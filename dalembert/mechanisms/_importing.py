@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dalembert._warnings import warn
 from dalembert.errors import DalembertError, InputError, ModelError
 from dalembert.mechanisms._assembly import Mechanism
 from dalembert.mechanisms._joints import Joint
@@ -252,7 +252,7 @@ class _Import:
         if colliding:
             self.left_out.append(f"contacts of {colliding} geoms")
         if self.left_out:
-            warnings.warn(f"not taken from the model: {', '.join(self.left_out)}", stacklevel=5)
+            warn(f"not taken from the model: {', '.join(self.left_out)}")
 
 
 def _rank(axes: Any) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Unpack
@@ -12,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from dalembert._progress import answered, busy
+from dalembert._warnings import warn
 from dalembert.engine._spec import RunSpec
 from dalembert.errors import LongRunWarning, StepFailed, ToleranceError
 from dalembert.mechanisms import Mechanism
@@ -110,12 +110,11 @@ def warn_of_length(chosen: Suggestion, method: OneStepMethod | None) -> bool:
     if seconds < LONG_SECONDS:
         return False
     fewer = "leave the method out, so that one is chosen that may take fewer, " if method is not None else ""
-    warnings.warn(
+    warn(
         f"{chosen.method} takes {chosen.steps:,} steps of h = {abs(chosen.h):.3g} to be as exact as asked, about "
         f"{seconds / 60:.2g} minutes here, and up to twice as long to be compared: {fewer}ask for a larger rtol or an earlier "
         "t1, or wait",
         LongRunWarning,
-        stacklevel=5,
     )
     return True
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert._warnings import warn
 from dalembert.engine._records import SphereContacts
 from dalembert.errors import ContactWarning, InconsistentStart, UnsupportedSystem
 from dalembert.systems import Spheres, State
@@ -106,11 +106,10 @@ class SphereRun(SteppingRun):
         """`Run.advance`, and, once a run is over, a warning where sweeps did not solve all steps."""
         before, reason = self.steps_done, super().advance(report, last_step)
         if self.tally[driver.LEFT] and (reason is not None or before < self.steps <= self.steps_done):
-            warnings.warn(
+            warn(
                 f"{self.tally[driver.LEFT]} of {self.steps_done} steps ended after {driver.SWEEPS} sweeps over all contacts "
                 "without being solved to round-off: their impulses are approximate",
                 ContactWarning,
-                stacklevel=2,
             )
         return reason
 

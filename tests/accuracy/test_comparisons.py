@@ -133,8 +133,11 @@ def test_a_long_run_is_announced(monkeypatch):
     """By the pace of its pilot; what is long is taken to be nothing here."""
     monkeypatch.setattr(_accurate, "LONG_SECONDS", 0.0)
     given = {**kepler_start(), "t1": 10.0, "rtol": 1e-5}
-    with pytest.warns(da.errors.LongRunWarning, match=r"da\.Rattle\(\) takes [0-9,]+ steps of h = .* leave the method out"):
+    with pytest.warns(
+        da.errors.LongRunWarning, match=r"da\.Rattle\(\) takes [0-9,]+ steps of h = .* leave the method out"
+    ) as warned:
         da.simulate(KEPLER, da.Rattle(), **given)
+    assert warned[0].filename == __file__
     monkeypatch.setattr(_accurate, "LONG_SECONDS", np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

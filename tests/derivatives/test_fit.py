@@ -124,8 +124,9 @@ def test_residuals_that_contradict_sigma_are_said():
     """sigma three times too small, right, and a hundred times too large."""
     free, t, data = line(0.01)
     given = dict(params={"v0": [2.0]}, q0=[0.0], h=0.1)
-    with pytest.warns(UserWarning, match="the model does not describe the data"):
+    with pytest.warns(UserWarning, match="the model does not describe the data") as warned:
         found = da.fit(free, da.Gauss(1), t, data, sigma=0.003, **given)
+    assert warned[0].filename == __file__
     assert found.misfit == pytest.approx(np.sqrt(np.sum(found.residuals**2) / 10) / 0.003)
     with pytest.warns(UserWarning, match="sigma is too large"):
         da.fit(free, da.Gauss(1), t, data, sigma=1.0, **given)

@@ -60,8 +60,9 @@ def test_members_that_bounce_and_one_that_fails():
     unstable = dict(wrt="q0", q0=[[0.1], [5.0]], p0=[1.0], h=0.1, steps=10)
     with pytest.raises(da.StepFailed, match="member 1"):
         da.gradient_many(lambda q: q[0], steep, da.Gauss(2), **unstable)
-    with pytest.warns(UserWarning, match="member 1 of 2: step"):
+    with pytest.warns(UserWarning, match="member 1 of 2: step") as warned:
         values, slopes = da.gradient_many(lambda q: q[0], steep, da.Gauss(2), on_failure="return", **unstable)
+    assert warned[0].filename == __file__
     assert np.isfinite(values[0]) and np.isfinite(slopes[0]).all() and np.isnan(values[1]) and np.isnan(slopes[1]).all()
 
 

@@ -214,8 +214,9 @@ def test_a_failing_pivot_order_has_a_compiled_way_out(method, way, monkeypatch, 
     if way == "another order":
         run = da.simulate(linkage(), method, **start(), h=2e-3, steps=150)
     else:
-        with pytest.warns(PivotWarning, match="steps were solved by dense elimination.*a backward error of"):
+        with pytest.warns(PivotWarning, match="steps were solved by dense elimination.*a backward error of") as warned:
             run = da.simulate(linkage(), method, **start(), h=2e-3, steps=150)
+        assert warned[0].filename == __file__
         # The fixed order is tried again after as many steps as were made so, and rounding may let it through a single one.
         assert 150 - 150 // PIVOTED_STEPS <= run.stats["pivoted_steps"] <= 150
     assert run.stats["rescued_steps"] == 0

@@ -15,7 +15,7 @@ import dalembert
 
 PACKAGE = Path(dalembert.__file__).parent
 ROOMS = [
-    "errors", "_version", "_calls", "_interrupts", "_progress", "_fits",
+    "errors", "_version", "_calls", "_warnings", "_interrupts", "_progress", "_fits",
     "symbolic", "tableaux", "systems", "mechanisms", "methods", "modified", "compiler", "engine", "contact", "time_stepping",
     "draw", "plot", "storage", "parallel", "runs", "derivatives", "verify", "problems", "experiments",
     "_public", "reproduction", "cli", "explorer", "__main__",

@@ -94,8 +94,9 @@ def test_closed_loops_hold_to_round_off():
 def test_what_is_not_mapped_is_named():
     text = """<mujoco><worldbody><body name="b"><joint name="j" range="-30 30" armature="0.1" limited="true"/>
     <geom size="0.1"/></body></worldbody><actuator><motor joint="j"/></actuator></mujoco>"""
-    with pytest.warns(UserWarning, match="range of the joint 'j'.*1 actuators.*contacts of 1 geoms"):
+    with pytest.warns(UserWarning, match="range of the joint 'j'.*1 actuators.*contacts of 1 geoms") as warned:
         da.from_mjcf(text)
+    assert warned[0].filename == __file__
     with pytest.raises(da.InputError, match="cannot read this model"):
         da.from_mjcf("<mujoco><nothing/></mujoco>")
     for joints in (
@@ -188,6 +189,12 @@ def test_urdf():
     <inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous">
     <parent link="world"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
     m = da.from_urdf(text)
+    limited = text.replace("continuous", "revolute").replace(
+        "<axis", '<limit lower="-1" upper="1" effort="1" velocity="1"/><axis'
+    )
+    with pytest.warns(UserWarning, match="range of the joint 'j'") as warned:
+        da.from_urdf(limited)
+    assert warned[0].filename == __file__
     # released at rest from the horizontal: m g l / (J + m l^2)
     state = m.start()
     assert m.bodies[0].centre == pytest.approx([0.2, 0, 0])
