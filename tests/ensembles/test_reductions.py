@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import resource
+import sys
 
 import numpy as np
 import pytest
 from ensemble_cases import double_pendulums, falling_into_a_hole, rolling_coins
+from memory import forget, most_held
 
 import dalembert as da
 from dalembert.engine import _batch
@@ -70,14 +71,15 @@ def test_residuals_of_nonholonomic_constraints_are_reduced():
     assert np.allclose(runs.reduced["k"].max, np.abs(runs.residuals["k"]).max(axis=(1, 2)), rtol=0, atol=3e-16)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_does_not_grow_with_the_length():
     case = double_pendulums(8, da.Rattle(), h=0.02)
     arguments = {**case.all, "h": case.h, "reduce": ["energy"], "workers": 1}
-    da.simulate_many(case.system, case.method, steps=1000, **arguments)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    da.simulate_many(case.system, case.method, steps=400_000, **arguments)  # 200 MB, if its states were stored
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert after - before < 20_000  # kB
+    for _ in range(2):  # the first time drivers may have to be compiled, which takes as much
+        forget()
+        before = most_held()
+        da.simulate_many(case.system, case.method, steps=400_000, **arguments)  # 200 MB, if its states were stored
+    assert most_held() - before < 20e6
 
 
 def test_reductions_that_do_not_exist_are_refused():
