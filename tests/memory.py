@@ -1,4 +1,4 @@
-"""The most memory that a process has held. `ru_maxrss` does not tell: it begins with that of the process that started this one."""
+"""The most memory that a process has held: `ru_maxrss` begins with that of the process that started this one."""
 
 from pathlib import Path
 
