@@ -244,6 +244,7 @@ def test_mathematics_is_typeset_without_a_network(browser, look):
 
 @pytest.mark.parametrize("word", ["damping", "tolerance", "quaternion", "event"])
 def test_the_search_finds_words_of_the_text(browser, screen, site, word):
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
@@ -251,7 +252,8 @@ def test_the_search_finds_words_of_the_text(browser, screen, site, word):
     screen(DESK)
     browser.get((site / "index.html").as_uri())
     browser.find_element(By.CSS_SELECTOR, "input[name=q]").send_keys(word, Keys.ENTER)
-    WebDriverWait(browser, 20).until(lambda b: "finished" in b.find_element(By.ID, "search-results").text)
+    waiting = WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException])  # the page is left while it is asked
+    waiting.until(lambda b: "finished" in b.find_element(By.ID, "search-results").text)
     found = browser.execute_script('return [...document.querySelectorAll("#search-results li a")].map(a => a.href)')
     assert found
     for href in found[:3]:
