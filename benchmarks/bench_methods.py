@@ -49,7 +49,8 @@ LISTED = (
 def entries() -> tuple[Entry, ...]:
     """The list, and every public method that it forgets."""
     listed = {type(entry.method) for entry in LISTED}
-    public = [cls for cls in vars(da).values() if isinstance(cls, type) and issubclass(cls, da.OneStepMethod)]
+    every = [getattr(da, name) for name in da.__all__]  # some are loaded when they are first asked for
+    public = [cls for cls in every if isinstance(cls, type) and issubclass(cls, da.OneStepMethod)]
     forgotten = [cls for cls in public if not (cls is da.OneStepMethod or cls in listed or cls.serves_unilateral)]
     return (*LISTED, *(Entry(cls()) for cls in forgotten))
 
